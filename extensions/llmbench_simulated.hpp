@@ -152,7 +152,7 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 #include <optional>
 #include <set>  // the engine's cached blocks, adapters by name
 #include <span>
-#include <stdexcept>  // logic_error, runtime_error
+#include <stdexcept>  // logic_error, runtime_error, invalid_argument
 #include <string>
 #include <string_view>
 #include <system_error>  // error_code
@@ -2497,6 +2497,7 @@ struct measured_pace {
     double queue_time = -1;  // from the server's metrics; below 0: unknown
     double itl_spread = 0;   // p90 over p50, less 1
     double prompt_tokens = 0, output_tokens = 0, requests_a_second = 0;
+    double users = 0;  // of a closed loop
 };
 
 /// An engine that is about as fast under that load. The cost of each running sequence is the same
@@ -2531,8 +2532,86 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
+/// Mean times of an engine under a load, in seconds.
+struct modelled_pace {
+    double ttft = not_a_number, tpot = not_a_number;
+};
+/// Of requests of the mean lengths, at the measured rate or from as many users.
+inline modelled_pace pace_at_means(const engine& e, const measured_pace& m) {
+    engine_model server(e);
+    generator random(7, 1);
+    const int prompt = std::max(1, static_cast<int>(m.prompt_tokens));
+    const int output = std::max(2, static_cast<int>(m.output_tokens));
+    const double users = std::min(m.users, 1e4), wanted = std::max(400.0, 4 * users);
+    double ttft = 0, tpot = 0, done = 0;
+    const auto send = [&](double now) {
+        server.submit(now, {.prompt_tokens = prompt, .output_tokens = output});
+    };
+    const auto finish_step = [&] {
+        for (const engine_model::emission& x : server.finish_step()) {
+            if (!x.finished) continue;
+            ++done;
+            ttft += x.when.first_token - x.when.arrived + e.faults.delay.seconds();
+            tpot += (x.when.last_token - x.when.first_token) / (output - 1);
+            if (users > 0) send(x.when.last_token);
+        }
+    };
+    for (double i = 0; i < users; ++i) send(0);
+    for (double at = 0, i = 0; users == 0 && i < wanted; ++i) {
+        at += random.exponential() / std::max(m.requests_a_second, 1e-3);
+        while (server.step_end() <= at) finish_step();
+        send(at);
+    }
+    while (done < wanted && server.step_end() < infinity) finish_step();
+    return {ttft / done, tpot / done};
+}
+
+/// How near a fitted engine comes to the times that it is fitted to.
+struct fit_of_engine {
+    engine like{};
+    modelled_pace is{};
+    double error = infinity;  // the larger one of both, as a share
+    bool is_at_means = true;  // of the run's load: its rate or users, and its mean lengths
+    bool is_close() const { return error <= 0.1; }
+};
+/// Corrects an engine until it has these times: its steps by the time per token, and the first
+/// token by the delay before it, or by faster prompts where there is none. `pace_of`: the times of
+/// an engine under the load.
+template <class PaceOf>
+fit_of_engine fitted_engine(const measured_pace& to, engine e, const PaceOf& pace_of) {
+    const auto times = [](time_span& t, double by) { t = time_span::from_seconds(t.seconds() * by); };
+    fit_of_engine best;
+    best.like = e;
+    for (int tries = 0; tries < 16 && best.error > 0.02; ++tries) {
+        const modelled_pace is = pace_of(e);
+        if (!(is.ttft > 0 && is.tpot > 0)) break;
+        const double first = to.ttft / is.ttft, each = to.tpot / is.tpot;
+        const double error = std::max(std::fabs(1 / first - 1), std::fabs(1 / each - 1));
+        if (error < best.error) best = {e, is, error};
+        times(e.decode_step, std::clamp(each, 0.5, 2.0));
+        times(e.step_per_sequence, std::clamp(each, 0.5, 2.0));
+        const double delay_s = e.faults.delay.seconds() + to.ttft - is.ttft;
+        e.faults.delay = time_span::from_seconds(std::max(0.0, delay_s));
+        if (delay_s < 0) times(e.prefill_per_token, std::clamp(first, 0.5, 1.0));
+    }
+    return best;
+}
+inline std::string fit_text(const fit_of_engine& f, const measured_pace& to,
+                            const std::string& file) {
+    const auto of = [](double ttft, double tpot) {
+        return filled("mean(ttft) {t}, mean(tpot) {t}", {ttft, tpot});
+    };
+    const std::string there = of(to.ttft, to.tpot);
+    if (!f.is_close())
+        return filled("an engine that CANNOT be fitted to {} ({}): it has {}; repeats differ as "
+                      "there", {file, there, of(f.is.ttft, f.is.tpot)});
+    return filled("an engine fitted to {} ({}, within {.1f%} %{ at mean lengths|}; repeats that "
+                  "differ as there)", {file, there, f.error, f.is_at_means});
+}
+
 struct reported_pace {
     measured_pace pace{};
+    std::string load_hash{};
     std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by name
 };
 
@@ -2560,6 +2639,9 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
         refuse({of,
                 "reports no ttft and no tpot, which an engine is fitted to: its answers were not "
                     "streamed, or had a token each"});
+    const checked_object load = gate.at("scenario");
+    t.load_hash = load.text("load_hash");
+    p.users = load.number("users", 0, max_count, 0);
     p.itl_spread = spread_of_row(variant.at("itl"));
     p.e2e = variant.at("e2e").seconds("mean", p.ttft + p.tpot);
     p.requests_a_second = variant.number("request_throughput", 0, max_rate, 0);
@@ -2598,27 +2680,6 @@ struct rehearsal_model {
     }
 };
 
-/// `gate`: its name in the file that the model is fitted to. A simulated target is its own model,
-/// and its machine adds no noise.
-inline rehearsal_model model_for(const settings& asked, const std::string& gate,
-                                 const any_target& target) {
-    const auto* const brought = target.what().get<extension_target>();
-    const engine* const own = brought ? brought->settings.get<engine>() : nullptr;
-    if (asked.rehearse == "1" && own) {
-        engine like = *own;
-        like.faults = {.delay = own->faults.delay};  // faults that end answers have no pace
-        return {like, "the engine of its own target, whose repeats differ as they do", {}, 0};
-    }
-    if (asked.rehearse == "1")
-        return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
-    const std::string file = printable(asked.rehearse, 200);
-    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
-    return {engine_at_pace(t.pace),
-            "an engine fitted to " + file + " (mean(ttft) " + time_text(t.pace.ttft) +
-                ", mean(tpot) " + time_text(t.pace.tpot) + ", repeats that differ as there)",
-            std::move(t.noise)};
-}
-
 /// Refuses a file that the rehearsal's own reports would overwrite.
 inline void check_stays(const std::string& rehearse) {
     const std::filesystem::path file = rehearse;
@@ -2656,24 +2717,10 @@ public:
     }
     stored_gate stored_baseline(const scenario& s, const gate_identity& who,
                                 const settings& asked, scenario_use use) const override {
-        virtual_environment apart;
-        const inside_environment inside(&apart);
-        plan p = plan_of(s, who, asked.seed, use, api_of(s.target));
-        p = with_judging(std::move(p), [&](planned_judging& j) {
-            j.has_stored_baseline = false;
-            j.on_fail = {};
-            j.first_repeats = j.max_repeats;
-        });
         rehearsal_model other = model_;
         other.like.seed = 2000;
-        run_mode mode = mode_of(p, asked, now_ns());
-        mode.model = std::make_shared<simulated_rehearsal>(std::move(other));
-        mode.deadline_ns = 0;
-        mode.kind = run_kind::calibrate;
-        gate_run run(std::move(p), s, mode, progress_mode::off);
-        if (run.bring_up()) run.repeat_until_decided();
-        const measured_gate m = run.finished();
-        const gate_figures f = figures_of(m.what, m.seen, m.what.judged->slos);
+        const gate_figures f = figures_on(
+            std::move(other), s, asked, plan_of(s, who, asked.seed, use, api_of(s.target)));
         stored_gate reported;
         for (const repeat_figures& d : f.candidate.repeats)
             for (std::size_t i = 0; i < f.kept.size(); ++i)
@@ -2681,16 +2728,84 @@ public:
         return reported;
     }
 
+    /// All repeats of a gate on a model, apart from the environment of its own.
+    static gate_figures figures_on(rehearsal_model on, const scenario& s, const settings& asked,
+                                   plan p) {
+        virtual_environment apart;
+        const inside_environment inside(&apart);
+        p = with_judging(std::move(p), [&](planned_judging& j) {
+            j.has_stored_baseline = false;
+            j.on_fail = {};
+            j.first_repeats = j.max_repeats;
+        });
+        run_mode mode = mode_of(p, asked, now_ns());
+        mode.model = std::make_shared<simulated_rehearsal>(std::move(on));
+        mode.deadline_ns = 0;
+        mode.kind = run_kind::calibrate;
+        gate_run run(std::move(p), s, mode, progress_mode::off);
+        if (run.bring_up()) run.repeat_until_decided();
+        const measured_gate m = run.finished();
+        return figures_of(m.what, m.seen, m.what.judged->slos);
+    }
+
 private:
     const rehearsal_model model_;
 };
+
+/// One repeat of a gate, if that is the load with this hash.
+inline std::optional<plan> plan_of_load(const scenario& s, const settings& asked,
+                                        const std::string& hash) try {
+    plan p = plan_of(s, {}, asked.seed, scenario_use::gate, api_of(s.target));
+    if (hash.empty() || load_hash(*p.sent) != hash) return {};
+    return with_judging(std::move(p), [](planned_judging& j) { j.max_repeats = 1; });
+} catch (const std::invalid_argument&) {
+    return {};  // no load of a gate
+}
+inline modelled_pace pace_of_gate(const engine& e, const scenario& s, const settings& asked,
+                                  const plan& p) {
+    modelled_pace is;
+    const gate_figures f = simulated_rehearsal::figures_on({e, "", {}}, s, asked, p);
+    for (const variant_distribution& d : f.candidate.distributions) {
+        if (d.row.metric == metric_id::ttft) is.ttft = d.row.mean;
+        if (d.row.metric == metric_id::tpot) is.tpot = d.row.mean;
+    }
+    return is;
+}
+
+/// `gate`: its name in the file that the model is fitted to. A simulated target is its own model,
+/// and its machine adds no noise.
+inline rehearsal_model model_for(const settings& asked, const std::string& gate,
+                                 const scenario& s) {
+    const auto* const brought = s.target.what().get<extension_target>();
+    const engine* const own = brought ? brought->settings.get<engine>() : nullptr;
+    if (asked.rehearse == "1" && own) {
+        engine like = *own;
+        like.faults = {.delay = own->faults.delay};  // faults that end answers have no pace
+        return {like, "the engine of its own target, whose repeats differ as they do", {}, 0};
+    }
+    if (asked.rehearse == "1")
+        return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
+    const std::string file = printable(asked.rehearse, 200);
+    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
+    fit_of_engine f = fitted_engine(t.pace, engine_at_pace(t.pace), [&](const engine& e) {
+        return pace_at_means(e, t.pace);
+    });
+    if (const auto p = plan_of_load(s, asked, t.load_hash)) {
+        f = fitted_engine(t.pace, f.like, [&](const engine& e) {
+            return pace_of_gate(e, s, asked, *p);
+        });
+        f.is_at_means = false;
+    }
+    return {f.like, fit_text(f, t.pace, file), std::move(t.noise)};
+}
+
 
 class simulated_rehearsals final : public rehearsals {
 public:
     void check_asked(const std::string& rehearse) const override { check_stays(rehearse); }
     std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
                                              const scenario& s) const override {
-        auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s.target));
+        auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s));
         check_rehearsal(s);
         return made;
     }

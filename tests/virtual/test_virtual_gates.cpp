@@ -148,6 +148,46 @@ TEST_CASE("a saturated server's throughput is judged, one below saturation is no
 }
 
 
+TEST_CASE("a model that is fitted to a run has that run's times at its load") {
+    virtual_world::has_rehearsed = true;
+    // A server that waits before each first token, as if its prompts were slow.
+    engine server = quick_engine();
+    server.decode_step = 8_ms;
+    server.faults.delay = 100_ms;
+    scenario s = quick_scenario(simulated(server));
+    s.name = "measured, then rehearsed";
+    s.arrivals = poisson(8_rps);
+    s.workload = synthetic{.prompt_tokens = lognormal(300, 0.6), .output_tokens = fixed(60)};
+    s.slos = {mean(ttft) <= 130_ms, mean(tpot) <= 11_ms};
+    const result measured = run(s);
+    const files::scratch at;
+    const auto keep_as = [&, all = content_of(report_file("result.json"))](const char* name) {
+        write(at.file("result.json"), texts::replaced(all, "\"measured, then rehearsed\"", name));
+    };
+    keep_as("\"measured, then rehearsed (2)\"");  // a gate of a program has a name of its own
+    const variable rehearses("LLMBENCH_REHEARSE", at.file("result.json"));
+    const heard_run again = heard_of(s);
+    CHECK(holds(texts::unwrapped(again.said), "an engine fitted to "));
+    CHECK(holds(texts::unwrapped(again.said), ", within "));
+    CHECK(!holds(texts::unwrapped(again.said), "at mean lengths"));
+    const auto mean_of = [](const result& r, const auto& metric) {
+        double sum = 0, n = 0;
+        for (const record& x : r.requests())
+            if (x.phase == run_phase::measure) sum += metric(x), ++n;
+        return sum / n;
+    };
+    const auto first = [](const record& x) { return seconds(x.first_token_ns - x.scheduled_ns); };
+    const auto each = [](const record& x) {
+        return seconds(x.last_token_ns - x.first_token_ns) / (x.output_tokens - 1);
+    };
+    CHECK(mean_of(again.result, first) == doctest::Approx(mean_of(measured, first)).epsilon(0.1));
+    CHECK(mean_of(again.result, each) == doctest::Approx(mean_of(measured, each)).epsilon(0.1));
+    // Under another load it is fitted at the means of the run's.
+    s.arrivals = poisson(4_rps);
+    keep_as("\"measured, then rehearsed (3)\"");
+    CHECK(holds(texts::unwrapped(heard_of(s).said), "% at mean lengths; repeats"));
+}
+
 TEST_CASE("a rehearsal of a simulated target is of its own engine, and foresees what its repeats differ by") {
     const variable rehearses("LLMBENCH_REHEARSE", "1");
     virtual_world::has_rehearsed = true;

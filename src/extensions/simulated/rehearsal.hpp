@@ -11,6 +11,7 @@
 #include "core/planning/planning.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/stored/stored.hpp"
+#include "core/traffic/trace_hash.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/execution.hpp"
 #include "effects/gates/run_mode.hpp"
@@ -26,6 +27,8 @@
 #include <filesystem>  // where reports go
 #include <map>
 #include <memory>  // make_shared, shared_ptr
+#include <optional>
+#include <stdexcept>  // invalid_argument
 #include <string>
 #include <system_error>  // error_code
 #include <utility>  // move
@@ -47,27 +50,6 @@ struct rehearsal_model {
         return e;
     }
 };
-
-/// `gate`: its name in the file that the model is fitted to. A simulated target is its own model,
-/// and its machine adds no noise.
-inline rehearsal_model model_for(const settings& asked, const std::string& gate,
-                                 const any_target& target) {
-    const auto* const brought = target.what().get<extension_target>();
-    const engine* const own = brought ? brought->settings.get<engine>() : nullptr;
-    if (asked.rehearse == "1" && own) {
-        engine like = *own;
-        like.faults = {.delay = own->faults.delay};  // faults that end answers have no pace
-        return {like, "the engine of its own target, whose repeats differ as they do", {}, 0};
-    }
-    if (asked.rehearse == "1")
-        return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
-    const std::string file = printable(asked.rehearse, 200);
-    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
-    return {engine_at_pace(t.pace),
-            "an engine fitted to " + file + " (mean(ttft) " + time_text(t.pace.ttft) +
-                ", mean(tpot) " + time_text(t.pace.tpot) + ", repeats that differ as there)",
-            std::move(t.noise)};
-}
 
 /// Refuses a file that the rehearsal's own reports would overwrite.
 inline void check_stays(const std::string& rehearse) {
@@ -106,24 +88,10 @@ public:
     }
     stored_gate stored_baseline(const scenario& s, const gate_identity& who,
                                 const settings& asked, scenario_use use) const override {
-        virtual_environment apart;
-        const inside_environment inside(&apart);
-        plan p = plan_of(s, who, asked.seed, use, api_of(s.target));
-        p = with_judging(std::move(p), [&](planned_judging& j) {
-            j.has_stored_baseline = false;
-            j.on_fail = {};
-            j.first_repeats = j.max_repeats;
-        });
         rehearsal_model other = model_;
         other.like.seed = 2000;
-        run_mode mode = mode_of(p, asked, now_ns());
-        mode.model = std::make_shared<simulated_rehearsal>(std::move(other));
-        mode.deadline_ns = 0;
-        mode.kind = run_kind::calibrate;
-        gate_run run(std::move(p), s, mode, progress_mode::off);
-        if (run.bring_up()) run.repeat_until_decided();
-        const measured_gate m = run.finished();
-        const gate_figures f = figures_of(m.what, m.seen, m.what.judged->slos);
+        const gate_figures f = figures_on(
+            std::move(other), s, asked, plan_of(s, who, asked.seed, use, api_of(s.target)));
         stored_gate reported;
         for (const repeat_figures& d : f.candidate.repeats)
             for (std::size_t i = 0; i < f.kept.size(); ++i)
@@ -131,16 +99,84 @@ public:
         return reported;
     }
 
+    /// All repeats of a gate on a model, apart from the environment of its own.
+    static gate_figures figures_on(rehearsal_model on, const scenario& s, const settings& asked,
+                                   plan p) {
+        virtual_environment apart;
+        const inside_environment inside(&apart);
+        p = with_judging(std::move(p), [&](planned_judging& j) {
+            j.has_stored_baseline = false;
+            j.on_fail = {};
+            j.first_repeats = j.max_repeats;
+        });
+        run_mode mode = mode_of(p, asked, now_ns());
+        mode.model = std::make_shared<simulated_rehearsal>(std::move(on));
+        mode.deadline_ns = 0;
+        mode.kind = run_kind::calibrate;
+        gate_run run(std::move(p), s, mode, progress_mode::off);
+        if (run.bring_up()) run.repeat_until_decided();
+        const measured_gate m = run.finished();
+        return figures_of(m.what, m.seen, m.what.judged->slos);
+    }
+
 private:
     const rehearsal_model model_;
 };
+
+/// One repeat of a gate, if that is the load with this hash.
+inline std::optional<plan> plan_of_load(const scenario& s, const settings& asked,
+                                        const std::string& hash) try {
+    plan p = plan_of(s, {}, asked.seed, scenario_use::gate, api_of(s.target));
+    if (hash.empty() || load_hash(*p.sent) != hash) return {};
+    return with_judging(std::move(p), [](planned_judging& j) { j.max_repeats = 1; });
+} catch (const std::invalid_argument&) {
+    return {};  // no load of a gate
+}
+inline modelled_pace pace_of_gate(const engine& e, const scenario& s, const settings& asked,
+                                  const plan& p) {
+    modelled_pace is;
+    const gate_figures f = simulated_rehearsal::figures_on({e, "", {}}, s, asked, p);
+    for (const variant_distribution& d : f.candidate.distributions) {
+        if (d.row.metric == metric_id::ttft) is.ttft = d.row.mean;
+        if (d.row.metric == metric_id::tpot) is.tpot = d.row.mean;
+    }
+    return is;
+}
+
+/// `gate`: its name in the file that the model is fitted to. A simulated target is its own model,
+/// and its machine adds no noise.
+inline rehearsal_model model_for(const settings& asked, const std::string& gate,
+                                 const scenario& s) {
+    const auto* const brought = s.target.what().get<extension_target>();
+    const engine* const own = brought ? brought->settings.get<engine>() : nullptr;
+    if (asked.rehearse == "1" && own) {
+        engine like = *own;
+        like.faults = {.delay = own->faults.delay};  // faults that end answers have no pace
+        return {like, "the engine of its own target, whose repeats differ as they do", {}, 0};
+    }
+    if (asked.rehearse == "1")
+        return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
+    const std::string file = printable(asked.rehearse, 200);
+    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
+    fit_of_engine f = fitted_engine(t.pace, engine_at_pace(t.pace), [&](const engine& e) {
+        return pace_at_means(e, t.pace);
+    });
+    if (const auto p = plan_of_load(s, asked, t.load_hash)) {
+        f = fitted_engine(t.pace, f.like, [&](const engine& e) {
+            return pace_of_gate(e, s, asked, *p);
+        });
+        f.is_at_means = false;
+    }
+    return {f.like, fit_text(f, t.pace, file), std::move(t.noise)};
+}
+
 
 class simulated_rehearsals final : public rehearsals {
 public:
     void check_asked(const std::string& rehearse) const override { check_stays(rehearse); }
     std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
                                              const scenario& s) const override {
-        auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s.target));
+        auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s));
         check_rehearsal(s);
         return made;
     }

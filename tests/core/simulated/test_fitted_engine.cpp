@@ -107,3 +107,36 @@ TEST_CASE("a fitted engine has room for what the server took") {
     CHECK(m.submit(0, {.id = 1, .prompt_tokens = 200000, .output_tokens = 10}) ==
           engine_model::admission::accepted);
 }
+
+TEST_CASE("a fit is corrected until the engine gives the measured times back, or says that it cannot") {
+    const auto fitted = [](const measured_pace& p) {
+        return fitted_engine(p, engine_at_pace(p), [&](const engine& e) { return pace_at_means(e, p); });
+    };
+    // Servers that wait a fixed time before a first token, with prompts that could explain it.
+    for (const double rate : {1.0, 4.0, 8.0, 12.0}) {
+        CAPTURE(rate);
+        engine server = server_of(8, 10);
+        server.faults.delay = 100_ms;
+        const load l{rate, 300, 60};
+        const measured_pace was = pace_of(server, l, false);
+        const measured_pace before = pace_of(engine_at_pace(was), l, false);
+        if (rate > 6) CHECK(before.ttft > 1.5 * was.ttft);  // the closed form alone
+        const fit_of_engine f = fitted(was);
+        CHECK(f.is_close());
+        const measured_pace is = pace_of(f.like, l, false);
+        CHECK(is.ttft == doctest::Approx(was.ttft).epsilon(0.1));
+        CHECK(is.tpot == doctest::Approx(was.tpot).epsilon(0.1));
+        CHECK(fit_text(f, was, "r.json").find("an engine fitted to r.json (mean(ttft) ") == 0);
+    }
+    // Of users, too.
+    measured_pace users{.ttft = 0.2, .tpot = 0.02, .e2e = 1.4, .prompt_tokens = 500, .output_tokens = 60,
+                        .requests_a_second = 11, .users = 16};
+    CHECK(fitted(users).is_close());
+    // A first token that comes sooner than a step ends: no engine of steps is that fast.
+    const measured_pace none{.ttft = 0.001, .tpot = 0.05, .e2e = 3, .prompt_tokens = 300,
+                             .output_tokens = 60, .requests_a_second = 4};
+    const fit_of_engine f = fitted(none);
+    CHECK_FALSE(f.is_close());
+    CHECK(fit_text(f, none, "r.json").find("an engine that CANNOT be fitted to r.json (mean(ttft) 1 ms, "
+                                           "mean(tpot) 50 ms): it has mean(ttft) ") == 0);
+}

@@ -16,6 +16,7 @@
 #include "core/judging/rule.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_fields.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/stored/stored.hpp"
@@ -239,6 +240,7 @@ struct measured_pace {
     double queue_time = -1;  // from the server's metrics; below 0: unknown
     double itl_spread = 0;   // p90 over p50, less 1
     double prompt_tokens = 0, output_tokens = 0, requests_a_second = 0;
+    double users = 0;  // of a closed loop
 };
 
 /// An engine that is about as fast under that load. The cost of each running sequence is the same
@@ -273,8 +275,86 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
+/// Mean times of an engine under a load, in seconds.
+struct modelled_pace {
+    double ttft = not_a_number, tpot = not_a_number;
+};
+/// Of requests of the mean lengths, at the measured rate or from as many users.
+inline modelled_pace pace_at_means(const engine& e, const measured_pace& m) {
+    engine_model server(e);
+    generator random(7, 1);
+    const int prompt = std::max(1, static_cast<int>(m.prompt_tokens));
+    const int output = std::max(2, static_cast<int>(m.output_tokens));
+    const double users = std::min(m.users, 1e4), wanted = std::max(400.0, 4 * users);
+    double ttft = 0, tpot = 0, done = 0;
+    const auto send = [&](double now) {
+        server.submit(now, {.prompt_tokens = prompt, .output_tokens = output});
+    };
+    const auto finish_step = [&] {
+        for (const engine_model::emission& x : server.finish_step()) {
+            if (!x.finished) continue;
+            ++done;
+            ttft += x.when.first_token - x.when.arrived + e.faults.delay.seconds();
+            tpot += (x.when.last_token - x.when.first_token) / (output - 1);
+            if (users > 0) send(x.when.last_token);
+        }
+    };
+    for (double i = 0; i < users; ++i) send(0);
+    for (double at = 0, i = 0; users == 0 && i < wanted; ++i) {
+        at += random.exponential() / std::max(m.requests_a_second, 1e-3);
+        while (server.step_end() <= at) finish_step();
+        send(at);
+    }
+    while (done < wanted && server.step_end() < infinity) finish_step();
+    return {ttft / done, tpot / done};
+}
+
+/// How near a fitted engine comes to the times that it is fitted to.
+struct fit_of_engine {
+    engine like{};
+    modelled_pace is{};
+    double error = infinity;  // the larger one of both, as a share
+    bool is_at_means = true;  // of the run's load: its rate or users, and its mean lengths
+    bool is_close() const { return error <= 0.1; }
+};
+/// Corrects an engine until it has these times: its steps by the time per token, and the first
+/// token by the delay before it, or by faster prompts where there is none. `pace_of`: the times of
+/// an engine under the load.
+template <class PaceOf>
+fit_of_engine fitted_engine(const measured_pace& to, engine e, const PaceOf& pace_of) {
+    const auto times = [](time_span& t, double by) { t = time_span::from_seconds(t.seconds() * by); };
+    fit_of_engine best;
+    best.like = e;
+    for (int tries = 0; tries < 16 && best.error > 0.02; ++tries) {
+        const modelled_pace is = pace_of(e);
+        if (!(is.ttft > 0 && is.tpot > 0)) break;
+        const double first = to.ttft / is.ttft, each = to.tpot / is.tpot;
+        const double error = std::max(std::fabs(1 / first - 1), std::fabs(1 / each - 1));
+        if (error < best.error) best = {e, is, error};
+        times(e.decode_step, std::clamp(each, 0.5, 2.0));
+        times(e.step_per_sequence, std::clamp(each, 0.5, 2.0));
+        const double delay_s = e.faults.delay.seconds() + to.ttft - is.ttft;
+        e.faults.delay = time_span::from_seconds(std::max(0.0, delay_s));
+        if (delay_s < 0) times(e.prefill_per_token, std::clamp(first, 0.5, 1.0));
+    }
+    return best;
+}
+inline std::string fit_text(const fit_of_engine& f, const measured_pace& to,
+                            const std::string& file) {
+    const auto of = [](double ttft, double tpot) {
+        return filled("mean(ttft) {t}, mean(tpot) {t}", {ttft, tpot});
+    };
+    const std::string there = of(to.ttft, to.tpot);
+    if (!f.is_close())
+        return filled("an engine that CANNOT be fitted to {} ({}): it has {}; repeats differ as "
+                      "there", {file, there, of(f.is.ttft, f.is.tpot)});
+    return filled("an engine fitted to {} ({}, within {.1f%} %{ at mean lengths|}; repeats that "
+                  "differ as there)", {file, there, f.error, f.is_at_means});
+}
+
 struct reported_pace {
     measured_pace pace{};
+    std::string load_hash{};
     std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by name
 };
 
@@ -302,6 +382,9 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
         refuse({of,
                 "reports no ttft and no tpot, which an engine is fitted to: its answers were not "
                     "streamed, or had a token each"});
+    const checked_object load = gate.at("scenario");
+    t.load_hash = load.text("load_hash");
+    p.users = load.number("users", 0, max_count, 0);
     p.itl_spread = spread_of_row(variant.at("itl"));
     p.e2e = variant.at("e2e").seconds("mean", p.ttft + p.tpot);
     p.requests_a_second = variant.number("request_throughput", 0, max_rate, 0);
