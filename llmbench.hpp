@@ -123,25 +123,26 @@
 //   [C94] timelines, and the points of drawings
 //   [C95] metrics over the repeats of a variant: rows of tables, labels, curves
 //   [C96] servers, and the programs that send a load, over all repeats
-//   [C97] the numbers of a gate that reports show, computed once
-//   [C98] answers that reports show
-//   [C99] the fields of a gate: its servers, its load, its judging parameters
-//   [C100] stored results
-//   [C101] the fields of a variant's measurements, and of a verdict
-//   [C102] calibration.json
-//   [C103] one line of records.jsonl, and the index of events.bin
-//   [C104] gates in reports, and their headlines
-//   [C105] tables of reports
-//   [C106] texts of reports
-//   [C107] the console: gates, and the progress line
-//   [C108] result.json, calibration.json and answers.jsonl
-//   [C109] junit.xml, summary.md, annotations, metrics.txt
-//   [C110] the report page: drawings
-//   [C111] the report page: verdicts
-//   [C112] the report page: other sections of a gate
-//   [C113] the report page: distributions and timelines
-//   [C114] the report page: the result of a search
-//   [C115] the report page: the whole
+//   [C97] the slowest requests, and ttft by prompt length
+//   [C98] the numbers of a gate that reports show, computed once
+//   [C99] answers that reports show
+//   [C100] the fields of a gate: its servers, its load, its judging parameters
+//   [C101] stored results
+//   [C102] the fields of a variant's measurements, and of a verdict
+//   [C103] calibration.json
+//   [C104] one line of records.jsonl, and the index of events.bin
+//   [C105] gates in reports, and their headlines
+//   [C106] tables of reports
+//   [C107] texts of reports
+//   [C108] the console: gates, and the progress line
+//   [C109] result.json, calibration.json and answers.jsonl
+//   [C110] junit.xml, summary.md, annotations, metrics.txt
+//   [C111] the report page: drawings
+//   [C112] the report page: verdicts
+//   [C113] the report page: other sections of a gate
+//   [C114] the report page: distributions and timelines
+//   [C115] the report page: the result of a search
+//   [C116] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E2] the data of gates and results
@@ -175,26 +176,27 @@
 //   [E30] credentials for a server
 //   [E31] started programs, which end with us, and their output
 //   [E32] processes: servers and commands of a scenario
-//   [E33] the metrics pages of a server, read before and during a load
-//   [E34] servers that a gate starts
-//   [E35] running targets
-//   [E36] whether two targets are one server, and two variants one
-//   [E37] records.jsonl and events.bin, written while the load runs
-//   [E38] the reports of all gates of a program, and its files
-//   [E39] all gates of a program, and how it ends
-//   [E40] gates inside doctest
-//   [E41] the report and the result of a measured gate
-//   [E42] the environment's settings for a gate
-//   [E43] the servers of a gate
-//   [E44] profiles of servers
-//   [E45] the progress of a repeat
-//   [E46] side tasks before and during a load
-//   [E47] one repeat
-//   [E48] the repeats of a gate on its servers
-//   [E49] one gate from its scenario to its result
-//   [E50] a finished run with its requests
-//   [E51] public functions
-//   [E52] main
+//   [E33] what a server says of its version and its settings
+//   [E34] the metrics pages of a server, read before and during a load
+//   [E35] servers that a gate starts
+//   [E36] running targets
+//   [E37] whether two targets are one server, and two variants one
+//   [E38] records.jsonl and events.bin, written while the load runs
+//   [E39] the reports of all gates of a program, and its files
+//   [E40] all gates of a program, and how it ends
+//   [E41] gates inside doctest
+//   [E42] the report and the result of a measured gate
+//   [E43] the environment's settings for a gate
+//   [E44] the servers of a gate
+//   [E45] profiles of servers
+//   [E46] the progress of a repeat
+//   [E47] side tasks before and during a load
+//   [E48] one repeat
+//   [E49] the repeats of a gate on its servers
+//   [E50] one gate from its scenario to its result
+//   [E51] a finished run with its requests
+//   [E52] public functions
+//   [E53] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -11759,7 +11761,7 @@ enum class because : unsigned char {
     // loads
     carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
     // what would be decided more often
-    headroom_in_noise, longer_run, longer_load, limit_that_passes,
+    headroom_in_noise, longer_run, longer_load, more_requests, limit_that_passes,
 };
 /// Who is at fault.
 enum class whose : unsigned char { nobody, client, plan, server, baseline_server, baseline };
@@ -12230,6 +12232,24 @@ inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
     return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
 }
 
+/// Returns how many requests in each repeat would decide an open fraction if it stays as it is;
+/// nothing where that are over a hundred times as many. Quality is never told to lower its limit.
+inline cause requests_that_decide(const decision& d) {
+    constexpr double most_more = 100, step = 1.1;
+    if (!d.counted || d.repeats < 1) return {};
+    analysis_of_misses more = *d.counted;
+    for (double times = 1; times < most_more; times *= step) {
+        more.seen.k = d.counted->seen.k * times;
+        more.seen.n = d.counted->seen.n * times;
+        if (times == 1 || more.outcome() == verdict::inconclusive) continue;
+        const double each = more.seen.n / d.repeats;
+        const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(each)) - 1));
+        return {because::more_requests, {std::ceil(each / digit) * digit}, whose::nobody,
+                is_of_answers(d.what.what.metric) ? "questions" : "requests"};
+    }
+    return {};
+}
+
 /// Sets the estimate, interval and limits of a decision on counts.
 inline void estimate_counts(decision& d, const measurements& e) {
     const slo& s = d.what;
@@ -12270,19 +12290,31 @@ inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double
     return worst;
 }
 
+/// The limit of the error rate where a gate has no own one.
+inline constexpr double guard_bound = 0.01;
+
+/// Whether the guard would be no looser than this limit: then its observed pass is one, too.
+inline bool is_as_loose_as_guard(const slo& s) {
+    return is_of_all_errors(s) && s.bound >= guard_bound;
+}
+
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
-/// or under the limit, and no repeat has a burst.
+/// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
+/// is held to no more from the second repeat on.
 inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>& misses,
                          const judging_rule& rule) {
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
+    const bool may_be_observed =
+        is_guard || (is_as_loose_as_guard(d.what) && d.repeats >= first_analysis &&
+                     c.k <= guard_bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {{because::failed, {c.k, c.n}}};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
         const double is_one_burst = c.k / c.effect < 1.5;
         d.why = {{because::failed_over, {c.k, c.n, is_one_burst}}};
-    } else if (is_guard) {
-        const worst_repeat worst = repeat_over_limit(misses, c.allowed, rule.pass_level);
+    } else if (may_be_observed) {
+        const worst_repeat worst = repeat_over_limit(misses, guard_bound, rule.pass_level);
         if (worst.number > 0) {
             d.why = {{because::failed_in_burst,
                       {c.k, c.n, worst.k, worst.n, as_number(worst.number)}}};
@@ -12882,6 +12914,7 @@ inline decision estimated(decision d, const measurements& e) {
         break;
     default: break;
     }
+    if (is_request_fraction(d.what.what.metric)) d.advice = {};  // none lowers a limit on quality
     return d;
 }
 
@@ -14205,7 +14238,7 @@ inline cause part_of_cache(const measurements& e, const validity_checks& g, cons
 inline slo error_guard() {
     slo s;
     s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
-    s.bound = 0.01;
+    s.bound = guard_bound;
     return s;
 }
 inline bool states_error_rate(const vector<slo>& slos) {
@@ -14264,11 +14297,17 @@ inline decision with_reasons(decision v, const measurements& e, const vector<cau
         v.why.insert(v.why.end(), state.begin(), state.end());
     return v;
 }
-/// Adds to an open verdict the limit that would decide it, where that is near.
+/// Adds to an open verdict the limit that would decide it, where that is near, or the number of
+/// requests that would decide a fraction of them.
 inline decision with_a_way_out(decision v, bool is_guard) {
     const slo& s = v.what;
-    if (v.why.empty()) v.why = {{because::too_close}};
-    else if (!is_request_fraction(s.what.metric)) return v;
+    const bool is_open = v.why.empty();
+    if (is_open) v.why = {{because::too_close}};
+    if (is_request_fraction(s.what.metric)) {
+        if (!is_guard && !v.advice) v.advice = requests_that_decide(v);
+        return v;
+    }
+    if (!is_open) return v;
     const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
@@ -14863,6 +14902,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "would mostly pass as it is"},
     {because::longer_load, "longer_load", "let the load last {t} at least, with {0} {sessions|"
      "requests} at its rate, so that it can show whether the server keeps up"},
+    {because::more_requests, "more_requests", "about {0} {w} in each repeat would mostly decide"},
     {because::limit_that_passes, "limit_that_passes", "{b} would pass"},
 };
 constexpr bool is_in_order(const cause_sentence* all, std::size_t n) {
@@ -15263,6 +15303,13 @@ inline verdict verdict_like(const verdict_numbers& v) {
     return is_only_observed(v) ? verdict::skipped : v.outcome;
 }
 
+/// Begins the reason of a rehearsed objective.
+inline constexpr const char* rehearsal_word = "a rehearsal";
+/// Whether its numbers are of a model: nothing was measured.
+inline bool is_of_model(const slo_verdict& v) {
+    return v.outcome == verdict::skipped && str(v.reason).starts_with(rehearsal_word);
+}
+
 /// The parts of a verdict's line: the objective, the measured value, and the value that is judged.
 struct verdict_parts {
     std::string name{}, measured{}, typical{}, room{}, interval{}, smallest_miss{}, basis{};
@@ -15288,10 +15335,17 @@ inline std::string full_value_text(const verdict_numbers& v, double x) {
     const bool ratio = v.what.factor > 0 && std::isfinite(x);
     return filled("{}{ baseline|}", {verdict_value_text(v, x), ratio});
 }
+/// Whether the value that is judged tells no more than the measured one: the same to about three
+/// digits, and on the same side of the limit.
+inline bool is_judged_as_measured(const verdict_numbers& v) {
+    const double value = v.estimate.value, off = std::fabs(value - v.measured);
+    const bool is_near = off <= 0.005 * std::fabs(v.measured);  // false for NaN
+    return is_near && (value <= v.limit) == (v.measured <= v.limit);
+}
 /// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
 inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
     const std::string value = text_of(v, v.estimate.value);
-    const bool reads_alike = value == text_of(v, v.measured);
+    const bool reads_alike = value == text_of(v, v.measured) || is_judged_as_measured(v);
     return filled("[{} {}]", {reads_alike ? "" : basis_name(v), value});
 }
 /// "50.7 to 56.1 ms": the unit once where both ends have the same.
@@ -15333,7 +15387,8 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
                           is_of_loads && v.counted_in != verdict_unit::pair,
                           v.requests / v.repeats});
     if (is_of_loads) return p;  // its reason names the loads
-    p.measured = filled("measured {}[ ({})]", {full_value_text(v, v.measured), ratio_of_text(v)});
+    p.measured = filled("{modelled|measured} {}[ ({})]", {is_of_model(v),
+                        full_value_text(v, v.measured), ratio_of_text(v)});
     p.typical = basis_text(v, full_value_text);
     p.room = room_text(v);
     if (has_interval(v)) p.interval = filled("interval {}", {interval_text(v)});
@@ -15374,10 +15429,11 @@ inline std::string flat_line(const slo_verdict& v) {
     return line;
 }
 
-/// "measured 39.2 ms, typical repeat 39.1 ms".
-inline std::string measured_text(const verdict_numbers& v) {
-    return filled("measured {}[, {}]",
-                  {verdict_value_text(v, v.measured), basis_text(v, verdict_value_text)});
+/// "measured 39.2 ms, typical repeat 38.1 ms".
+inline std::string measured_text(const verdict_numbers& v, bool of_model = false) {
+    return filled("{modelled|measured} {}[, {}]",
+                  {of_model, verdict_value_text(v, v.measured),
+                   basis_text(v, verdict_value_text)});
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
@@ -19497,7 +19553,14 @@ inline long long requests_behind(const statistic_data& w, const slo_context& c) 
 inline const char* what_of(const statistic_data& w) {
     return is_of_sessions(w.metric) ? "sessions" : "requests";
 }
-inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
+/// The fewest questions of which three may be wrong.
+inline long long least_answers_of(const slo& s) {
+    const bool is_judged = is_of_answers(s.what.metric) && s.factor <= 0 && s.bound < 1;
+    return is_judged && !s.is_advisory ? static_cast<long long>(rounded_up(3 / (1 - s.bound))) : 0;
+}
+/// `answers`: the fewest that an objective on answers needs, 0 for others.
+inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given,
+                         long long answers = 0) {
     const std::size_t readings = least_readings_of(w);
     if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) &&
         !c.sent.described.is_there && c.sent.duration_s > 0 &&
@@ -19505,13 +19568,14 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
         refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
                                "so that three lie beyond it, and the duration is %g s",
                                w.name.c_str(), readings, c.sent.duration_s)});
-    const long long n = requests_behind(w, c), needed = least_values_of(w);
+    const long long n = requests_behind(w, c), needed = std::max(answers, least_values_of(w));
     if (pools_gaps(w.metric) || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     if (n < needed)
         refuse({given, printed("%s needs at least %lld measured %s a repeat%s, and the "
                                "scenario has %lld", w.name.c_str(), needed, what_of(w),
-                               is_percentile ? " so that three lie beyond it" : "", n),
+                               is_percentile ? " so that three lie beyond it"
+                : answers > 0 ? " so that three may be wrong" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)
                 : c.requests == 0 && c.sent.duration_s > 0
@@ -19571,7 +19635,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     else check_slo_limit(s, c, given);
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);
-    check_sample(w, c, given);
+    check_sample(w, c, given, least_answers_of(s));
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.judged.slos)
         if (is_of_all_errors(other) && !(other.bound <= 0.05))
@@ -20085,6 +20149,9 @@ struct target_facts {
     std::string api{};
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of synthetic prompts
+    std::string version{};   // as the server says, "vllm 0.11.0"
+    std::string settings{};  // as the server says, "n_ctx=4096, total_slots=4"
+    std::string command{};   // of a process, without secrets
     std::string options{};      // of this variant's requests, if the variants differ in them
     vector<std::string> notes{};  // notes that are known before the load
     std::string measured_by{};  // the tool that wrote the files, "" if it was this program
@@ -21129,7 +21196,70 @@ inline std::string ranks_text(const vector<rank_part>& all) {
                    hosts.size() > 1 && unsynchronised > 0, unsynchronised});
 }
 
-// ===== [C97] the numbers of a gate that reports show, computed once ==============================
+// ===== [C97] the slowest requests, and ttft by prompt length =====================================
+
+/// One measured request as reports show it.
+struct slow_request {
+    std::string id{};  // its X-Request-Id
+    int repeat = 0;
+    request_status status = request_status::ok;
+    int prompt_tokens = -1, output_tokens = -1;  // below 0: unknown
+    double ttft = not_a_number, tpot = not_a_number, e2e = not_a_number;  // seconds
+    double waited = 0;  // until the first token, else until its end
+};
+inline slow_request slow_request_of(const repeat_data& d, std::size_t i) {
+    const record& r = d.records[i];
+    const auto value = [&](metric_id m) {
+        const bool is_there = r.status == request_status::ok && has_value(m, d, i);
+        return is_there ? request_value(m, d, i) : not_a_number;
+    };
+    slow_request s{str(r.id), d.index + 1, r.status, r.prompt_tokens, r.output_tokens,
+                   value(metric_id::ttft), value(metric_id::tpot), value(metric_id::e2e), 0};
+    const double took = static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9;
+    s.waited = !std::isnan(s.ttft) ? s.ttft : !std::isnan(s.e2e) ? s.e2e : took;
+    return s;
+}
+/// Returns the ten that waited longest for their first token, also of those that failed.
+inline vector<slow_request> slowest_of(const repeat_list& variant) {
+    constexpr std::size_t most = 10;
+    vector<slow_request> all;
+    for (const repeat_data& d : variant)
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const record& r = d.records[i];
+            if (!is_measured(r) || r.status == request_status::unsent) continue;
+            slow_request s = slow_request_of(d, i);
+            std::size_t at = all.size();
+            while (at > 0 && all[at - 1].waited < s.waited) --at;
+            if (at == most) continue;
+            if (all.size() == most) all.pop_back();
+            all.push_back(std::move(s));
+            std::rotate(all.begin() + static_cast<std::ptrdiff_t>(at), all.end() - 1, all.end());
+        }
+    return all;
+}
+
+/// Points of prompt tokens and ttft, evenly left out where there are too many to see. Empty if the
+/// prompts have about one length.
+inline vector<curve_point> ttft_by_prompt_of(const repeat_list& variant) {
+    constexpr std::size_t most = 400;
+    vector<curve_point> all, shown;
+    double shortest = infinity, longest = 0;
+    for (const repeat_data& d : variant)
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const record& r = d.records[i];
+            if (!is_pooled(r) || r.prompt_tokens <= 0 || !has_value(metric_id::ttft, d, i)) continue;
+            all.push_back({static_cast<double>(r.prompt_tokens),
+                           request_value(metric_id::ttft, d, i)});
+            shortest = std::min(shortest, all.back().x);
+            longest = std::max(longest, all.back().x);
+        }
+    if (longest < 1.2 * shortest) return {};
+    const std::size_t step = all.size() / most + 1;
+    for (std::size_t i = 0; i < all.size(); i += step) shown.push_back(all[i]);
+    return shown;
+}
+
+// ===== [C98] the numbers of a gate that reports show, computed once ==============================
 
 /// One probe as reports show it.
 struct load_point {
@@ -21205,6 +21335,8 @@ struct variant_figures {
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
     vector<repeat_timeline> timelines{};
+    vector<slow_request> slowest{};
+    vector<curve_point> ttft_by_prompt{};
     bool empty() const { return repeats.empty(); }
     double run_value(metric_id id) const {
         for (const auto& [metric, value] : run_values)
@@ -21294,6 +21426,9 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.server = server_usage_of(variant);
     a.ranks = rank_figures_of(variant);
     a.side_tasks = task_figures_of(variant);
+    a.slowest = slowest_of(variant);
+    if (std::count(g.metrics.begin(), g.metrics.end(), metric_id::ttft) > 0)
+        a.ttft_by_prompt = ttft_by_prompt_of(variant);
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
         a.repeats.push_back(repeat_figures_of(d, g.kept));
@@ -21378,7 +21513,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C98] answers that reports show ===========================================================
+// ===== [C99] answers that reports show ===========================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -21446,7 +21581,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
     return rows;
 }
 
-// ===== [C99] the fields of a gate: its servers, its load, its judging parameters =================
+// ===== [C100] the fields of a gate: its servers, its load, its judging parameters ================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -21455,6 +21590,9 @@ inline void fields_of(field_visitor& v, target_facts& t) {
     v.text({"url", "of a stored baseline its file"}, t.url);
     v.text({"model"}, t.model);
     v.text({"api"}, t.api);
+    v.text({"version", "of the server, as it says", if_any}, t.version);
+    v.text({"settings", "of the server, as it says", if_any}, t.settings);
+    v.text({"command", "that started it, without secrets", if_any}, t.command);
     v.flag({"virtual_time", "simulated, and the load was computed instead of waited for", if_any},
            t.is_virtual);
     v.choice({"tls", "whether its certificate was verified", if_any}, t.tls,
@@ -21665,7 +21803,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C100] stored results =====================================================================
+// ===== [C101] stored results =====================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -21910,7 +22048,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C101] the fields of a variant's measurements, and of a verdict ===========================
+// ===== [C102] the fields of a variant's measurements, and of a verdict ===========================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -22148,7 +22286,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C102] calibration.json ===================================================================
+// ===== [C103] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -22217,7 +22355,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C103] one line of records.jsonl, and the index of events.bin =============================
+// ===== [C104] one line of records.jsonl, and the index of events.bin =============================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -22278,7 +22416,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C104] gates in reports, and their headlines ==============================================
+// ===== [C105] gates in reports, and their headlines ==============================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -22465,7 +22603,7 @@ inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
         {n, n, took_s});
 }
 
-// ===== [C105] tables of reports ==================================================================
+// ===== [C106] tables of reports ==================================================================
 
 struct table_cell {
     std::string text{};
@@ -22578,7 +22716,7 @@ inline report_table labels_table(const gate_report& g) {
     return t;
 }
 
-// ===== [C106] texts of reports ===================================================================
+// ===== [C107] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -22922,7 +23060,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C107] the console: gates, and the progress line ==========================================
+// ===== [C108] the console: gates, and the progress line ==========================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -23208,7 +23346,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C108] result.json, calibration.json and answers.jsonl ====================================
+// ===== [C109] result.json, calibration.json and answers.jsonl ====================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const vector<gate_report>& gates) {
@@ -23367,7 +23505,7 @@ inline std::string answers_jsonl(const vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C109] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C110] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Returns "" if no file has the gate.
 inline std::string place_of(const gate_identity& g) {
@@ -23491,8 +23629,9 @@ inline std::string summary_of(const gate_report& g) {
     if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
         fill(out, "{m}\n\n[{m}\n\n][{m}\n\n][{m}\n\n]", {c.line, c.flat, c.fault, g.under.stopped});
     if (!g.verdicts.empty())
-        out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
-               "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
+        fill(out, "| verdict | objective | {measured|modelled} | typical repeat | interval | "
+                  "headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
+             {g.rehearsal.model.empty()});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
@@ -23584,11 +23723,20 @@ inline std::string all_passed(const vector<gate_report>& gates) {
                   {gates.size() == 1, gates.size() == 1 ? 0 : gates.size(), objectives});
 }
 
-/// Returns the text for objectives that the repeats do not decide.
-inline const char* undecided_text(const gate_report& g) {
-    return g.undecided_fails                       ? "inconclusive, which fails this build"
-           : g.outcome == gate_outcome::skipped ? "inconclusive, and the gate counts as skipped"
-                                                : "inconclusive: green does not mean shown";
+/// Returns the text for objectives that the repeats do not decide, "" without one. Only a build
+/// that is green needs to hear what green means.
+inline const char* undecided_text(const vector<gate_report>& gates) {
+    const gate_report* open = nullptr;
+    bool is_red = false;
+    for (const gate_report& g : gates) {
+        is_red = is_red || headline_of(g) <= headline::invalid;
+        if (!open && count_of(g, verdict::inconclusive) > 0) open = &g;
+    }
+    return !open                                    ? ""
+           : open->undecided_fails                  ? "inconclusive, which fails this build"
+           : open->outcome == gate_outcome::skipped ? "inconclusive, and the gate counts as skipped"
+           : is_red                                 ? "inconclusive"
+                                                    : "inconclusive: green does not mean shown";
 }
 
 /// Returns summary.md, for a CI step summary or a comment: the program's sections, then the gates,
@@ -23597,11 +23745,9 @@ inline std::string summary_md(const vector<gate_report>& gates,
                               const all_sections& beside = {},
                               std::size_t at_most = summary_limit) {
     std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
-    const char* undecided = "";
-    for (const gate_report& g : gates)
-        if (count_of(g, verdict::inconclusive) > 0 && out.empty()) undecided = undecided_text(g);
+    const bool is_rehearsal = !out.empty();
     fill(out, "{}[**Some objectives are {}.**\n\n]{}",
-         {opening_of(gates), undecided, all_passed(gates)});
+         {opening_of(gates), is_rehearsal ? "" : undecided_text(gates), all_passed(gates)});
     std::size_t left = 0, tables = 0, tables_left = 0;
     const std::size_t room = at_most > 400 ? at_most - 400 : 0;  // for the last sentences
     for (const program_section* b : beside)
@@ -23730,7 +23876,7 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
                   {measured, estimates, limits, loads, metrics});
 }
 
-// ===== [C110] the report page: drawings ==========================================================
+// ===== [C111] the report page: drawings ==========================================================
 
 /// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
 struct plot_scale {
@@ -23861,6 +24007,11 @@ public:
         draw("<circle class=\"{}\" r=\"3.5\" cx=\"{p}\" cy=\"{p}\"/>",
              {style, at_x(p.x), at_y(p.y)});
     }
+    void cloud(const char* style, const vector<curve_point>& points) {
+        std::string path;
+        for (const curve_point& p : points) fill(path, "M{p} {p}h0", {at_x(p.x), at_y(p.y)});
+        draw("[{?}<path class=\"cloud {}\" d=\"{}\"/>]", {path, style, path});
+    }
     /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
     /// crosses it misses it; of a mean it is a mark on the axis.
     void limit(double x, double q, bool at_most, const std::string& words) {
@@ -23924,7 +24075,7 @@ private:
     int limits_ = 0;
 };
 
-// ===== [C111] the report page: verdicts ==========================================================
+// ===== [C112] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{}\"/></svg>",
@@ -24021,8 +24172,8 @@ inline std::string interval_svg(const slo_verdict& v) {
         "to {x}, limit {x}\"><rect class=\"allowed\" x=\"{p}\" y=\"4\" height=\"22\" "
         "width=\"{p}\"/><rect class=\"bar\" x=\"{p}\" y=\"12\" height=\"6\" rx=\"3\" "
         "width=\"{p}\"/>",
-        {to_string(verdict_like(v)), measured_text(v), verdict_value_text(v, e.low),
-         verdict_value_text(v, e.high), limit_in_words, from,
+        {to_string(verdict_like(v)), measured_text(v, is_of_model(v)),
+         verdict_value_text(v, e.low), verdict_value_text(v, e.high), limit_in_words, from,
          v.what.at_most ? limit - 4 : 316 - limit, std::min(a, b),
          std::max(std::fabs(b - a), 1.0)});
     for (const double x : rug)
@@ -24037,10 +24188,10 @@ inline std::string interval_svg(const slo_verdict& v) {
 }
 
 inline constexpr const char* verdicts_key =
-    "<p class=\"note\">Bold number and diamond: measured over the requests of all repeats. Dot: "
-    "the value that the verdict uses, in most cases the typical repeat (the geometric mean of the "
-    "repeats). Bar: the interval of that value. Short strokes: the single repeats. Shaded: the "
-    "values that the limit allows.</p>\n";
+    "<p class=\"note\">Bold number and diamond: {measured|modelled} over the requests of all "
+    "repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the geometric "
+    "mean of the repeats). Bar: the interval of that value. Short strokes: the single repeats. "
+    "Shaded: the values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     const std::string repeats = filled("[{} {}{|s}, {} request{s}]",
                                        {v.repeats, v.unit.empty() ? "repeat" : v.unit.c_str(),
@@ -24090,7 +24241,7 @@ inline void mark_variant(table_cell& c, bool is_baseline) {
     c.look = is_baseline ? "arm b" : "arm c";
 }
 
-// ===== [C112] the report page: other sections of a gate ==========================================
+// ===== [C113] the report page: other sections of a gate ==========================================
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
     if (variant.failures.empty()) return {};
@@ -24175,6 +24326,24 @@ inline std::string repeats_html(const gate_report& g) {
                   page_table(filled("Repeats of {}", {g.what.name}), t));
 }
 
+inline std::string slowest_html(const gate_report& g) {
+    const vector<slow_request>& all = g.figures.candidate.slowest;
+    if (all.empty()) return {};
+    const auto tokens = [](int n) { return filled("[{?}{}]", {n > 0, n}); };
+    const auto seconds = [](double s) { return std::isnan(s) ? "" : time_text(s); };
+    report_table t{{"request", "repeat", "prompt tokens", "output tokens", "ttft", "tpot", "e2e",
+                    "status"}};
+    for (const slow_request& s : all)
+        t.add({s.id.empty() ? "?" : s.id, s.repeat, tokens(s.prompt_tokens),
+               tokens(s.output_tokens), seconds(s.ttft), seconds(s.tpot), seconds(s.e2e),
+               to_string(s.status)});
+    return folded("Slowest requests", filled("first token or end after up to {t}", {all[0].waited}),
+                  headline_of(g) == headline::failed,
+                  "<p class=\"note\">Those that waited longest for their first token, failed ones "
+                  "too. records.jsonl and the server's log (X-Request-Id) have their ids.</p>\n" +
+                      page_table(filled("Slowest requests of {}", {g.what.name}), t));
+}
+
 inline std::string ranks_html(const gate_report& g) {
     const vector<rank_part>& all = g.figures.candidate.ranks;
     if (all.size() < 2) return {};
@@ -24218,6 +24387,9 @@ inline std::string scenario_html(const gate_report& g) {
         "The scenario in full", "", false,
         list_of(
             {{"target", target_text(g.target)},
+             {"server", g.target.version},
+             {"settings", g.target.settings},
+             {"command", g.target.command},
              {"api", g.target.api},
              {"baseline", has_baseline ? target_text(g.baseline) : ""},
              {"arrivals", arrival_text(p.sent->arrivals)},
@@ -24286,7 +24458,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(filled("{} more", {g.answers.size() - max_at_once}), "", false, more);
 }
 
-// ===== [C113] the report page: distributions and timelines =======================================
+// ===== [C114] the report page: distributions and timelines =======================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
@@ -24346,7 +24518,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                        {name.substr(0, name.find('(')), v.what.at_most, limit_text(id, v.limit),
                         v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        fill(limits, "; limit {}, {}", {v.what.text(), measured_text(v)});
+        fill(limits, "; limit {}, {}", {v.what.text(), measured_text(v, is_of_model(v))});
     }
     const metric_row &a = mine.row, &b = other.row;
     return p.figure(metric_name(id),
@@ -24355,6 +24527,27 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                            {metric_name(id), mine.lines.size(), {id, a.p50}, {id, a.p90},
                             {id, a.p99}, both, {id, b.p50}, {id, b.p90}, {id, b.p99}, limits}),
                     true);
+}
+
+/// Draws the time to the first token beside the length of the prompt, "" if lengths hardly differ.
+inline std::string ttft_by_prompt_figure(const gate_report& g) {
+    const vector<curve_point>&mine = g.figures.candidate.ttft_by_prompt,
+                             &other = g.figures.baseline.ttft_by_prompt;
+    double longest = 0, slowest = 0;
+    for (const auto* points : {&mine, &other})
+        for (const curve_point& p : *points) {
+            longest = std::max(longest, p.x);
+            slowest = std::max(slowest, p.y);
+        }
+    if (mine.empty() || !(slowest > 0)) return {};
+    plot p({plot_scale::shape::linear, 0, longest * 1.03}, plot_unit::none,
+           {plot_scale::shape::linear, 0, slowest * 1.05}, plot_unit::seconds);
+    p.cloud("b", other);
+    p.cloud("c", mine);
+    return p.figure("ttft<span>each request, by its prompt tokens</span>",
+                    filled("ttft of {} requests with up to {.0f} prompt tokens, at most {t}",
+                           {mine.size() + other.size(), longest, slowest}),
+                    false);
 }
 
 inline std::string labels_html(const gate_report& g) {
@@ -24542,7 +24735,7 @@ private:
     const vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C114] the report page: the result of a search ============================================
+// ===== [C115] the report page: the result of a search ============================================
 
 inline const char* style_of(carried shown) {
     return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
@@ -24607,7 +24800,7 @@ inline std::string search_html(const gate_report& g) {
     return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }
 
-// ===== [C115] the report page: the whole =========================================================
+// ===== [C116] the report page: the whole =========================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -24672,6 +24865,8 @@ polyline.b1{stroke:var(--other);stroke-width:2.2;stroke-dasharray:5 2}
 polyline.c2{stroke:var(--mine);opacity:.4;stroke-width:1}
 polyline.b2{stroke:var(--other);opacity:.4;stroke-width:1}
 polyline.a{stroke:var(--dim);stroke-width:4;opacity:.35}polyline.f{stroke:var(--fail)}
+.cloud{fill:none;stroke-width:3.4;stroke-linecap:round;opacity:.5}
+.cloud.c{stroke:var(--mine)}.cloud.b{stroke:var(--other)}
 circle.c{fill:var(--mine)}circle.b{fill:var(--other)}
 circle.open{fill:var(--back);stroke:var(--mine);stroke-width:1.5}
 circle.pass,circle.fail{fill:currentColor}.stretch{fill:var(--ink);opacity:.12}
@@ -24834,6 +25029,7 @@ inline std::string numbers_html(const gate_report& g) {
         if (f.metrics[i] != metric_id::ttft_from_send)
             curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
                                           f.baseline.distributions[i]);
+    curves += ttft_by_prompt_figure(g);
     fill(h,
          "[{?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: the "
          "requests of all repeats together. Thin lines: the single repeats. A failed request "
@@ -24856,13 +25052,14 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         {number, to_string(head), number, badge(look_of(head), headline_text(g)), number,
          g.what.name, gate_sentence(g)});
     if (g.refusal.empty())
-        fill(h, "<p class=\"dim\">{x}{x}; {x}</p>\n",
-             {target_text(g.target), compared_text(g.baseline), plan_text(g.what)});
+        fill(h, "<p class=\"dim\">{x}[ ({x})]{x}; {x}[{?}; took {t}]</p>\n",
+             {target_text(g.target), g.target.version, compared_text(g.baseline),
+              plan_text(g.what), g.took_s > 0 && g.rehearsal.model.empty(), g.took_s});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (g.figures.search.empty()) h += verdicts_key;
+        if (g.figures.search.empty()) fill(h, verdicts_key, {g.rehearsal.model.empty()});
     }
     if (!g.calibration.empty())
         fill(h, "<pre>{}</pre>\n", {escaped_lines(calibration_text(g))});
@@ -24873,7 +25070,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
-    if (measured) h += repeats_html(g) + ranks_html(g) + side_tasks_html(g);
+    if (measured)
+        h += slowest_html(g) + repeats_html(g) + ranks_html(g) + side_tasks_html(g);
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again;
@@ -24942,7 +25140,7 @@ inline std::string report_html(const vector<gate_report>& gates,
         "\n]<p class=\"dim\">llmbench {x}, {x}, {x}, {x}, {} cores[, commit {x}]</p>\n</header>\n",
         {title, page_style, page_icons, look_of(worst), icon(look_of(worst)), title,
          rehearsal_of_all(gates), undecided, undecided == 1,
-         undecided > 0 ? undecided_text(gates.front()) : "", version_text(), env.started_at, env.os,
+         undecided_text(gates), version_text(), env.started_at, env.os,
          env.cpu, env.cores, env.commit});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
@@ -29787,8 +29985,8 @@ inline std::string only_model(const load_target& to, const http_answer& a,
     if (models.size() == 1) return models[0].name;
     if (!to.api->needs_model) return {};
     const std::string why = why_not_served(to, "GET", first_path(to), a, url);
-    if (!why.empty() && *to.api->models)
-        refuse({why, "; or name a model by .model or LLMBENCH_MODEL"});
+    if (!why.empty() && *to.api->models)  // another path may be served, but not without a key
+        refuse({why, a.status == 401 ? "" : "; or name a model by .model or LLMBENCH_MODEL"});
     if (!models.empty() || !*to.api->models)
         refuse({"no model is named and ", url, " lists ",
                 models.empty() ? "none"
@@ -30590,7 +30788,81 @@ inline carried_command carried_out(const std::string& line, const load_target& t
     return c;
 }
 
-// ===== [E33] the metrics pages of a server, read before and during a load ========================
+// ===== [E33] what a server says of its version and its settings ==================================
+
+struct self_description {
+    std::string version{};   // "vllm 0.11.0", "" if unknown
+    std::string settings{};  // "n_ctx=4096, total_slots=4"
+};
+
+/// The page on which the owner of a list of models describes itself. Only that server is asked for
+/// it, because others would log an unknown path.
+struct description_page {
+    const char *owner, *name, *path;
+};
+inline constexpr description_page description_pages[] = {{"vllm", "vllm", "/version"},
+                                                         {"sglang", "sglang", "/get_server_info"},
+                                                         {"llamacpp", "llama.cpp", "/props"},
+                                                         {"library", "ollama", "/api/version"}};
+/// Returns the page of the server with this list of models; null if none is known.
+inline const description_page* page_of_owner(const api_traits& api, const http_answer& models) {
+    picojson::value v;
+    if (!*api.models_in || models.status != 200 || !parse_json(models.body, v)) return nullptr;
+    for (const picojson::value& m : array_member(v, api.models_in))
+        for (const description_page& p : description_pages)
+            if (string_member(m, "owned_by") == p.owner) return &p;
+    return nullptr;
+}
+
+/// Reads such a page: the version, and other short values by their names without secret ones.
+inline self_description described_by(const char* server, const http_answer& a,
+                                     const vector<std::string>& secrets) {
+    constexpr std::size_t longest_value = 120, longest = 3000;
+    picojson::value v;
+    if (a.status != 200 || !parse_json(a.body, v) || !v.is<picojson::object>()) return {};
+    self_description d;
+    for (const auto& [name, value] : v.get<picojson::object>()) {
+        if (value.is<picojson::object>() || value.is<picojson::array>() ||
+            value.is<picojson::null>() || names_secret(name))
+            continue;
+        const std::string text = value.to_str();
+        if (text.empty() || text.size() > longest_value) continue;
+        const std::string words = printable(without_secrets(text, secrets));
+        if (name == "version" || name == "build_info") d.version = filled("{} {}", {server, words});
+        else if (d.settings.size() < longest) fill(d.settings, "{,}{}={}", {printable(name), words});
+    }
+    return d;
+}
+inline self_description description_of(const load_target& to, const http_answer& models) {
+    const description_page* const page = page_of_owner(*to.api, models);
+    if (!page) return {};
+    return described_by(page->name, blocking_get(to, inquiry_path(to, page->path), to.fields, 3),
+                        to.secrets);
+}
+
+/// A command line for reports: known secrets are masked, and so are the values of options whose
+/// names tell of one, `--api-key x` or `--api-key=x`.
+inline std::string command_for_reports(const std::string& command,
+                                       const vector<std::string>& secrets) {
+    std::string out;
+    bool is_secret = false;
+    for (std::size_t at = 0; at < command.size();) {
+        const std::size_t end = std::min(command.find_first_of(" \t\n", at), command.size());
+        const std::string_view word = std::string_view(command).substr(at, end - at);
+        std::string name(word.substr(0, word.find('=')));
+        std::replace(name.begin(), name.end(), '-', '_');
+        const bool has_value = name.size() < word.size(), names_one = names_secret(name);
+        if (is_secret && !word.empty()) out += "***";
+        else if (names_one && has_value) out += std::string(word.substr(0, name.size())) + "=***";
+        else out += word;
+        if (!word.empty()) is_secret = names_one && !has_value && word.front() == '-';
+        if (end < command.size()) out += command[end];
+        at = end + 1;
+    }
+    return printable(without_secrets(out, secrets), 1000);
+}
+
+// ===== [E34] the metrics pages of a server, read before and during a load ========================
 
 /// One page, and all that is needed to request it.
 struct page_address {
@@ -30864,7 +31136,7 @@ private:
     repeated reading_{};
 };
 
-// ===== [E34] servers that a gate starts ==========================================================
+// ===== [E35] servers that a gate starts ==========================================================
 
 /// The log file of the program's next server.
 inline std::string next_log(run_variant variant) {
@@ -30959,7 +31231,7 @@ private:
     std::unique_ptr<server_process> running_{};
 };
 
-// ===== [E35] running targets =====================================================================
+// ===== [E36] running targets =====================================================================
 
 /// Uses a path of the gate for all requests.
 inline void take_path(load_target& to, const std::string& path) {
@@ -31263,6 +31535,12 @@ private:
     /// Uses the named model, else the only one listed. Either way a silent server is found here.
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url, proxy_);
+        if (!own_ && facts_.version.empty()) {
+            const self_description d = description_of(load_, first);
+            facts_.version = d.version;
+            facts_.settings = d.settings;
+        }
+        if (process_) facts_.command = command_for_reports(command(), load_.secrets);
         const std::string one = one_of_addresses(load_.url, load_.addresses.in_order());
         if (!one.empty()) facts_.notes.push_back(one);
         models_ = listed_models(*load_.api, first);
@@ -31295,7 +31573,7 @@ private:
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 
-// ===== [E36] whether two targets are one server, and two variants one ============================
+// ===== [E37] whether two targets are one server, and two variants one ============================
 
 /// An address and port in IPv6 form, so that IPv4 addresses equal their mapped ones, and loopbacks
 /// equal each other.
@@ -31423,7 +31701,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
                 "otherwise{.same = true}"});
 }
 
-// ===== [E37] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E38] records.jsonl and events.bin, written while the load runs ===========================
 
 /// Prints which file is incomplete, and why.
 inline void report_not_whole(const std::string& directory, const std::string& why) {
@@ -31607,7 +31885,7 @@ private:
     repeated writing_{};
 };
 
-// ===== [E38] the reports of all gates of a program, and its files ================================
+// ===== [E39] the reports of all gates of a program, and its files ================================
 
 /// Whether an outcome needs an exit code other than 0.
 inline bool is_red(gate_outcome o) {
@@ -31874,7 +32152,7 @@ private:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E39] all gates of a program, and how it ends =============================================
+// ===== [E40] all gates of a program, and how it ends =============================================
 
 #ifdef __APPLE__
 #include <dlfcn.h>  // dlsym
@@ -32164,7 +32442,7 @@ private:
     bool cut_off_ = false;  // a gate, or a test case
 };
 
-// ===== [E40] gates inside doctest ================================================================
+// ===== [E41] gates inside doctest ================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
@@ -32272,7 +32550,7 @@ inline bool inside_test_case() { return false; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 
-// ===== [E41] the report and the result of a measured gate ========================================
+// ===== [E42] the report and the result of a measured gate ========================================
 
 /// Marks verdicts that need no judgement as skipped.
 inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
@@ -32392,7 +32670,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
-// ===== [E42] the environment's settings for a gate ===============================================
+// ===== [E43] the environment's settings for a gate ===============================================
 
 /// The models that replace the servers of one gate.
 class rehearsal {
@@ -32546,7 +32824,7 @@ inline void check_writable(const std::string& file) {
         refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
-// ===== [E43] the servers of a gate ===============================================================
+// ===== [E44] the servers of a gate ===============================================================
 
 /// The server of the candidate, and that of the baseline: another one, or the same.
 class gate_servers {
@@ -32666,7 +32944,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-// ===== [E44] profiles of servers =================================================================
+// ===== [E45] profiles of servers =================================================================
 
 /// Starts and ends a profile on a server: by HTTP, or by the scenario's commands.
 class profiler {
@@ -32819,7 +33097,7 @@ inline vector<std::string> end_profiles(const live_target& server, int gate) {
     return notes;
 }
 
-// ===== [E45] the progress of a repeat ============================================================
+// ===== [E46] the progress of a repeat ============================================================
 
 /// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
 /// terminal, ever rarer lines in a log.
@@ -32947,7 +33225,7 @@ private:
     progress_meter* meter_;
 };
 
-// ===== [E46] side tasks before and during a load =================================================
+// ===== [E47] side tasks before and during a load =================================================
 
 inline std::string post_text(const load_target& to, const std::string& path,
                              const std::string& body) {
@@ -33082,7 +33360,7 @@ private:
     repeated doing_{};
 };
 
-// ===== [E47] one repeat ==========================================================================
+// ===== [E48] one repeat ==========================================================================
 
 /// Returns "" unless the last measured requests all failed to connect.
 inline std::string gone_reason(const vector<record>& records) {
@@ -33324,7 +33602,7 @@ inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_or
     return d;
 }
 
-// ===== [E48] the repeats of a gate on its servers ================================================
+// ===== [E49] the repeats of a gate on its servers ================================================
 
 /// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
 /// set aside is measured again in its position, because order and requests depend on it.
@@ -33731,7 +34009,7 @@ private:
     vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
-// ===== [E49] one gate from its scenario to its result ============================================
+// ===== [E50] one gate from its scenario to its result ============================================
 
 /// Null if the target has no extension.
 inline const target_extension* extension_of(const any_target& t) {
@@ -34022,7 +34300,7 @@ inline result gate_of(const scenario& s, const char* file, int line, const char*
                     line, verb);
 }
 
-// ===== [E50] a finished run with its requests ====================================================
+// ===== [E51] a finished run with its requests ====================================================
 
 /// The index of events.bin in result.json: the offsets of the lines' gaps, and its coverage.
 struct described_events : event_index {
@@ -34200,7 +34478,7 @@ inline void check_stored_objectives(const stored_run& run, const plan& what, con
     }
 }
 
-// ===== [E51] public functions ====================================================================
+// ===== [E52] public functions ====================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 #ifndef LLMBENCH_NO_BODIES
@@ -34351,7 +34629,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E52] main ================================================================================
+// ===== [E53] main ================================================================================
 
 // Here, so that main() itself, which a macro brings, is one line. If doctest is disabled, the
 // functions that this calls are in the file with main() alone.

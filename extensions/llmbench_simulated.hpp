@@ -2424,9 +2424,9 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
         }
         return high;
     };
-    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
+    const double observed = is_as_loose_as_guard(v.what) ? guard_bound : -1;
     const double open = fewest([&](double k) {
-        return (is_guard ? k / n : clopper_pearson_upper(k, n, pass_level)) > allowed;
+        return k / n > observed && clopper_pearson_upper(k, n, pass_level) > allowed;
     });
     const double fails = fewest([&](double k) {
         return clopper_pearson_lower(k, n, fail_level) > allowed;
@@ -2464,7 +2464,7 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
 inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
-    std::string t = std::string("a rehearsal: ") + to_string(v.outcome) + " on the model";
+    std::string t = filled("{}: {} on the model", {rehearsal_word, to_string(v.outcome)});
     if (!v.reason.empty()) t += ", " + str(v.reason);
     const std::string more = foreseen_text(v, f);
     return more.empty() ? t : t + "; " + more;

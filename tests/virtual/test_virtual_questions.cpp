@@ -192,6 +192,8 @@ TEST_CASE("what a gate with questions cannot be is refused before its load") {
     refused("workload.path is empty", [](scenario& s) { s.workload = questions{}; });
     refused("workload.max_items is 0",
             [&](scenario& s) { s.workload = questions{.path = file.path, .max_items = 0}; });
+    refused("accuracy needs at least 60 measured requests a repeat so that three may be wrong, and the "
+            "scenario has 40", [](scenario& s) { s.slos = {accuracy >= 95_pct}; });
     refused("has no baseline", [](scenario& s) { s.slos = {accuracy >= 0.98 * baseline}; });
     const questions asked{.path = file.path, .format = gsm8k};
     const any_workload beside = mix({{.name = "load"}, {.name = "sums", .workload = asked}});

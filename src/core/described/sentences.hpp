@@ -237,6 +237,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "would mostly pass as it is"},
     {because::longer_load, "longer_load", "let the load last {t} at least, with {0} {sessions|"
      "requests} at its rate, so that it can show whether the server keeps up"},
+    {because::more_requests, "more_requests", "about {0} {w} in each repeat would mostly decide"},
     {because::limit_that_passes, "limit_that_passes", "{b} would pass"},
 };
 constexpr bool is_in_order(const cause_sentence* all, std::size_t n) {

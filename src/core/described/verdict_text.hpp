@@ -48,6 +48,13 @@ inline verdict verdict_like(const verdict_numbers& v) {
     return is_only_observed(v) ? verdict::skipped : v.outcome;
 }
 
+/// Begins the reason of a rehearsed objective.
+inline constexpr const char* rehearsal_word = "a rehearsal";
+/// Whether its numbers are of a model: nothing was measured.
+inline bool is_of_model(const slo_verdict& v) {
+    return v.outcome == verdict::skipped && str(v.reason).starts_with(rehearsal_word);
+}
+
 /// The parts of a verdict's line: the objective, the measured value, and the value that is judged.
 struct verdict_parts {
     std::string name{}, measured{}, typical{}, room{}, interval{}, smallest_miss{}, basis{};
@@ -73,10 +80,17 @@ inline std::string full_value_text(const verdict_numbers& v, double x) {
     const bool ratio = v.what.factor > 0 && std::isfinite(x);
     return filled("{}{ baseline|}", {verdict_value_text(v, x), ratio});
 }
+/// Whether the value that is judged tells no more than the measured one: the same to about three
+/// digits, and on the same side of the limit.
+inline bool is_judged_as_measured(const verdict_numbers& v) {
+    const double value = v.estimate.value, off = std::fabs(value - v.measured);
+    const bool is_near = off <= 0.005 * std::fabs(v.measured);  // false for NaN
+    return is_near && (value <= v.limit) == (v.measured <= v.limit);
+}
 /// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
 inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
     const std::string value = text_of(v, v.estimate.value);
-    const bool reads_alike = value == text_of(v, v.measured);
+    const bool reads_alike = value == text_of(v, v.measured) || is_judged_as_measured(v);
     return filled("[{} {}]", {reads_alike ? "" : basis_name(v), value});
 }
 /// "50.7 to 56.1 ms": the unit once where both ends have the same.
@@ -118,7 +132,8 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
                           is_of_loads && v.counted_in != verdict_unit::pair,
                           v.requests / v.repeats});
     if (is_of_loads) return p;  // its reason names the loads
-    p.measured = filled("measured {}[ ({})]", {full_value_text(v, v.measured), ratio_of_text(v)});
+    p.measured = filled("{modelled|measured} {}[ ({})]", {is_of_model(v),
+                        full_value_text(v, v.measured), ratio_of_text(v)});
     p.typical = basis_text(v, full_value_text);
     p.room = room_text(v);
     if (has_interval(v)) p.interval = filled("interval {}", {interval_text(v)});
@@ -159,10 +174,11 @@ inline std::string flat_line(const slo_verdict& v) {
     return line;
 }
 
-/// "measured 39.2 ms, typical repeat 39.1 ms".
-inline std::string measured_text(const verdict_numbers& v) {
-    return filled("measured {}[, {}]",
-                  {verdict_value_text(v, v.measured), basis_text(v, verdict_value_text)});
+/// "measured 39.2 ms, typical repeat 38.1 ms".
+inline std::string measured_text(const verdict_numbers& v, bool of_model = false) {
+    return filled("{modelled|measured} {}[, {}]",
+                  {of_model, verdict_value_text(v, v.measured),
+                   basis_text(v, verdict_value_text)});
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {

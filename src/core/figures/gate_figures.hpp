@@ -20,6 +20,7 @@
 #include "core/figures/outcomes.hpp"
 #include "core/figures/rows.hpp"
 #include "core/figures/server_usage.hpp"
+#include "core/figures/slowest.hpp"
 #include "core/figures/timelines.hpp"
 
 #include <algorithm>  // count, count_if, find
@@ -106,6 +107,8 @@ struct variant_figures {
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
     vector<repeat_timeline> timelines{};
+    vector<slow_request> slowest{};
+    vector<curve_point> ttft_by_prompt{};
     bool empty() const { return repeats.empty(); }
     double run_value(metric_id id) const {
         for (const auto& [metric, value] : run_values)
@@ -195,6 +198,9 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.server = server_usage_of(variant);
     a.ranks = rank_figures_of(variant);
     a.side_tasks = task_figures_of(variant);
+    a.slowest = slowest_of(variant);
+    if (std::count(g.metrics.begin(), g.metrics.end(), metric_id::ttft) > 0)
+        a.ttft_by_prompt = ttft_by_prompt_of(variant);
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
         a.repeats.push_back(repeat_figures_of(d, g.kept));

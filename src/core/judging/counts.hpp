@@ -17,7 +17,7 @@
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // clamp, count, max, min, reverse, sort
-#include <cmath>  // exp, floor, isfinite, sqrt
+#include <cmath>  // ceil, exp, floor, isfinite, log10, pow, sqrt
 #include <map>
 #include <string>
 
@@ -195,6 +195,24 @@ inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
     return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
 }
 
+/// Returns how many requests in each repeat would decide an open fraction if it stays as it is;
+/// nothing where that are over a hundred times as many. Quality is never told to lower its limit.
+inline cause requests_that_decide(const decision& d) {
+    constexpr double most_more = 100, step = 1.1;
+    if (!d.counted || d.repeats < 1) return {};
+    analysis_of_misses more = *d.counted;
+    for (double times = 1; times < most_more; times *= step) {
+        more.seen.k = d.counted->seen.k * times;
+        more.seen.n = d.counted->seen.n * times;
+        if (times == 1 || more.outcome() == verdict::inconclusive) continue;
+        const double each = more.seen.n / d.repeats;
+        const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(each)) - 1));
+        return {because::more_requests, {std::ceil(each / digit) * digit}, whose::nobody,
+                is_of_answers(d.what.what.metric) ? "questions" : "requests"};
+    }
+    return {};
+}
+
 /// Sets the estimate, interval and limits of a decision on counts.
 inline void estimate_counts(decision& d, const measurements& e) {
     const slo& s = d.what;
@@ -235,19 +253,31 @@ inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double
     return worst;
 }
 
+/// The limit of the error rate where a gate has no own one.
+inline constexpr double guard_bound = 0.01;
+
+/// Whether the guard would be no looser than this limit: then its observed pass is one, too.
+inline bool is_as_loose_as_guard(const slo& s) {
+    return is_of_all_errors(s) && s.bound >= guard_bound;
+}
+
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
-/// or under the limit, and no repeat has a burst.
+/// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
+/// is held to no more from the second repeat on.
 inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>& misses,
                          const judging_rule& rule) {
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
+    const bool may_be_observed =
+        is_guard || (is_as_loose_as_guard(d.what) && d.repeats >= first_analysis &&
+                     c.k <= guard_bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {{because::failed, {c.k, c.n}}};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
         const double is_one_burst = c.k / c.effect < 1.5;
         d.why = {{because::failed_over, {c.k, c.n, is_one_burst}}};
-    } else if (is_guard) {
-        const worst_repeat worst = repeat_over_limit(misses, c.allowed, rule.pass_level);
+    } else if (may_be_observed) {
+        const worst_repeat worst = repeat_over_limit(misses, guard_bound, rule.pass_level);
         if (worst.number > 0) {
             d.why = {{because::failed_in_burst,
                       {c.k, c.n, worst.k, worst.n, as_number(worst.number)}}};

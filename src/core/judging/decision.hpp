@@ -99,7 +99,7 @@ enum class because : unsigned char {
     // loads
     carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
     // what would be decided more often
-    headroom_in_noise, longer_run, longer_load, limit_that_passes,
+    headroom_in_noise, longer_run, longer_load, more_requests, limit_that_passes,
 };
 /// Who is at fault.
 enum class whose : unsigned char { nobody, client, plan, server, baseline_server, baseline };

@@ -48,7 +48,7 @@ inline cause part_of_cache(const measurements& e, const validity_checks& g, cons
 inline slo error_guard() {
     slo s;
     s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
-    s.bound = 0.01;
+    s.bound = guard_bound;
     return s;
 }
 inline bool states_error_rate(const vector<slo>& slos) {
@@ -107,11 +107,17 @@ inline decision with_reasons(decision v, const measurements& e, const vector<cau
         v.why.insert(v.why.end(), state.begin(), state.end());
     return v;
 }
-/// Adds to an open verdict the limit that would decide it, where that is near.
+/// Adds to an open verdict the limit that would decide it, where that is near, or the number of
+/// requests that would decide a fraction of them.
 inline decision with_a_way_out(decision v, bool is_guard) {
     const slo& s = v.what;
-    if (v.why.empty()) v.why = {{because::too_close}};
-    else if (!is_request_fraction(s.what.metric)) return v;
+    const bool is_open = v.why.empty();
+    if (is_open) v.why = {{because::too_close}};
+    if (is_request_fraction(s.what.metric)) {
+        if (!is_guard && !v.advice) v.advice = requests_that_decide(v);
+        return v;
+    }
+    if (!is_open) return v;
     const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;

@@ -182,6 +182,7 @@ inline decision estimated(decision d, const measurements& e) {
         break;
     default: break;
     }
+    if (is_request_fraction(d.what.what.metric)) d.advice = {};  // none lowers a limit on quality
     return d;
 }
 

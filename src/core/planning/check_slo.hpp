@@ -267,7 +267,14 @@ inline long long requests_behind(const statistic_data& w, const slo_context& c) 
 inline const char* what_of(const statistic_data& w) {
     return is_of_sessions(w.metric) ? "sessions" : "requests";
 }
-inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
+/// The fewest questions of which three may be wrong.
+inline long long least_answers_of(const slo& s) {
+    const bool is_judged = is_of_answers(s.what.metric) && s.factor <= 0 && s.bound < 1;
+    return is_judged && !s.is_advisory ? static_cast<long long>(rounded_up(3 / (1 - s.bound))) : 0;
+}
+/// `answers`: the fewest that an objective on answers needs, 0 for others.
+inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given,
+                         long long answers = 0) {
     const std::size_t readings = least_readings_of(w);
     if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) &&
         !c.sent.described.is_there && c.sent.duration_s > 0 &&
@@ -275,13 +282,14 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
         refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
                                "so that three lie beyond it, and the duration is %g s",
                                w.name.c_str(), readings, c.sent.duration_s)});
-    const long long n = requests_behind(w, c), needed = least_values_of(w);
+    const long long n = requests_behind(w, c), needed = std::max(answers, least_values_of(w));
     if (pools_gaps(w.metric) || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     if (n < needed)
         refuse({given, printed("%s needs at least %lld measured %s a repeat%s, and the "
                                "scenario has %lld", w.name.c_str(), needed, what_of(w),
-                               is_percentile ? " so that three lie beyond it" : "", n),
+                               is_percentile ? " so that three lie beyond it"
+                : answers > 0 ? " so that three may be wrong" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)
                 : c.requests == 0 && c.sent.duration_s > 0
@@ -341,7 +349,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     else check_slo_limit(s, c, given);
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);
-    check_sample(w, c, given);
+    check_sample(w, c, given, least_answers_of(s));
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.judged.slos)
         if (is_of_all_errors(other) && !(other.bound <= 0.05))

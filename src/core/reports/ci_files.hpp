@@ -149,8 +149,9 @@ inline std::string summary_of(const gate_report& g) {
     if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
         fill(out, "{m}\n\n[{m}\n\n][{m}\n\n][{m}\n\n]", {c.line, c.flat, c.fault, g.under.stopped});
     if (!g.verdicts.empty())
-        out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
-               "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
+        fill(out, "| verdict | objective | {measured|modelled} | typical repeat | interval | "
+                  "headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
+             {g.rehearsal.model.empty()});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
@@ -242,11 +243,20 @@ inline std::string all_passed(const vector<gate_report>& gates) {
                   {gates.size() == 1, gates.size() == 1 ? 0 : gates.size(), objectives});
 }
 
-/// Returns the text for objectives that the repeats do not decide.
-inline const char* undecided_text(const gate_report& g) {
-    return g.undecided_fails                       ? "inconclusive, which fails this build"
-           : g.outcome == gate_outcome::skipped ? "inconclusive, and the gate counts as skipped"
-                                                : "inconclusive: green does not mean shown";
+/// Returns the text for objectives that the repeats do not decide, "" without one. Only a build
+/// that is green needs to hear what green means.
+inline const char* undecided_text(const vector<gate_report>& gates) {
+    const gate_report* open = nullptr;
+    bool is_red = false;
+    for (const gate_report& g : gates) {
+        is_red = is_red || headline_of(g) <= headline::invalid;
+        if (!open && count_of(g, verdict::inconclusive) > 0) open = &g;
+    }
+    return !open                                    ? ""
+           : open->undecided_fails                  ? "inconclusive, which fails this build"
+           : open->outcome == gate_outcome::skipped ? "inconclusive, and the gate counts as skipped"
+           : is_red                                 ? "inconclusive"
+                                                    : "inconclusive: green does not mean shown";
 }
 
 /// Returns summary.md, for a CI step summary or a comment: the program's sections, then the gates,
@@ -255,11 +265,9 @@ inline std::string summary_md(const vector<gate_report>& gates,
                               const all_sections& beside = {},
                               std::size_t at_most = summary_limit) {
     std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
-    const char* undecided = "";
-    for (const gate_report& g : gates)
-        if (count_of(g, verdict::inconclusive) > 0 && out.empty()) undecided = undecided_text(g);
+    const bool is_rehearsal = !out.empty();
     fill(out, "{}[**Some objectives are {}.**\n\n]{}",
-         {opening_of(gates), undecided, all_passed(gates)});
+         {opening_of(gates), is_rehearsal ? "" : undecided_text(gates), all_passed(gates)});
     std::size_t left = 0, tables = 0, tables_left = 0;
     const std::size_t room = at_most > 400 ? at_most - 400 : 0;  // for the last sentences
     for (const program_section* b : beside)

@@ -33,6 +33,9 @@ inline void fields_of(field_visitor& v, target_facts& t) {
     v.text({"url", "of a stored baseline its file"}, t.url);
     v.text({"model"}, t.model);
     v.text({"api"}, t.api);
+    v.text({"version", "of the server, as it says", if_any}, t.version);
+    v.text({"settings", "of the server, as it says", if_any}, t.settings);
+    v.text({"command", "that started it, without secrets", if_any}, t.command);
     v.flag({"virtual_time", "simulated, and the load was computed instead of waited for", if_any},
            t.is_virtual);
     v.choice({"tls", "whether its certificate was verified", if_any}, t.tls,

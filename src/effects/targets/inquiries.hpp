@@ -215,8 +215,8 @@ inline std::string only_model(const load_target& to, const http_answer& a,
     if (models.size() == 1) return models[0].name;
     if (!to.api->needs_model) return {};
     const std::string why = why_not_served(to, "GET", first_path(to), a, url);
-    if (!why.empty() && *to.api->models)
-        refuse({why, "; or name a model by .model or LLMBENCH_MODEL"});
+    if (!why.empty() && *to.api->models)  // another path may be served, but not without a key
+        refuse({why, a.status == 401 ? "" : "; or name a model by .model or LLMBENCH_MODEL"});
     if (!models.empty() || !*to.api->models)
         refuse({"no model is named and ", url, " lists ",
                 models.empty() ? "none"

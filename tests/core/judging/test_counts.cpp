@@ -15,9 +15,9 @@ using texts::holds;
 
 // ---- shares ------------------------------------------------------------------------------------
 
-TEST_CASE("without an error a limit of 1 % is shown by 410 requests and not by 380") {
-    CHECK(verdict_on_failures(410, 0, error_rate <= 1_pct).outcome == verdict::pass);
-    CHECK(verdict_on_failures(380, 0, error_rate <= 1_pct).outcome == verdict::inconclusive);
+TEST_CASE("without an error a limit of 0.9 % is shown by 456 requests and not by 422") {
+    CHECK(verdict_on_failures(456, 0, error_rate <= 0.9_pct).outcome == verdict::pass);
+    CHECK(verdict_on_failures(422, 0, error_rate <= 0.9_pct).outcome == verdict::inconclusive);
     CHECK(verdict_on_failures(816, 0, error_rate <= 0.5_pct).outcome == verdict::pass);
     CHECK(verdict_on_failures(780, 0, error_rate <= 0.5_pct).outcome == verdict::inconclusive);
 }
@@ -203,6 +203,21 @@ TEST_CASE("the guard passes at or under its limit as observed and says so") {
     CHECK(str(guard_on(400, 4).reason) ==
           "4 of 400 failed, limit 1 %: within it as observed, not shown");
     CHECK(guard_on(1000, 0).reason.empty());  // shown to be met
+}
+
+TEST_CASE("the guard's limit, or a looser one, asks for no more where a gate writes it") {
+    for (const fraction limit : {1_pct, 3_pct})
+        for (const int failures : {0, 1, 2}) {
+            CAPTURE(failures);
+            const slo_verdict v = verdict_on_failures(200, failures, error_rate <= limit);
+            CHECK(v.outcome == verdict::pass);
+            CHECK(is_only_observed(v) == (v.estimate.high > limit.value));
+            CHECK(is_only_observed(v) == mentions(v.reason, "within it as observed, not shown"));
+        }
+    // Closer than the guard, or not within the guard's: it is to be shown.
+    CHECK(verdict_on_failures(200, 0, error_rate <= 0.9_pct).outcome == verdict::inconclusive);
+    CHECK(verdict_on_failures(200, 4, error_rate <= 3_pct).outcome == verdict::inconclusive);
+    CHECK(verdict_on_failures(200, 9, error_rate <= 1_pct).outcome == verdict::fail);
 }
 
 TEST_CASE("a guard over its limit as observed is inconclusive until a miss is shown") {

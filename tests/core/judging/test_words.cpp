@@ -1,6 +1,7 @@
 // The lines of verdicts that people read.
 #include "llmbench.hpp"
 #include "core/described/verdict_text.hpp"
+#include "support/texts.hpp"
 #include "support/verdicts.hpp"
 
 #include <algorithm>
@@ -11,6 +12,7 @@ using namespace llmbench;
 using namespace llmbench::detail;
 using namespace timelines;
 using namespace verdicts;
+using texts::holds;
 
 TEST_CASE("every outcome has its line") {
     CHECK(verdict_line(verdict_on({80, 80})) ==
@@ -138,6 +140,31 @@ TEST_CASE("a verdict that is told elsewhere is told in short") {
     invalid.measured = not_a_number;
     invalid.reason = "server: it went away";
     CHECK(verdict_in_short(invalid) == "INVALID: server: it went away");
+}
+
+TEST_CASE("of a model nothing is called measured") {
+    slo_verdict v = verdict_on({80, 80});
+    v.outcome = verdict::skipped;
+    v.reason = "a shard";
+    CHECK(holds(verdict_line(v), "measured 80 ms"));
+    v.reason = std::string(rehearsal_word) + ": pass on the model";
+    CHECK(holds(verdict_line(v), "modelled 80 ms"));
+    CHECK_FALSE(holds(verdict_line(v), "measured"));
+    CHECK(measured_text(v, true) == "modelled 80 ms");
+}
+
+TEST_CASE("one number is enough where the typical repeat is the measured value, but for its digits") {
+    slo_verdict v = verdict_on({80, 80});
+    const auto says = [&](double measured, double typical) {
+        v.measured = measured;
+        v.estimate.value = typical;
+        return measured_text(v);
+    };
+    CHECK(says(0.0800, 0.0801) == "measured 80 ms");
+    CHECK(says(0.0800, 0.0791) == "measured 80 ms, typical repeat 79.1 ms");
+    CHECK(says(0.1001, 0.0999) == "measured 100 ms, typical repeat 99.9 ms");  // the limit is between
+    v.limit = 0;
+    CHECK(says(0, 0) == "measured 0 ms");
 }
 
 TEST_CASE("errors within their limit as observed are no pass in words") {

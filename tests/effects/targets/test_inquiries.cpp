@@ -35,9 +35,9 @@ load_target target_of(api_format api, const std::string& path = "") {
     return to;
 }
 
-std::string refusal_of_model(const load_target& to, const std::string& body) {
+std::string refusal_of_model(const load_target& to, const http_answer& a) {
     try {
-        only_model(to, ok(body), "http://h");
+        only_model(to, a, "http://h");
     } catch (const std::invalid_argument& why) { return why.what(); }
     return "";
 }
@@ -105,13 +105,24 @@ TEST_CASE("an answer that is no list of models names none") {
 TEST_CASE("where none is named the only model is taken, and any other number is refused") {
     load_target to = target_of(openai_chat);
     CHECK(only_model(to, ok(R"({"data":[{"id":"a"}]})"), "http://h") == "a");
-    CHECK(refusal_of_model(to, "<html>\n<title>Welcome</title>") ==
+    CHECK(refusal_of_model(to, ok("<html>\n<title>Welcome</title>")) ==
           "no model is named and http://h lists none: GET /v1/models answered HTTP 200: "
           "<html>\\n<title>Welcome</title>; is it a server of the API openai_chat? if so, set "
           ".model or LLMBENCH_MODEL");
     add_secret(to.secrets, "t0ken");
-    CHECK(refusal_of_model(to, R"({"data":[{"id":"a\nb"},{"id":"t0ken"}]})") ==
+    CHECK(refusal_of_model(to, ok(R"({"data":[{"id":"a\nb"},{"id":"t0ken"}]})")) ==
           "no model is named and http://h lists 2 (a\\nb, ***): set .model or LLMBENCH_MODEL");
+}
+
+TEST_CASE("a wrong key is told as one, without advice to name a model") {
+    load_target to = target_of(openai_chat);
+    to.fields = "Authorization: Bearer wrong\r\n";
+    CHECK(refusal_of_model(to, {.status = 401, .body = R"({"error":{"message":"bad key"}})"}) ==
+          "http://h does not serve this API: GET /v1/models answered HTTP 401: bad key; it does not "
+          "take the key that was sent");
+    CHECK(refusal_of_model(to, {.status = 403}) ==  // a key may be for answers alone
+          "http://h does not serve this API: GET /v1/models answered HTTP 403 and nothing else; it "
+          "does not take the key that was sent; or name a model by .model or LLMBENCH_MODEL");
 }
 
 TEST_CASE("a model that was named and is not listed is told of, where there is a list") {

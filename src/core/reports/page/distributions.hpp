@@ -85,7 +85,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                        {name.substr(0, name.find('(')), v.what.at_most, limit_text(id, v.limit),
                         v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        fill(limits, "; limit {}, {}", {v.what.text(), measured_text(v)});
+        fill(limits, "; limit {}, {}", {v.what.text(), measured_text(v, is_of_model(v))});
     }
     const metric_row &a = mine.row, &b = other.row;
     return p.figure(metric_name(id),
@@ -94,6 +94,27 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                            {metric_name(id), mine.lines.size(), {id, a.p50}, {id, a.p90},
                             {id, a.p99}, both, {id, b.p50}, {id, b.p90}, {id, b.p99}, limits}),
                     true);
+}
+
+/// Draws the time to the first token beside the length of the prompt, "" if lengths hardly differ.
+inline std::string ttft_by_prompt_figure(const gate_report& g) {
+    const vector<curve_point>&mine = g.figures.candidate.ttft_by_prompt,
+                             &other = g.figures.baseline.ttft_by_prompt;
+    double longest = 0, slowest = 0;
+    for (const auto* points : {&mine, &other})
+        for (const curve_point& p : *points) {
+            longest = std::max(longest, p.x);
+            slowest = std::max(slowest, p.y);
+        }
+    if (mine.empty() || !(slowest > 0)) return {};
+    plot p({plot_scale::shape::linear, 0, longest * 1.03}, plot_unit::none,
+           {plot_scale::shape::linear, 0, slowest * 1.05}, plot_unit::seconds);
+    p.cloud("b", other);
+    p.cloud("c", mine);
+    return p.figure("ttft<span>each request, by its prompt tokens</span>",
+                    filled("ttft of {} requests with up to {.0f} prompt tokens, at most {t}",
+                           {mine.size() + other.size(), longest, slowest}),
+                    false);
 }
 
 inline std::string labels_html(const gate_report& g) {

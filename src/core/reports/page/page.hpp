@@ -63,6 +63,7 @@ inline std::string numbers_html(const gate_report& g) {
         if (f.metrics[i] != metric_id::ttft_from_send)
             curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
                                           f.baseline.distributions[i]);
+    curves += ttft_by_prompt_figure(g);
     fill(h,
          "[{?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: the "
          "requests of all repeats together. Thin lines: the single repeats. A failed request "
@@ -85,13 +86,14 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         {number, to_string(head), number, badge(look_of(head), headline_text(g)), number,
          g.what.name, gate_sentence(g)});
     if (g.refusal.empty())
-        fill(h, "<p class=\"dim\">{x}{x}; {x}</p>\n",
-             {target_text(g.target), compared_text(g.baseline), plan_text(g.what)});
+        fill(h, "<p class=\"dim\">{x}[ ({x})]{x}; {x}[{?}; took {t}]</p>\n",
+             {target_text(g.target), g.target.version, compared_text(g.baseline),
+              plan_text(g.what), g.took_s > 0 && g.rehearsal.model.empty(), g.took_s});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (g.figures.search.empty()) h += verdicts_key;
+        if (g.figures.search.empty()) fill(h, verdicts_key, {g.rehearsal.model.empty()});
     }
     if (!g.calibration.empty())
         fill(h, "<pre>{}</pre>\n", {escaped_lines(calibration_text(g))});
@@ -102,7 +104,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
-    if (measured) h += repeats_html(g) + ranks_html(g) + side_tasks_html(g);
+    if (measured)
+        h += slowest_html(g) + repeats_html(g) + ranks_html(g) + side_tasks_html(g);
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again;
@@ -171,7 +174,7 @@ inline std::string report_html(const vector<gate_report>& gates,
         "\n]<p class=\"dim\">llmbench {x}, {x}, {x}, {x}, {} cores[, commit {x}]</p>\n</header>\n",
         {title, page_style, page_icons, look_of(worst), icon(look_of(worst)), title,
          rehearsal_of_all(gates), undecided, undecided == 1,
-         undecided > 0 ? undecided_text(gates.front()) : "", version_text(), env.started_at, env.os,
+         undecided_text(gates), version_text(), env.started_at, env.os,
          env.cpu, env.cores, env.commit});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);

@@ -146,6 +146,11 @@ public:
         draw("<circle class=\"{}\" r=\"3.5\" cx=\"{p}\" cy=\"{p}\"/>",
              {style, at_x(p.x), at_y(p.y)});
     }
+    void cloud(const char* style, const vector<curve_point>& points) {
+        std::string path;
+        for (const curve_point& p : points) fill(path, "M{p} {p}h0", {at_x(p.x), at_y(p.y)});
+        draw("[{?}<path class=\"cloud {}\" d=\"{}\"/>]", {path, style, path});
+    }
     /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
     /// crosses it misses it; of a mean it is a mark on the axis.
     void limit(double x, double q, bool at_most, const std::string& words) {

@@ -115,6 +115,24 @@ inline std::string repeats_html(const gate_report& g) {
                   page_table(filled("Repeats of {}", {g.what.name}), t));
 }
 
+inline std::string slowest_html(const gate_report& g) {
+    const vector<slow_request>& all = g.figures.candidate.slowest;
+    if (all.empty()) return {};
+    const auto tokens = [](int n) { return filled("[{?}{}]", {n > 0, n}); };
+    const auto seconds = [](double s) { return std::isnan(s) ? "" : time_text(s); };
+    report_table t{{"request", "repeat", "prompt tokens", "output tokens", "ttft", "tpot", "e2e",
+                    "status"}};
+    for (const slow_request& s : all)
+        t.add({s.id.empty() ? "?" : s.id, s.repeat, tokens(s.prompt_tokens),
+               tokens(s.output_tokens), seconds(s.ttft), seconds(s.tpot), seconds(s.e2e),
+               to_string(s.status)});
+    return folded("Slowest requests", filled("first token or end after up to {t}", {all[0].waited}),
+                  headline_of(g) == headline::failed,
+                  "<p class=\"note\">Those that waited longest for their first token, failed ones "
+                  "too. records.jsonl and the server's log (X-Request-Id) have their ids.</p>\n" +
+                      page_table(filled("Slowest requests of {}", {g.what.name}), t));
+}
+
 inline std::string ranks_html(const gate_report& g) {
     const vector<rank_part>& all = g.figures.candidate.ranks;
     if (all.size() < 2) return {};
@@ -158,6 +176,9 @@ inline std::string scenario_html(const gate_report& g) {
         "The scenario in full", "", false,
         list_of(
             {{"target", target_text(g.target)},
+             {"server", g.target.version},
+             {"settings", g.target.settings},
+             {"command", g.target.command},
              {"api", g.target.api},
              {"baseline", has_baseline ? target_text(g.baseline) : ""},
              {"arrivals", arrival_text(p.sent->arrivals)},

@@ -114,8 +114,8 @@ inline std::string interval_svg(const slo_verdict& v) {
         "to {x}, limit {x}\"><rect class=\"allowed\" x=\"{p}\" y=\"4\" height=\"22\" "
         "width=\"{p}\"/><rect class=\"bar\" x=\"{p}\" y=\"12\" height=\"6\" rx=\"3\" "
         "width=\"{p}\"/>",
-        {to_string(verdict_like(v)), measured_text(v), verdict_value_text(v, e.low),
-         verdict_value_text(v, e.high), limit_in_words, from,
+        {to_string(verdict_like(v)), measured_text(v, is_of_model(v)),
+         verdict_value_text(v, e.low), verdict_value_text(v, e.high), limit_in_words, from,
          v.what.at_most ? limit - 4 : 316 - limit, std::min(a, b),
          std::max(std::fabs(b - a), 1.0)});
     for (const double x : rug)
@@ -130,10 +130,10 @@ inline std::string interval_svg(const slo_verdict& v) {
 }
 
 inline constexpr const char* verdicts_key =
-    "<p class=\"note\">Bold number and diamond: measured over the requests of all repeats. Dot: "
-    "the value that the verdict uses, in most cases the typical repeat (the geometric mean of the "
-    "repeats). Bar: the interval of that value. Short strokes: the single repeats. Shaded: the "
-    "values that the limit allows.</p>\n";
+    "<p class=\"note\">Bold number and diamond: {measured|modelled} over the requests of all "
+    "repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the geometric "
+    "mean of the repeats). Bar: the interval of that value. Short strokes: the single repeats. "
+    "Shaded: the values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     const std::string repeats = filled("[{} {}{|s}, {} request{s}]",
                                        {v.repeats, v.unit.empty() ? "repeat" : v.unit.c_str(),

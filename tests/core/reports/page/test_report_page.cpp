@@ -97,6 +97,9 @@ test_gates hostile_gates() {
     g.what = with_traffic(g.what, [&](planned_traffic& t) { t.workload_text = hostile; });
     g.target = {target_kind::endpoint, hostile, hostile, hostile};
     g.baseline = {target_kind::endpoint, hostile, hostile, hostile};
+    g.target.version = g.target.settings = g.target.command = hostile;
+    g.measured.candidate[0].records[0].id = hostile;
+    g.measured.candidate[0].records[0].end_ns += 3600000000000;
     g.self_check.ok = false;
     g.self_check.reason = hostile;
     g.measured.stopped = hostile;
@@ -393,7 +396,8 @@ TEST_CASE("the page says first why it is red, worst gate first") {
     CHECK(holds(h,
                 "mean(tpot) &lt;= 20 ms is missed: measured 30.8 ms, 53.9 % over the limit; 1 more "
                 "objective missed."));
-    CHECK(holds(h, "inconclusive: green does not mean shown."));
+    CHECK(holds(h, "inconclusive.</p>"));  // it is red: nobody asks what green means
+    CHECK_FALSE(holds(h, "green does not mean shown"));
 }
 
 TEST_CASE("each outcome has its sentence") {
@@ -480,6 +484,59 @@ TEST_CASE("the page says where the profile of a failed gate is, in words and not
     CHECK_FALSE(holds(page, "<svg onload"));
     g.profile.none = "the run was interrupted";
     CHECK(holds(report_html({g}, quiet_machine()), "no profile: the run was interrupted.</p>"));
+}
+
+TEST_CASE("the ten slowest requests stand on the page, those that failed late before the quick ones") {
+    vector<request> requests;
+    for (int i = 0; i < 40; ++i) requests.push_back(answered(100 * i, 50 + i));
+    requests.push_back(failed(4000));
+    test_gate g = gate_with({repeat_of(requests), repeat_of(requests)}, "slow ones");
+    record& lost = g.measured.candidate[0].records.back();
+    lost.id = "the lost one";
+    lost.end_ns = lost.scheduled_ns + 7000000000;
+    const gate_report shown = g;
+    const vector<slow_request>& all = shown.figures.candidate.slowest;
+    REQUIRE(all.size() == 10);
+    CHECK(all[0].id == "the lost one");
+    CHECK(all[0].waited == doctest::Approx(7));
+    CHECK(std::isnan(all[0].ttft));
+    for (std::size_t i = 1; i < 10; ++i) {
+        CHECK(all[i].waited <= all[i - 1].waited);
+        CHECK(all[i].ttft == doctest::Approx(0.089 - 0.001 * static_cast<double>((i - 1) / 2)));
+        CHECK(all[i].status == request_status::ok);
+    }
+    const std::string h = page({g});
+    CHECK(holds(h, "Slowest requests <span>first token or end after up to 7 s</span>"));
+    CHECK(holds(h, "the lost one"));
+}
+
+TEST_CASE("where prompts have several lengths each first token stands beside its own") {
+    test_gate g = passing_gate();
+    CHECK(gate_report(g).figures.candidate.ttft_by_prompt.empty());  // all have 200 tokens
+    CHECK_FALSE(holds(page({g}), "by its prompt tokens"));
+    vector<record>& records = g.measured.candidate[0].records;
+    for (std::size_t i = 0; i < records.size(); ++i)
+        records[i].prompt_tokens = 100 + 10 * static_cast<int>(i % 50);
+    const gate_report shown = g;
+    const auto& points = shown.figures.candidate.ttft_by_prompt;
+    CHECK(points.size() > 100);
+    CHECK(points.size() <= 400);
+    const std::string h = page({g});
+    CHECK(holds(h, "<path class=\"cloud c\" d=\"M"));
+    CHECK(page_flaw(h) == "");
+}
+
+TEST_CASE("what a server says of itself, its command and the time of the run are on the page") {
+    test_gate g = passing_gate();
+    g.target.version = "vllm 0.11.0";
+    g.target.settings = "total_slots=4";
+    g.target.command = "serve <m>";
+    g.took_s = 125;
+    const std::string h = page({g});
+    CHECK(holds(h, " (vllm 0.11.0); poisson"));
+    CHECK(holds(h, "; took 125 s</p>"));
+    CHECK(holds(h, "<dt>settings</dt><dd>total_slots=4</dd>"));
+    CHECK(holds(h, "<dt>command</dt><dd>serve &lt;m&gt;</dd>"));
 }
 
 TEST_CASE("errors stand with their kinds and their words") {
