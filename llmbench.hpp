@@ -12290,12 +12290,16 @@ inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double
     return worst;
 }
 
-/// The limit of the error rate where a gate has no own one.
-inline constexpr double guard_bound = 0.01;
-
+/// The objective on errors where a gate has no own one.
+inline slo error_guard() {
+    slo s;
+    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
+    s.bound = 0.01;
+    return s;
+}
 /// Whether the guard would be no looser than this limit: then its observed pass is one, too.
 inline bool is_as_loose_as_guard(const slo& s) {
-    return is_of_all_errors(s) && s.bound >= guard_bound;
+    return is_of_all_errors(s) && s.bound >= error_guard().bound;
 }
 
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
@@ -12307,14 +12311,14 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
     const miss_counts& c = d.counted->seen;
     const bool may_be_observed =
         is_guard || (is_as_loose_as_guard(d.what) && d.repeats >= first_analysis &&
-                     c.k <= guard_bound * c.n);
+                     c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {{because::failed, {c.k, c.n}}};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
         const double is_one_burst = c.k / c.effect < 1.5;
         d.why = {{because::failed_over, {c.k, c.n, is_one_burst}}};
     } else if (may_be_observed) {
-        const worst_repeat worst = repeat_over_limit(misses, guard_bound, rule.pass_level);
+        const worst_repeat worst = repeat_over_limit(misses, error_guard().bound, rule.pass_level);
         if (worst.number > 0) {
             d.why = {{because::failed_in_burst,
                       {c.k, c.n, worst.k, worst.n, as_number(worst.number)}}};
@@ -14235,12 +14239,6 @@ inline cause part_of_cache(const measurements& e, const validity_checks& g, cons
                     : cause{because::cached, {mine}};
 }
 
-inline slo error_guard() {
-    slo s;
-    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
-    s.bound = guard_bound;
-    return s;
-}
 inline bool states_error_rate(const vector<slo>& slos) {
     return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
 }
@@ -21247,7 +21245,8 @@ inline vector<curve_point> ttft_by_prompt_of(const repeat_list& variant) {
     for (const repeat_data& d : variant)
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
-            if (!is_pooled(r) || r.prompt_tokens <= 0 || !has_value(metric_id::ttft, d, i)) continue;
+            const bool has_both = r.prompt_tokens > 0 && has_value(metric_id::ttft, d, i);
+            if (!is_pooled(r) || !has_both) continue;
             all.push_back({static_cast<double>(r.prompt_tokens),
                            request_value(metric_id::ttft, d, i)});
             shortest = std::min(shortest, all.back().x);
@@ -24189,9 +24188,9 @@ inline std::string interval_svg(const slo_verdict& v) {
 
 inline constexpr const char* verdicts_key =
     "<p class=\"note\">Bold number and diamond: {measured|modelled} over the requests of all "
-    "repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the geometric "
-    "mean of the repeats). Bar: the interval of that value. Short strokes: the single repeats. "
-    "Shaded: the values that the limit allows.</p>\n";
+    "repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the "
+    "geometric mean of the repeats). Bar: the interval of that value. Short strokes: the single "
+    "repeats. Shaded: the values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     const std::string repeats = filled("[{} {}{|s}, {} request{s}]",
                                        {v.repeats, v.unit.empty() ? "repeat" : v.unit.c_str(),
@@ -30828,8 +30827,10 @@ inline self_description described_by(const char* server, const http_answer& a,
         const std::string text = value.to_str();
         if (text.empty() || text.size() > longest_value) continue;
         const std::string words = printable(without_secrets(text, secrets));
-        if (name == "version" || name == "build_info") d.version = filled("{} {}", {server, words});
-        else if (d.settings.size() < longest) fill(d.settings, "{,}{}={}", {printable(name), words});
+        if (name == "version" || name == "build_info")
+            d.version = filled("{} {}", {server, words});
+        else if (d.settings.size() < longest)
+            fill(d.settings, "{,}{}={}", {printable(name), words});
     }
     return d;
 }

@@ -67,7 +67,8 @@ inline vector<curve_point> ttft_by_prompt_of(const repeat_list& variant) {
     for (const repeat_data& d : variant)
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
-            if (!is_pooled(r) || r.prompt_tokens <= 0 || !has_value(metric_id::ttft, d, i)) continue;
+            const bool has_both = r.prompt_tokens > 0 && has_value(metric_id::ttft, d, i);
+            if (!is_pooled(r) || !has_both) continue;
             all.push_back({static_cast<double>(r.prompt_tokens),
                            request_value(metric_id::ttft, d, i)});
             shortest = std::min(shortest, all.back().x);

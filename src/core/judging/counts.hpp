@@ -253,12 +253,16 @@ inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double
     return worst;
 }
 
-/// The limit of the error rate where a gate has no own one.
-inline constexpr double guard_bound = 0.01;
-
+/// The objective on errors where a gate has no own one.
+inline slo error_guard() {
+    slo s;
+    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
+    s.bound = 0.01;
+    return s;
+}
 /// Whether the guard would be no looser than this limit: then its observed pass is one, too.
 inline bool is_as_loose_as_guard(const slo& s) {
-    return is_of_all_errors(s) && s.bound >= guard_bound;
+    return is_of_all_errors(s) && s.bound >= error_guard().bound;
 }
 
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
@@ -270,14 +274,14 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
     const miss_counts& c = d.counted->seen;
     const bool may_be_observed =
         is_guard || (is_as_loose_as_guard(d.what) && d.repeats >= first_analysis &&
-                     c.k <= guard_bound * c.n);
+                     c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {{because::failed, {c.k, c.n}}};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
         const double is_one_burst = c.k / c.effect < 1.5;
         d.why = {{because::failed_over, {c.k, c.n, is_one_burst}}};
     } else if (may_be_observed) {
-        const worst_repeat worst = repeat_over_limit(misses, guard_bound, rule.pass_level);
+        const worst_repeat worst = repeat_over_limit(misses, error_guard().bound, rule.pass_level);
         if (worst.number > 0) {
             d.why = {{because::failed_in_burst,
                       {c.k, c.n, worst.k, worst.n, as_number(worst.number)}}};

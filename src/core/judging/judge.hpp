@@ -45,12 +45,6 @@ inline cause part_of_cache(const measurements& e, const validity_checks& g, cons
                     : cause{because::cached, {mine}};
 }
 
-inline slo error_guard() {
-    slo s;
-    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
-    s.bound = guard_bound;
-    return s;
-}
 inline bool states_error_rate(const vector<slo>& slos) {
     return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
 }

@@ -60,8 +60,10 @@ inline self_description described_by(const char* server, const http_answer& a,
         const std::string text = value.to_str();
         if (text.empty() || text.size() > longest_value) continue;
         const std::string words = printable(without_secrets(text, secrets));
-        if (name == "version" || name == "build_info") d.version = filled("{} {}", {server, words});
-        else if (d.settings.size() < longest) fill(d.settings, "{,}{}={}", {printable(name), words});
+        if (name == "version" || name == "build_info")
+            d.version = filled("{} {}", {server, words});
+        else if (d.settings.size() < longest)
+            fill(d.settings, "{,}{}={}", {printable(name), words});
     }
     return d;
 }

@@ -131,9 +131,9 @@ inline std::string interval_svg(const slo_verdict& v) {
 
 inline constexpr const char* verdicts_key =
     "<p class=\"note\">Bold number and diamond: {measured|modelled} over the requests of all "
-    "repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the geometric "
-    "mean of the repeats). Bar: the interval of that value. Short strokes: the single repeats. "
-    "Shaded: the values that the limit allows.</p>\n";
+    "repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the "
+    "geometric mean of the repeats). Bar: the interval of that value. Short strokes: the single "
+    "repeats. Shaded: the values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     const std::string repeats = filled("[{} {}{|s}, {} request{s}]",
                                        {v.repeats, v.unit.empty() ? "repeat" : v.unit.c_str(),

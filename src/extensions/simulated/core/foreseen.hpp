@@ -168,7 +168,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
         }
         return high;
     };
-    const double observed = is_as_loose_as_guard(v.what) ? guard_bound : -1;
+    const double observed = is_as_loose_as_guard(v.what) ? error_guard().bound : -1;
     const double open = fewest([&](double k) {
         return k / n > observed && clopper_pearson_upper(k, n, pass_level) > allowed;
     });
