@@ -14,12 +14,13 @@
 #include "program/sessions/derived_graph.hpp"
 #include "program/sessions/recording_reader.hpp"
 
-#include <algorithm>  // clamp, min, sort
+#include <algorithm>  // clamp, equal, min, sort
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
+#include <initializer_list>  // names of attributes
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>  // tie
 #include <unordered_map>
@@ -91,24 +92,59 @@ inline void add_messages(const picojson::value* v, vector<span_call::message>& t
     }
 }
 
-/// Returns seconds since 1970 of an ISO time, or of nanoseconds as a number or as digits.
+/// Returns seconds since 1970 of an ISO time, or of a number that is a time since 2001 as seconds,
+/// ms, us or ns.
 inline double span_time(const checked_object& span, const vector<const char*>& names) {
     for (const char* name : names) {
         const picojson::value* v = span.present(name);
         if (!v) continue;
         const std::string text = v->is<std::string>() ? v->get<std::string>() : "";
-        double at = parsed_number<double>(text).value_or(number_in(*v)) / 1e9;
-        if (!(at >= 0)) at = seconds_of_date(text) - seconds_of_date("1970-01-01 00:00:00");
-        if (!(at >= 0 && at <= latest_stamp_s))
-            span.refuse(name, "an ISO time or nanoseconds since 1970 are allowed");
+        double at = parsed_number<double>(text).value_or(number_in(*v));
+        if (std::isnan(at)) at = seconds_of_date(text) - seconds_of_date("1970-01-01 00:00:00");
+        constexpr double first = 1e9, last = 1e10;  // the years 2001 and 2286
+        for (int units = 0; units < 3 && at >= 100 * last; ++units) at /= 1000;
+        if (!(at >= first && at < last))
+            span.refuse(name, "an ISO time, or seconds, ms, us or ns since 1970, from the year 2001 "
+                              "on, are allowed");
         return at;
     }
     span.refuse(names[0], "a time is needed");
 }
 
-/// Returns the call of a span, none for spans of tools, agents and others. `where`: its file and
-/// line.
-inline std::optional<span_call> call_of_span(const picojson::value& v, const std::string& where) {
+/// Whether a call has failed, by its status or the error that it names.
+inline bool has_failed(const picojson::value& span, const checked_object& said) {
+    const std::string code = string_at(span, "status.code") + string_at(span, "status.status_code");
+    return code == "ERROR" || code == "STATUS_CODE_ERROR" || count_at(span, "status.code") == 2 ||
+           !said.text("error.type").empty() ||
+           count_member(said.value(), "http.response.status_code") >= 400;
+}
+/// Returns the number of tokens in the first of these attributes that a call has, else 0.
+inline int tokens_said(const checked_object& said, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+        if (said.has(name)) return said.whole<int>(name, 0, 1e7, 0);
+    return 0;
+}
+/// Sets the tokens of a call. Some instrumentations do not count cached tokens as input.
+inline void set_tokens(span_call& c, const checked_object& said) {
+    c.prompt_tokens = tokens_said(said, {"gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"});
+    c.output_tokens =
+        tokens_said(said, {"gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"});
+    const int cached =
+        tokens_said(said, {"gen_ai.usage.cache_read.input_tokens",
+                           "gen_ai.usage.cache_read_input_tokens",
+                           "gen_ai.usage.details.cache_read_tokens"}) +
+        tokens_said(said, {"gen_ai.usage.cache_creation.input_tokens",
+                           "gen_ai.usage.cache_creation_input_tokens",
+                           "gen_ai.usage.details.cache_write_tokens"});
+    const int total = tokens_said(said, {"gen_ai.usage.total_tokens", "llm.usage.total_tokens"});
+    if (cached > c.prompt_tokens || (total > 0 && total == c.prompt_tokens + cached + c.output_tokens))
+        c.prompt_tokens += cached;
+}
+
+/// Returns the call of a span. None for failed calls, and for spans of tools, agents and others:
+/// `other` is then their kind. `where`: its file and line.
+inline std::optional<span_call> call_of_span(const picojson::value& v, const std::string& where,
+                                             std::string& other) {
     const picojson::value attributes{span_attributes(v)};
     const checked_object span(v, where, ""), said(attributes, where, "");
     const auto either = [](const checked_object& o, const char* a, const char* b) {
@@ -119,17 +155,27 @@ inline std::optional<span_call> call_of_span(const picojson::value& v, const std
     };
     const std::string does = said.text("gen_ai.operation.name");
     const picojson::value* input = named("gen_ai.input.messages", "gen_ai.prompt");
-    if (does.empty() ? !input
-                     : does != "chat" && does != "text_completion" && does != "generate_content")
-        return std::nullopt;
+    bool is_call = does.empty() && input;
+    for (const char* call : {"chat", "text_completion", "generate_content", "completion",
+                             "responses", "messages", "generate"})
+        is_call |= does == call;
+    span_call c;
+    set_tokens(c, said);
+    other = !is_call ? "spans " + (does.empty() ? "without an operation" : "of " + does)
+            : has_failed(v, said) && c.output_tokens == 0 ? "failed calls"
+                                                          : "";
+    if (!other.empty()) return std::nullopt;
     if (!input)
         said.refuse("gen_ai.input.messages",
                     "the messages are needed: record them, which instrumentations do if asked");
-    span_call c;
     const checked_object context = span.at("context");
     c.trace = either(span, "traceId", "trace_id") + context.text("trace_id");
-    c.id = either(span, "spanId", "span_id") + context.text("span_id");
-    c.parent = either(span, "parentSpanId", "parent_span_id") + span.text("parent_id");
+    // An id of zeros is none.
+    const auto id = [](const std::string& s) {
+        return s.find_first_not_of('0') == s.npos ? std::string() : s;
+    };
+    c.id = id(either(span, "spanId", "span_id") + context.text("span_id"));
+    c.parent = id(either(span, "parentSpanId", "parent_span_id") + span.text("parent_id"));
     if (c.trace.empty()) span.refuse("traceId", "a text is needed");
     c.conversation = said.text("gen_ai.conversation.id");
     c.model = said.text("gen_ai.request.model");
@@ -138,11 +184,6 @@ inline std::optional<span_call> call_of_span(const picojson::value& v, const std
     add_messages(said.present("gen_ai.system_instructions"), c.input);
     add_messages(input, c.input);
     add_messages(named("gen_ai.output.messages", "gen_ai.completion"), c.output);
-    const auto tokens = [&](const char* name, const char* older) {
-        return said.whole<int>(name, 0, 1e7, said.whole<int>(older, 0, 1e7, 0));
-    };
-    c.prompt_tokens = tokens("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens");
-    c.output_tokens = tokens("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens");
     c.step.at_s = span_time(span, {"startTimeUnixNano", "start_time_unix_nano", "start_time"});
     c.step.end_s = span_time(span, {"endTimeUnixNano", "end_time_unix_nano", "end_time"});
     if (c.step.end_s < c.step.at_s)
@@ -151,20 +192,49 @@ inline std::optional<span_call> call_of_span(const picojson::value& v, const std
     return c;
 }
 
+/// Whether a span and one within it are of one call: they have the same messages or tokens. Of a
+/// span without tokens, the only one within it is.
+inline bool are_one_call(const span_call& outer, const span_call& inner, int within) {
+    const auto hash = [](const span_call::message& a, const span_call::message& b) {
+        return a.hash == b.hash;
+    };
+    return std::equal(outer.input.begin(), outer.input.end(), inner.input.begin(),
+                      inner.input.end(), hash) ||
+           (outer.prompt_tokens > 0 ? outer.prompt_tokens == inner.prompt_tokens &&
+                                          outer.output_tokens == inner.output_tokens
+                                    : within == 1);
+}
 /// Returns the calls of each conversation, else of each trace, in the order of their starts.
-/// Repeated spans count once, and a span around another span of the same call is left out.
-inline vector<vector<span_call>> sessions_of_calls(vector<span_call> all) {
+/// Repeated spans count once, and a span around another span of the same call is left out; `tell`
+/// is called for these.
+template <class Tell>
+vector<vector<span_call>> sessions_of_calls(vector<span_call> all, Tell&& tell) {
     std::map<std::string, std::string> of_trace;
-    std::set<std::pair<std::string, std::string>> ids, parents;
-    for (const span_call& c : all) {
+    std::map<std::pair<std::string, std::string>, std::size_t> by_id;
+    vector<const char*> left_out(all.size(), nullptr);
+    vector<vector<std::size_t>> within(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const span_call& c = all[i];
         if (!c.conversation.empty()) of_trace.emplace(c.trace, c.conversation);
-        parents.emplace(c.trace, c.parent);
+        if (!c.id.empty() && !by_id.emplace(std::pair{c.trace, c.id}, i).second)
+            left_out[i] = "repeated spans";
     }
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (const auto at = by_id.find({all[i].trace, all[i].parent});
+            at != by_id.end() && at->second != i && !left_out[i])
+            within[at->second].push_back(i);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        for (const std::size_t inner : within[i])
+            if (are_one_call(all[i], all[inner], static_cast<int>(within[i].size())))
+                left_out[i] = "spans around one of the same call";
     std::map<std::pair<bool, std::string>, std::size_t> places;
     vector<vector<span_call>> sessions;
-    for (span_call& c : all) {
-        const std::pair id{c.trace, c.id};
-        if (!c.id.empty() && (parents.count(id) > 0 || !ids.insert(id).second)) continue;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        span_call& c = all[i];
+        if (left_out[i]) {
+            tell(left_out[i]);
+            continue;
+        }
         const auto in = of_trace.find(c.trace);
         if (c.conversation.empty() && in != of_trace.end()) c.conversation = in->second;
         const bool is_trace = c.conversation.empty();
@@ -242,10 +312,10 @@ inline void find_quoted(const vector<span_call>& calls, vector<recorded_step>& s
 }
 
 /// Returns a session's calls as steps. Missing token counts are estimated from the length of text
-/// in the session's other spans; `name` is the files'.
-inline vector<recorded_step> steps_of_calls(const vector<span_call>& calls,
-                                            message_index& index, prefix_tree& tree,
-                                            const std::string& name) {
+/// in the session's other spans, which `tell` is told; `name` is the files'.
+template <class Tell>
+vector<recorded_step> steps_of_calls(const vector<span_call>& calls, message_index& index,
+                                     prefix_tree& tree, const std::string& name, Tell&& tell) {
     const auto bytes = [](const vector<span_call::message>& all) {
         double sum = 0;
         for (const span_call::message& m : all) sum += m.bytes;
@@ -261,8 +331,11 @@ inline vector<recorded_step> steps_of_calls(const vector<span_call>& calls,
         refuse({name, ": no span of trace ", json_quoted(printable(calls[0].trace, 60)),
                 " says gen_ai.usage.input_tokens"});
     const auto tokens = [&](int said, const vector<span_call::message>& text) {
+        if (said > 0) return said;
+        tell(text.empty() ? "empty answers, which become one token"
+                          : "missing numbers of tokens, which are estimated from texts");
         const double about = bytes(text) * known_tokens / known_bytes;
-        return said > 0 ? said : static_cast<int>(std::clamp(about, 1.0, 1e7));
+        return static_cast<int>(std::clamp(about, 1.0, 1e7));
     };
     vector<recorded_step> steps;
     for (const span_call& c : calls) {
@@ -279,14 +352,15 @@ class span_reader final : public recording_reader {
 public:
     void read(byte_stream& in) {
         in_ = &in;
-        for (in.skip_space(); in.peek() >= 0; in.skip_space()) read_object();
+        each_json_place(in, [&] { read_object(); });
     }
     converted_corpus finished(const std::string& name) {
         message_index index;
-        for (const vector<span_call>& calls : sessions_of_calls(std::move(calls_))) {
+        const auto tells = [&](const char* what) { tell(what); };
+        for (const vector<span_call>& calls : sessions_of_calls(std::move(calls_), tells)) {
             if (calls.size() > max_session_steps)
                 refuse({name, ": trace ", quoted(calls[0].trace), " has over 10000 steps"});
-            auto steps = steps_of_calls(calls, index, corpus_.prompts, name);
+            auto steps = steps_of_calls(calls, index, corpus_.prompts, name, tells);
             derived_graph(steps, corpus_.prompts);
             add(steps, steps[0].at_s, true);
         }
@@ -302,11 +376,14 @@ private:
         each_json_member(
             *in_,
             [&](const std::string& key, picojson::value&& v, long long line) {
-                if (key == "resourceSpans") {
+                if (key == "resourceSpans" || key == "resource_spans" || key == "batches") {
                     has_spans = true;
                     line_ = line;
-                    for (const picojson::value& scope : array_member(v, "scopeSpans"))
-                        for (const picojson::value& s : array_member(scope, "spans")) add_span(s);
+                    for (const char* scopes : {"scopeSpans", "scope_spans",
+                                               "instrumentationLibrarySpans"})
+                        for (const picojson::value& scope : array_member(v, scopes))
+                            for (const picojson::value& s : array_member(scope, "spans"))
+                                add_span(s);
                     return;
                 }
                 picojson::value& list = fields[key];
@@ -325,8 +402,9 @@ private:
         add_span(o.value());
     }
     void add_span(const picojson::value& v) {
-        auto call = call_of_span(v, in_->name() + printed(":%lld", line_));
-        if (!call) return;
+        std::string other;
+        auto call = call_of_span(v, in_->name() + printed(":%lld", line_), other);
+        if (!call) return tell(other);
         count_step(0);
         messages_ += call->input.size() + call->output.size();
         if (messages_ > max_prompt_blocks)

@@ -22,6 +22,8 @@ struct converted_corpus : session_corpus {
 class recording_reader : public corpus_reader {
 public:
     converted_corpus finished(const std::string& name) {
+        if (const std::string told = told_.text(); corpus_.sessions.empty() && !told.empty())
+            refuse({name, ": it holds no sessions; ", told});
         return {corpus_reader::finished(name), told_};
     }
 

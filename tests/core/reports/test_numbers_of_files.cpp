@@ -346,7 +346,7 @@ TEST_CASE("recorded sessions are refused by their line, or sent, whatever their 
         R"({"timestamp":1400,"delay":250,"input_length":1400,"output_length":40,)"
         R"("hash_ids":[5,6,8],"session_id":"u"})";
     const std::string spans =
-        R"({"traceId":"t","spanId":"s","startTimeUnixNano":1000,"endTimeUnixNano":"2000",)"
+        R"({"traceId":"t","spanId":"s","startTimeUnixNano":1772359200e9,"endTimeUnixNano":"1772359201000000000",)"
         R"("attributes":[{"key":"gen_ai.usage.input_tokens","value":{"intValue":40}},)"
         R"({"key":"gen_ai.usage.output_tokens","value":{"doubleValue":40}},)"
         R"({"key":"gen_ai.input.messages","value":{"stringValue":"[]"}}]})";

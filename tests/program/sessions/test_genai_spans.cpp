@@ -11,7 +11,7 @@ using namespace recordings;
 namespace {
 
 /// Of files that are read one after the other.
-session_corpus read(const vector<std::string>& files) { return recordings::read("otel", files); }
+converted_corpus read(const vector<std::string>& files) { return recordings::read("otel", files); }
 std::string refusal(const std::string& text) {
     return texts::refusal_of([&] { read({text}); });
 }
@@ -47,12 +47,16 @@ std::string span(double at, double end, const std::string& input, const std::str
            as_text(messages(input)) + R"(,"gen_ai.output.messages":)" +
            as_text(messages(output, R"(,"finish_reason":"stop")")) + more + "}}\n";
 }
+/// Nanoseconds since 1970 of so many after 2026-03-01T10:00:00Z.
+std::string since_1970(const std::string& ns) {
+    return std::to_string(1772359200000000000 + std::stoll(ns));
+}
 /// The same in OTLP's JSON, from nanosecond to nanosecond.
 std::string otlp(const std::string& from_ns, const std::string& to_ns, const std::string& input,
                  const std::string& output, const std::string& id, const std::string& parent = "",
                  const std::string& does = "chat") {
     return R"({"traceId":"t1","spanId":")" + id + R"(","parentSpanId":")" + parent +
-           R"(","startTimeUnixNano":")" + from_ns + R"(","endTimeUnixNano":)" + to_ns +
+           R"(","startTimeUnixNano":")" + since_1970(from_ns) + R"(","endTimeUnixNano":)" + since_1970(to_ns) +
            R"(,"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":")" + does +
            R"("}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":"40"}},)" +
            R"({"key":"gen_ai.input.messages","value":{"stringValue":)" + as_text(messages(input)) +
@@ -150,6 +154,89 @@ TEST_CASE("spans in OTLP's JSON: a call that came twice, the span around it, and
     }
 }
 
+TEST_CASE("spans: calls within a call are calls, and of one call told twice one is") {
+    const auto within = [](const std::string& outer_input, const std::string& output, const std::string& usage) {
+        return read({otlp("0", "9000000000", outer_input, output, "s0") + "\n" +
+                     replaced(otlp("1000000000", "2000000000", "u1", "a1", "s1", "s0"), R"("40")", usage) + "\n" +
+                     replaced(otlp("3000000000", "4000000000", "u2", "a2", "s2", "s0"), R"("40")", usage)});
+    };
+    CHECK(within("u7", "a7", R"("90")").steps.size() == 3);
+    CHECK(within("u7", "a7", R"("90")").told.text().find("around") == std::string::npos);
+    // The same messages, or the same tokens under other words.
+    CHECK(within("u1", "a1", R"("90")").steps.size() == 2);
+    CHECK(within("u7", "a7", R"("40")").steps.size() == 2);
+    CHECK(within("u7", "a7", R"("40")").told.text().find("spans around one of the same call (1 row)") != std::string::npos);
+}
+
+TEST_CASE("spans: ids of zeros are none, and spans that no call is are counted by their kind") {
+    std::string zeros;
+    for (int i = 0; i < 4; ++i)
+        zeros += replaced(otlp(std::to_string(i) + "000000000", std::to_string(i) + "500000000", "u1", "a1", "0000000000000000"),
+                          R"("parentSpanId":"")", R"("parentSpanId":"0000000000000000")") + "\n";
+    CHECK(read({zeros}).steps.size() == 4);
+    const std::string good = span(0, 1, "u1", "a1", 30), failed = span(2, 2.5, "u1", "a1", 30);
+    const auto without_answer = [&](const std::string& field, const std::string& value) {
+        const std::string silent = replaced(failed, R"(,"gen_ai.usage.output_tokens":7)", "");
+        return field == "status" ? replaced(silent, R"("parent_id":null)", R"("parent_id":null,"status":)" + value)
+                                 : replaced(silent, R"("gen_ai.request.model":"m")", '"' + field + "\":" + value);
+    };
+    for (const std::string& refused :
+         {without_answer("error.type", R"("429")"), without_answer("http.response.status_code", "429"),
+          without_answer("status", R"({"status_code":"ERROR"})"), without_answer("status", R"({"code":2})"),
+          without_answer("status", R"({"code":"STATUS_CODE_ERROR"})")}) {
+        const converted_corpus c = read({good + refused});
+        CHECK(c.steps.size() == 1);
+        CHECK(c.told.text() == "left out: failed calls (1 row)");
+    }
+    CHECK(read({good + replaced(failed, R"("parent_id":null)", R"("status":{"code":2})")}).steps.size() == 2);  // it answered
+    std::string others;
+    for (const char* does : {"execute_tool", "execute_tool", "invoke_agent", "embeddings"})
+        others += replaced(failed, R"(:"chat")", R"(:")" + std::string(does) + '"');
+    for (const char* does : {"responses", "completion", "messages"})
+        others += replaced(span(4, 5, "u1", "a1", 30), R"(:"chat")", R"(:")" + std::string(does) + '"');
+    others += R"({"traceId":"t1","spanId":"9","name":"GET","attributes":[]})";
+    CHECK(read({good + others}).steps.size() == 4);
+    CHECK(read({good + others}).told.text() == "left out: spans of embeddings (1 row), spans of execute_tool (2 rows), "
+                                               "spans of invoke_agent (1 row), spans without an operation (1 row)");
+}
+
+TEST_CASE("spans: exports of other shapes, units and zones are read alike") {
+    const std::string one = otlp("0", "1000000000", "u1", "a1", "s1"), two = otlp("11000000000", "12000000000", "u1 a1 u2", "a2", "s2");
+    const auto file = [&](const char* resource, const char* scope) {
+        return std::string("{\"") + resource + "\":[{\"" + scope + "\":[{\"spans\":[" + one + "," + two + "]}]}]}";
+    };
+    vector<std::string> all = {file("resourceSpans", "scopeSpans"), file("resourceSpans", "instrumentationLibrarySpans"),
+                               file("batches", "scopeSpans"), file("resource_spans", "scope_spans"), "[" + one + "," + two + "]"};
+    for (const char* unit : {"", "000", "000000", "000000000"}) {  // s, ms, us, ns
+        const auto number = [&](const char* s) { return s + std::string(unit); };
+        std::string in_unit = span(0, 1, "u1", "a1", 40) + span(11, 12, "u1 a1 u2", "a2", 40);
+        for (const char* s : {"00", "01", "11", "12"})
+            in_unit = replaced(in_unit, "\"2026-03-01T10:00:" + std::string(s) + ".000000Z\"",
+                               number(std::to_string(1772359200 + std::stoi(s)).c_str()));
+        all.push_back(in_unit);
+    }
+    all.push_back(replaced(span(0, 1, "u1", "a1", 40), "T10:00:0", "T12:00:0") + span(11, 12, "u1 a1 u2", "a2", 40));
+    all.back() = replaced(replaced(all.back(), "T12:00:00.000000Z", "T12:00:00+02:00"), "T12:00:01.000000Z", "T04:30:01-0530");
+    for (const std::string& text : all) {
+        const session_corpus c = read({text});
+        REQUIRE(c.steps.size() == 2);
+        CHECK(c.sessions[0].start_s == doctest::Approx(1772359200));
+        CHECK(step(c, 1).wait_s == doctest::Approx(10));
+        CHECK(after(c, 1) == step_list{0});
+    }
+}
+
+TEST_CASE("spans: cached tokens are input, and missing numbers are told") {
+    const auto tokens = [](const std::string& more) { return step(read({span(0, 1, "u1", "a1", 30, more)}), 0).prompt.tokens; };
+    CHECK(tokens("") == 30);
+    CHECK(tokens(R"(,"gen_ai.usage.cache_read.input_tokens":20)") == 30);     // as the convention says
+    CHECK(tokens(R"(,"gen_ai.usage.cache_read_input_tokens":500)") == 530);  // they cannot be of them
+    CHECK(tokens(R"(,"gen_ai.usage.cache_read_input_tokens":500,"gen_ai.usage.cache_creation_input_tokens":70)") == 600);
+    CHECK(tokens(R"(,"gen_ai.usage.cache_read_input_tokens":20,"llm.usage.total_tokens":57)") == 50);
+    CHECK(read({span(0, 1, "u1", "a1", 30) + replaced(span(2, 3, "u1", "a1", 0), R"("gen_ai.usage.output_tokens":7)", R"("x":0)")})
+              .told.text() == "left out: missing numbers of tokens, which are estimated from texts (2 rows)");
+}
+
 TEST_CASE("spans: structured messages, and those that older conventions keep in events, are the same") {
     const std::string later = span(3, 4, "u1 a1 u2", "a2", 90);
     const std::string text = as_text(messages("u1 "));
@@ -160,7 +247,7 @@ TEST_CASE("spans: structured messages, and those that older conventions keep in 
         as_text(messages("a1 ")) + "}}]}\n";
     const std::string structured = replaced(span(0, 1, "u1", "a1", 30), text, messages("u1 "));
     const std::string otlp_list = replaced(
-        otlp("1772359200000000000", "1772359201000000000", "u1", "a1", "s1"),
+        otlp("0", "1000000000", "u1", "a1", "s1"),
         R"({"stringValue":)" + text + "}",
         R"({"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"role","value":{"stringValue":"user"}},{"key":"parts","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"type","value":{"stringValue":"text"}},{"key":"content","value":{"stringValue":"u1)" +
             std::string(98, '.') + R"("}}]}}]}}}]}}]}})");
@@ -181,8 +268,11 @@ TEST_CASE("spans that are no calls of a session are refused by file, line and fi
           "x.json:2: gen_ai.input.messages is null, the messages are needed: record them, which "
           "instrumentations do if asked");
     CHECK(refusal(good + replaced(good, "2026-03-01T10:00:00", "yesterday")) ==
-          "x.json:2: start_time is \"yesterday.000000Z\", an ISO time or nanoseconds since 1970 are "
-          "allowed");
+          "x.json:2: start_time is \"yesterday.000000Z\", an ISO time, or seconds, ms, us or ns since 1970, from the "
+          "year 2001 on, are allowed");
+    for (const char* of_1970 : {"1970-01-01T00:00:09Z", "900000000", "12"})
+        CHECK_REFUSED(refusal(replaced(good, "2026-03-01T10:00:00.000000Z", of_1970)), "x.json:1: start_time is ",
+                      "from the year 2001 on");
     CHECK(refusal(replaced(good, "end_time", "x")) == "x.json:1: endTimeUnixNano is null, a time is needed");
     CHECK(refusal(span(3, 1, "u1", "a1", 30)) == "x.json:1: the span ends 2 s before it starts");
     CHECK(refusal(replaced(good, R"("gen_ai.usage.input_tokens":30)", R"("gen_ai.usage.input_tokens":-1)")) ==
@@ -194,13 +284,14 @@ TEST_CASE("spans that are no calls of a session are refused by file, line and fi
               "x.json:1: gen_ai.usage.input_tokens is \"" + std::string(none) +
                   "\", a whole number from 0 to 10000000 is allowed");
     for (const char* none : {"NaN", "inf"})
-        CHECK(refusal(replaced(in_otlp, R"("startTimeUnixNano":"1000")",
+        CHECK(refusal(replaced(in_otlp, R"("startTimeUnixNano":"1772359200000001000")",
                                R"("startTimeUnixNano":")" + std::string(none) + '"')) ==
               "x.json:1: startTimeUnixNano is \"" + std::string(none) +
-                  "\", an ISO time or nanoseconds since 1970 are allowed");
+                  "\", an ISO time, or seconds, ms, us or ns since 1970, from the year 2001 on, are allowed");
     CHECK(refusal(replaced(good, "gen_ai.usage.input_tokens", "x")) ==
           "x.json: no span of trace \"t1\" says gen_ai.usage.input_tokens");
-    CHECK(refusal(replaced(good, R"(:"chat")", R"(:"execute_tool")")) == "x.json: it holds no sessions");
+    CHECK(refusal(replaced(good, R"(:"chat")", R"(:"execute_tool")")) ==
+          "x.json: it holds no sessions; left out: spans of execute_tool (1 row)");
     CHECK(refusal(good + R"({"resourceSpans":7})") ==
           "x.json:2: no span of OpenTelemetry is so: it has traceId, trace_id or context.trace_id, and a file of OTLP "
           "resourceSpans");
@@ -209,11 +300,11 @@ TEST_CASE("spans that are no calls of a session are refused by file, line and fi
 TEST_CASE("spans: a session of 3,000 equal calls, and one of a deep history, are derived in time") {
     std::string equal, deep, history = "u0";
     for (int i = 0; i < 3000; ++i)
-        equal += otlp(std::to_string(i * 10), std::to_string(i * 10 + 5), "u1 a1 u1", "a1",
+        equal += otlp(std::to_string(i) + "0000000", std::to_string(i) + "5000000", "u1 a1 u1", "a1",
                       "e" + std::to_string(i)) + "\n";
     CHECK(read({equal}).steps.size() == 3000);
     for (int i = 0; i < 300; ++i) {
-        deep += otlp(std::to_string(i * 10), std::to_string(i * 10 + 5), history, "a1",
+        deep += otlp(std::to_string(i) + "0000000", std::to_string(i) + "5000000", history, "a1",
                      "d" + std::to_string(i)) + "\n";
         history += " a1 u" + std::to_string(i % 10);
     }
