@@ -9249,9 +9249,7 @@ public:
         for (const side_task_seen& task : d.side_tasks)
             if (by_time_ && task.name == s.during.c_str()) steps_ = task.steps;
     }
-    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {
-        with_left_ = what.metric == metric_id::error_rate;
-    }
+    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {}
     /// Includes the warm-up.
     bool has(const record& r) const {
         return r.turn >= first_turn_ && (last_turn_ == 0 || r.turn < last_turn_) &&
@@ -9259,7 +9257,7 @@ public:
                (!by_time_ || is_during(r));
     }
     bool operator()(const record& r) const {
-        return is_measured(r) && !r.exempt && (with_left_ || !has_left(r)) && has(r);
+        return is_measured(r) && !r.exempt && !has_left(r) && has(r);
     }
     bool completed(const record& r) const {
         return r.status == request_status::ok && (*this)(r);
@@ -9275,7 +9273,7 @@ private:
     }
 
     int first_turn_, last_turn_, depth_, part_ = -1;
-    bool by_label_, by_time_, with_left_ = false;
+    bool by_label_, by_time_;
     vector<side_step> steps_{};
 };
 
@@ -14485,12 +14483,13 @@ inline decision with_cut_off(const measurements& e, const judging_parameters& t,
                     whose::client, left.why});
 }
 
-/// Judges the guard on all requests. If it does not fail on those, it is judged on each label at
-/// the level divided by their number (Holm's first step); later steps would only add a second
-/// label.
+/// Judges the limit on errors, the gate's own or the guard, on all requests. If it does not fail on
+/// those, it is judged on each label at the level divided by their number (Holm's first step);
+/// later steps would only add a second label.
 inline decision guard_decision(const measurements& e, const judging_parameters& t,
                                const validity_checks& g, const maybe_ended& ended) {
-    decision of_all = with_cut_off(e, t, g, ended, error_guard(), true);
+    const slo limit = error_limit(t.slos);
+    decision of_all = with_cut_off(e, t, g, ended, limit, true);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
@@ -14498,7 +14497,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
     // Computed late, since most labels are within the limit.
     std::optional<judging_parameters> each;
     for (const std::string& name : labels) {
-        slo own = error_guard();
+        slo own = limit;
         own.what = of_some(own.what, label(name));
         const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
             return s.what.name == own.what.name && !s.is_advisory;
@@ -14532,7 +14531,8 @@ struct analysis {
     vector<decision> verdicts{};
     std::optional<client_error> by_client{};  // makes a counting verdict invalid
 };
-/// One decision per SLO in order, then the guard on errors unless the gate has its own limit. By
+/// One decision per SLO in order, then the guard on errors: of a label that fails, or of all
+/// requests unless the gate has its own limit. By
 /// Holm (1979) the level is divided by the number of SLOs not shown to be missed.
 inline analysis analyse(const measurements& e, const judging_parameters& t) {
     analysis f;
@@ -14556,7 +14556,9 @@ inline analysis analyse(const measurements& e, const judging_parameters& t) {
         if (!t.rule.holm || blocking - failed >= left) break;
         left = blocking - failed;
     }
-    if (!states_error_rate(t.slos)) f.verdicts.push_back(guard_decision(e, at_level, f.on, ended));
+    decision guard = guard_decision(e, at_level, f.on, ended);
+    if (!states_error_rate(t.slos) || !is_of_all_errors(guard.what))
+        f.verdicts.push_back(std::move(guard));
     if (f.by_client && f.on.self_check.ok) {
         f.on.self_check.ok = false;
         f.on.self_check.why = f.by_client->why;

@@ -171,9 +171,7 @@ public:
         for (const side_task_seen& task : d.side_tasks)
             if (by_time_ && task.name == s.during.c_str()) steps_ = task.steps;
     }
-    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {
-        with_left_ = what.metric == metric_id::error_rate;
-    }
+    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {}
     /// Includes the warm-up.
     bool has(const record& r) const {
         return r.turn >= first_turn_ && (last_turn_ == 0 || r.turn < last_turn_) &&
@@ -181,7 +179,7 @@ public:
                (!by_time_ || is_during(r));
     }
     bool operator()(const record& r) const {
-        return is_measured(r) && !r.exempt && (with_left_ || !has_left(r)) && has(r);
+        return is_measured(r) && !r.exempt && !has_left(r) && has(r);
     }
     bool completed(const record& r) const {
         return r.status == request_status::ok && (*this)(r);
@@ -197,7 +195,7 @@ private:
     }
 
     int first_turn_, last_turn_, depth_, part_ = -1;
-    bool by_label_, by_time_, with_left_ = false;
+    bool by_label_, by_time_;
     vector<side_step> steps_{};
 };
 

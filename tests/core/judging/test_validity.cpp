@@ -308,6 +308,12 @@ TEST_CASE("a label that fails by itself fails the guard, which speaks of all req
     CHECK(failed.requests == 20 * failed.repeats);
     CHECK(guarded(20, 1000).outcome == verdict::pass);
     CHECK(str(guarded(20, 1000).what.text()) == "error_rate <= 1 %");
+    // A limit that the gate states holds for each label, too.
+    const slo_verdict stated = guarded(20, 7, {error_rate <= 2_pct});
+    CHECK(str(stated.what.text()) == "error_rate of \"small\" <= 2 %");
+    CHECK(stated.outcome == verdict::fail);
+    CHECK(str(guarded(20, 7, {error_rate <= 40_pct}).what.text()) == "error_rate <= 40 %");
+    CHECK(str(guarded(20, 1000, {error_rate <= 1_pct}).what.text()) == "error_rate <= 1 %");
     // A limit of its own takes the label out of the guard.
     CHECK(guarded(20, 7, {of(error_rate, "small") <= 50_pct}).outcome == verdict::pass);
     const slo_verdict lost = guarded(100, 1);
