@@ -10536,22 +10536,20 @@ inline vector<double> slices_of(const statistic_data& drift, const repeat_data& 
 
 // ===== [C43] requests during a side task =========================================================
 
-inline bool is_affected(const repeat_facts& d) {
-    return std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
-                       [](const side_task_seen& t) { return t.excuses_s > 0; });
+/// Whether failures in a part of this time are exempt: a side task may have disturbed the server.
+inline bool is_excused(const repeat_facts& d, long long from_ns, long long to_ns) {
+    return std::any_of(d.side_tasks.begin(), d.side_tasks.end(), [&](const side_task_seen& t) {
+        const auto ns = static_cast<long long>(t.excuses_s * 1e9);
+        return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
+            return from_ns <= s.from_ns + ns && to_ns >= s.from_ns;
+        });
+    });
 }
 /// Marks requests that failed while exempt, or because the client lacked a resource.
 inline void note_exempt(repeat_data& d) {
-    const auto is_within = [](const record& r, const side_task_seen& t) {
-        const auto ns = static_cast<long long>(t.excuses_s * 1e9);
-        return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
-            return r.scheduled_ns <= s.from_ns + ns && r.end_ns >= s.from_ns;
-        });
-    };
     for (record& r : d.records)
         r.exempt = failed_by_client(r) ||
-                   (has_failed(r) && std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
-                                                 [&](const auto& t) { return is_within(r, t); }));
+                   (has_failed(r) && is_excused(d, r.scheduled_ns, r.end_ns));
 }
 
 /// The objective that must hold again, and the kind of load.
@@ -13415,14 +13413,50 @@ inline bool is_another_load(const cross_check& c) {
                      c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
 }
 
-/// Our requests that failed in earlier repeats, on any server.
-inline double unfinished_before(const measurements& e, const repeat_data& d) {
-    double n = 0;
-    for (const repeat_data& other : repeats_of(e)) {
-        if (other.index > d.index || &other == &d) continue;
-        for (const record& r : other.records) n += r.status != request_status::ok && r.sent_ns > 0;
+/// Our requests that failed, which a server may finish later; each repeat is counted once.
+class unfinished_requests {
+public:
+    explicit unfinished_requests(const measurements& e) {
+        for (const repeat_data& d : repeats_of(e)) up_to_[d.index] += failed_in(d);
+        double sum = 0;
+        for (auto& [index, n] : up_to_) sum = n += sum;
     }
-    return n;
+    /// Of earlier repeats, on any server.
+    double before(const repeat_data& d) const {
+        const auto at = up_to_.find(d.index);
+        return at == up_to_.end() ? 0 : at->second - failed_in(d);
+    }
+
+private:
+    static double failed_in(const repeat_data& d) {
+        return static_cast<double>(
+            std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
+                return r.status != request_status::ok && r.sent_ns > 0;
+            }));
+    }
+    std::map<int, double> up_to_{};  // by the index of a repeat
+};
+
+/// The cross-check without the times in which a side task may have restarted the server or sent
+/// requests itself. Of ours, all that were in flight in the rest may count there.
+inline cross_check without_excused(cross_check c, const repeat_data& d) {
+    if (!is_excused(d, 0, std::numeric_limits<long long>::max())) return c;
+    const vector<page_reading>& read = d.server.readings;
+    vector<std::size_t> rest;  // the readings that end such a time
+    c.sent = c.requests_reported = 0;
+    c.prompt_tokens_reported = c.tokens_reported = not_a_number;
+    for (std::size_t i = 1; i < read.size(); ++i) {
+        if (is_excused(d, read[i - 1].at_ns, read[i].at_ns)) continue;
+        rest.push_back(i);
+        c.requests_reported +=
+            reading_span{&read[i - 1], &read[i]}.change(server_quantity::requests_done);
+    }
+    for (const record& r : d.records)
+        if (r.sent_ns > 0 && std::any_of(rest.begin(), rest.end(), [&](std::size_t i) {
+                return r.sent_ns <= read[i].at_ns && r.end_ns >= read[i - 1].at_ns;
+            }))
+            c.sent += 1 + r.resends;
+    return c;
 }
 
 /// Whether a server restarted unasked since the previous repeat.
@@ -13438,20 +13472,36 @@ inline bool began_anew(const measurements& e, const repeat_data& d) {
     const double is = d.server.readings.front().began;
     const bool is_one = history_of(d.server) == page_history::one_process &&
                         history_of(before->server) == page_history::one_process;
+    const long long last_ns = before->server.readings.back().at_ns;
     return is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
-           may_have_begun_in(before->server, is);
+           may_have_begun_in(before->server, is) &&
+           !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
+}
+/// Whether the server restarted in the repeat where no side task may have done it.
+inline bool restarted_unasked(const repeat_data& d) {
+    if (history_of(d.server) != page_history::restarted) return false;
+    const vector<page_reading>& read = d.server.readings;
+    for (std::size_t i = 1; i < read.size(); ++i)
+        if ((have_fallen(read[i - 1], read[i]) ||
+             (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
+            is_excused(d, read[i - 1].at_ns, read[i].at_ns))
+            return false;
+    return true;
 }
 
 /// Why the cross-check makes a repeat invalid.
-inline cause cross_check_fault(const measurements& e, const repeat_data& d) {
+inline cause cross_check_fault(const measurements& e, const repeat_data& d,
+                               const unfinished_requests& unfinished) {
     const double number = d.index + 1;
-    if (is_affected(d)) return {};  // side tasks may restart the server or send requests
     if (began_anew(e, d)) return {because::restarted_before, {number}};
-    if (history_of(d.server) == page_history::restarted) return {because::restarted_in, {number}};
+    if (restarted_unasked(d)) return {because::restarted_in, {number}};
     if (!is_comparable(d) || is_a_part(d)) return {};
-    const cross_check c = cross_check_of(d, unfinished_before(e, d));
+    const cross_check c = without_excused(cross_check_of(d, unfinished.before(d)), d);
     if (!is_another_load(c)) return {};
     return {because::served_others, {number, c.requests_reported, c.sent}};
+}
+inline cause cross_check_fault(const measurements& e, const repeat_data& d) {
+    return cross_check_fault(e, d, unfinished_requests(e));
 }
 
 /// A page that lacks most of our requests is another server's, or one of several.
@@ -13465,9 +13515,10 @@ inline cause fault_of_page(const repeat_data& d) {
     return {};
 }
 /// The same check for the requests in flight, for metrics of those.
-inline cause fault_of_requests_at_once(const measurements& e, const repeat_data& d, metric_id m) {
+inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, const repeat_data& d,
+                                       metric_id m) {
     if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
-    const cross_check c = cross_check_of(d, unfinished_before(e, d));
+    const cross_check c = cross_check_of(d, unfinished.before(d));
     if (!reports_too_many(c)) return {};
     return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
 }
@@ -13483,11 +13534,12 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
         c.numbers = {static_cast<double>(d.index + 1)};
         return c;
     };
+    const unfinished_requests unfinished(e);
     for (const auto* variant : variants_of(e, s))
         for (const repeat_data& d : *variant) {
             cause why = reported(why_no_server_value(s.what, d), d);
             if (!why) why = fault_of_page(d);
-            if (!why) why = fault_of_requests_at_once(e, d, s.what.metric);
+            if (!why) why = fault_of_requests_at_once(unfinished, d, s.what.metric);
             if (!why && needs_all) why = reported(what_is_unknown(s.what, d), d);
             if (why) return of_server(std::move(why), variant == &e.baseline);
         }
@@ -14069,16 +14121,25 @@ inline cause fault_of_tasks(const repeat_data& d) {
     return {};
 }
 
+/// Whether a side task may have ended a server, after the last answer that it gave.
+inline bool went_excused(const repeat_data& d) {
+    long long last_ns = 0;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok) last_ns = std::max(last_ns, r.end_ns);
+    return is_excused(d, last_ns, std::numeric_limits<long long>::max());
+}
 /// Why a variant shows nothing.
 inline cause fault_of_variant(const measurements& e, const repeat_list& variant) {
     const bool is_baseline = &variant == &e.baseline;
     std::size_t measured = 0, succeeded = 0;
     const record* example = nullptr;
+    const unfinished_requests unfinished(e);
     for (const repeat_data& d : variant) {
-        if (cause why = with_text(because::server_gone, d.target_gone); !is_affected(d) && why)
+        if (cause why = with_text(because::server_gone, d.target_gone); why && !went_excused(d))
             return of_server(std::move(why), is_baseline);
         if (cause why = fault_of_tasks(d)) return of_server(std::move(why), is_baseline);
-        if (cause why = cross_check_fault(e, d)) return of_server(std::move(why), is_baseline);
+        if (cause why = cross_check_fault(e, d, unfinished))
+            return of_server(std::move(why), is_baseline);
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
             ++measured;

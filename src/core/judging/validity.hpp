@@ -22,6 +22,7 @@
 #include <algorithm>  // any_of, max, min
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
+#include <limits>
 #include <string>
 #include <utility>  // move
 
@@ -85,16 +86,25 @@ inline cause fault_of_tasks(const repeat_data& d) {
     return {};
 }
 
+/// Whether a side task may have ended a server, after the last answer that it gave.
+inline bool went_excused(const repeat_data& d) {
+    long long last_ns = 0;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok) last_ns = std::max(last_ns, r.end_ns);
+    return is_excused(d, last_ns, std::numeric_limits<long long>::max());
+}
 /// Why a variant shows nothing.
 inline cause fault_of_variant(const measurements& e, const repeat_list& variant) {
     const bool is_baseline = &variant == &e.baseline;
     std::size_t measured = 0, succeeded = 0;
     const record* example = nullptr;
+    const unfinished_requests unfinished(e);
     for (const repeat_data& d : variant) {
-        if (cause why = with_text(because::server_gone, d.target_gone); !is_affected(d) && why)
+        if (cause why = with_text(because::server_gone, d.target_gone); why && !went_excused(d))
             return of_server(std::move(why), is_baseline);
         if (cause why = fault_of_tasks(d)) return of_server(std::move(why), is_baseline);
-        if (cause why = cross_check_fault(e, d)) return of_server(std::move(why), is_baseline);
+        if (cause why = cross_check_fault(e, d, unfinished))
+            return of_server(std::move(why), is_baseline);
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
             ++measured;

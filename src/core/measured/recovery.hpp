@@ -14,22 +14,20 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-inline bool is_affected(const repeat_facts& d) {
-    return std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
-                       [](const side_task_seen& t) { return t.excuses_s > 0; });
+/// Whether failures in a part of this time are exempt: a side task may have disturbed the server.
+inline bool is_excused(const repeat_facts& d, long long from_ns, long long to_ns) {
+    return std::any_of(d.side_tasks.begin(), d.side_tasks.end(), [&](const side_task_seen& t) {
+        const auto ns = static_cast<long long>(t.excuses_s * 1e9);
+        return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
+            return from_ns <= s.from_ns + ns && to_ns >= s.from_ns;
+        });
+    });
 }
 /// Marks requests that failed while exempt, or because the client lacked a resource.
 inline void note_exempt(repeat_data& d) {
-    const auto is_within = [](const record& r, const side_task_seen& t) {
-        const auto ns = static_cast<long long>(t.excuses_s * 1e9);
-        return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
-            return r.scheduled_ns <= s.from_ns + ns && r.end_ns >= s.from_ns;
-        });
-    };
     for (record& r : d.records)
         r.exempt = failed_by_client(r) ||
-                   (has_failed(r) && std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
-                                                 [&](const auto& t) { return is_within(r, t); }));
+                   (has_failed(r) && is_excused(d, r.scheduled_ns, r.end_ns));
 }
 
 /// The objective that must hold again, and the kind of load.

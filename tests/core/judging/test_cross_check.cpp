@@ -62,8 +62,44 @@ TEST_CASE("what an earlier repeat gave up, the server may have finished since") 
     lost.push_back(timelines::answered(0, 50));
     measurement m = measured({timelines::repeat_of(lost), repeat_reported(50, 70, 700)});
     m.candidate[1].index = 1;
-    CHECK(unfinished_before(m, m.candidate[1]) == 20);
+    CHECK(unfinished_requests(m).before(m.candidate[1]) == 20);
+    CHECK(unfinished_requests(m).before(m.candidate[0]) == 0);
     CHECK(!cross_check_fault(m, m.candidate[1]));
+}
+
+TEST_CASE("what a side task excuses is excused in its time alone") {
+    const auto excused = [](repeat_data d, double at_s, double for_s) {
+        side_task_seen t;
+        t.name = "kill";
+        t.excuses_s = for_s;
+        t.steps = {{"POST /kill", timelines::at_ms(1000 * at_s), timelines::at_ms(1000 * at_s),
+                    timelines::at_ms(1000 * at_s)}};
+        d.side_tasks = {t};
+        return d;
+    };
+    const auto at_s = [](const repeat_data& d, std::size_t i) {
+        return static_cast<double>(d.server.readings[i].at_ns - timelines::at_ms(0)) * 1e-9;
+    };
+    // Twenty requests of somebody else, read by the last reading.
+    const repeat_data others = repeat_reported(50, 70, 700);
+    CHECK(against(excused(others, at_s(others, 5), 1)) == "");
+    CHECK(against(excused(others, at_s(others, 1), 1)) != "");
+    // A restart that the last reading tells of.
+    repeat_data anew = repeat_reported(50, 50, 500);
+    for (page_reading& r : anew.server.readings) r.began = 100;
+    anew.server.from_s = 200;
+    anew.server.readings.back().began = 250;
+    REQUIRE(against(anew).find("it restarted in repeat 1") == 0);
+    CHECK(against(excused(anew, at_s(anew, 4) + 0.5, 1)) == "");
+    CHECK(against(excused(anew, at_s(anew, 0), 1)).find("it restarted in repeat 1") == 0);
+    // A server that went away: in the time of a task, or after it had answered again.
+    repeat_data gone = repeat_reported(50, 50, 500);
+    gone.target_gone = "its process exited with code 1";
+    const auto lost = [](const repeat_data& d) {
+        return judged(measured({d, d}), mean(ttft) <= 100_s).reason;
+    };
+    CHECK(mentions(lost(excused(gone, -2, 0.5)), "exited with code 1"));
+    CHECK_FALSE(mentions(lost(excused(gone, 0.5, 60)), "exited with code 1"));
 }
 
 TEST_CASE("a server that counts each request in every process is nobody's other load") {
