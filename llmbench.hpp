@@ -11516,6 +11516,7 @@ struct judging_rule {
     bool holm = false;
     bool trusts_prior = false;  // uses a prior larger than the repeats' spread
     bool is_single_analysis = false;     // one analysis of all repeats
+    int made_again{};  // analyses after repeats that were set aside
     /// Whether another analysis takes place: not more than the constants allow, and one of all
     /// repeats at the end.
     bool has_analysis(int analyses_before, bool at_the_end) const {
@@ -11525,9 +11526,18 @@ struct judging_rule {
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
         r.fail_level = level;
-        r.fail_z = std::max(fail_z, pocock_constant(analyses, level));
-        r.half_fail_z = std::max(half_fail_z, pocock_constant(analyses, level / 2));
+        r.fail_z = std::max(fail_z, pocock_constant(analyses + made_again, level));
+        r.half_fail_z = std::max(half_fail_z, pocock_constant(analyses + made_again, level / 2));
         return r;
+    }
+    /// Returns the rule with these analyses made again, each of which is one more chance.
+    judging_rule with_made_again(int more) const {
+        judging_rule r = *this;
+        r.made_again = more;
+        if (more == 0) return r;
+        r.pass_z = std::max(pass_z, pocock_constant(analyses + more, pass_level));
+        r.alone_z = std::max(alone_z, pocock_constant(analyses + more + 1, pass_level));
+        return r.failing_at(fail_level);
     }
 };
 inline double half_fail_z_of(int analyses, double fail_level) {
@@ -14592,10 +14602,21 @@ struct analysis {
     vector<decision> verdicts{};
     std::optional<client_error> by_client{};  // makes a counting verdict invalid
 };
+/// The parameters with the analyses that were made again after repeats had been set aside. Probes
+/// that a search sets aside are in no analysis.
+inline judging_parameters with_made_again(const measurements& e, judging_parameters t) {
+    if (e.candidate.empty() || e.candidate.front().load != 0) return t;
+    const auto again = std::count_if(
+        e.set_aside.begin(), e.set_aside.end(),
+        [](const set_aside_repeat& r) { return r.variant == run_variant::candidate; });
+    t.rule = t.rule.with_made_again(static_cast<int>(again));
+    return t;
+}
 /// One decision per SLO in order, then the guard on errors: of a label that fails, or of all
-/// requests unless the gate has its own limit. By
-/// Holm (1979) the level is divided by the number of SLOs not shown to be missed.
-inline analysis analyse(const measurements& e, const judging_parameters& t) {
+/// requests unless the gate has its own limit. By Holm (1979) the level is divided by the number of
+/// SLOs not shown to be missed.
+inline analysis analyse(const measurements& e, const judging_parameters& asked) {
+    const judging_parameters t = with_made_again(e, asked);
     analysis f;
     f.on = validity_checks_of(e);
     const maybe_ended ended = ended_part_of(e, f.on);
@@ -14630,7 +14651,7 @@ inline analysis analyse(const measurements& e, const judging_parameters& t) {
 inline decision decision_on_another(const measurements& e, judging_parameters t, const slo& s) {
     t.slos.push_back(s);
     const validity_checks g = validity_checks_of(e);
-    return decision_on(e, t, g, ended_part_of(e, g), s);
+    return decision_on(e, with_made_again(e, std::move(t)), g, ended_part_of(e, g), s);
 }
 
 /// Whether a verdict needs more repeats. Advisory ones add none unless the gate asks for repeats.
@@ -15183,8 +15204,8 @@ struct arithmetic {
              "the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses at {.4g} "
              "and {.4g})",
              {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
-              l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
-              rule.fail_level});
+              l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses + rule.made_again,
+              rule.pass_level, rule.fail_level});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});

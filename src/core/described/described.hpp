@@ -76,8 +76,8 @@ struct arithmetic {
              "the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses at {.4g} "
              "and {.4g})",
              {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
-              l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
-              rule.fail_level});
+              l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses + rule.made_again,
+              rule.pass_level, rule.fail_level});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});

@@ -339,10 +339,21 @@ struct analysis {
     vector<decision> verdicts{};
     std::optional<client_error> by_client{};  // makes a counting verdict invalid
 };
+/// The parameters with the analyses that were made again after repeats had been set aside. Probes
+/// that a search sets aside are in no analysis.
+inline judging_parameters with_made_again(const measurements& e, judging_parameters t) {
+    if (e.candidate.empty() || e.candidate.front().load != 0) return t;
+    const auto again = std::count_if(
+        e.set_aside.begin(), e.set_aside.end(),
+        [](const set_aside_repeat& r) { return r.variant == run_variant::candidate; });
+    t.rule = t.rule.with_made_again(static_cast<int>(again));
+    return t;
+}
 /// One decision per SLO in order, then the guard on errors: of a label that fails, or of all
-/// requests unless the gate has its own limit. By
-/// Holm (1979) the level is divided by the number of SLOs not shown to be missed.
-inline analysis analyse(const measurements& e, const judging_parameters& t) {
+/// requests unless the gate has its own limit. By Holm (1979) the level is divided by the number of
+/// SLOs not shown to be missed.
+inline analysis analyse(const measurements& e, const judging_parameters& asked) {
+    const judging_parameters t = with_made_again(e, asked);
     analysis f;
     f.on = validity_checks_of(e);
     const maybe_ended ended = ended_part_of(e, f.on);
@@ -377,7 +388,7 @@ inline analysis analyse(const measurements& e, const judging_parameters& t) {
 inline decision decision_on_another(const measurements& e, judging_parameters t, const slo& s) {
     t.slos.push_back(s);
     const validity_checks g = validity_checks_of(e);
-    return decision_on(e, t, g, ended_part_of(e, g), s);
+    return decision_on(e, with_made_again(e, std::move(t)), g, ended_part_of(e, g), s);
 }
 
 /// Whether a verdict needs more repeats. Advisory ones add none unless the gate asks for repeats.

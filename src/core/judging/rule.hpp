@@ -85,6 +85,7 @@ struct judging_rule {
     bool holm = false;
     bool trusts_prior = false;  // uses a prior larger than the repeats' spread
     bool is_single_analysis = false;     // one analysis of all repeats
+    int made_again{};  // analyses after repeats that were set aside
     /// Whether another analysis takes place: not more than the constants allow, and one of all
     /// repeats at the end.
     bool has_analysis(int analyses_before, bool at_the_end) const {
@@ -94,9 +95,18 @@ struct judging_rule {
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
         r.fail_level = level;
-        r.fail_z = std::max(fail_z, pocock_constant(analyses, level));
-        r.half_fail_z = std::max(half_fail_z, pocock_constant(analyses, level / 2));
+        r.fail_z = std::max(fail_z, pocock_constant(analyses + made_again, level));
+        r.half_fail_z = std::max(half_fail_z, pocock_constant(analyses + made_again, level / 2));
         return r;
+    }
+    /// Returns the rule with these analyses made again, each of which is one more chance.
+    judging_rule with_made_again(int more) const {
+        judging_rule r = *this;
+        r.made_again = more;
+        if (more == 0) return r;
+        r.pass_z = std::max(pass_z, pocock_constant(analyses + more, pass_level));
+        r.alone_z = std::max(alone_z, pocock_constant(analyses + more + 1, pass_level));
+        return r.failing_at(fail_level);
     }
 };
 inline double half_fail_z_of(int analyses, double fail_level) {

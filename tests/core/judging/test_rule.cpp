@@ -184,6 +184,30 @@ TEST_CASE("repeats beyond five are looked at where they were planned") {
     CHECK(judged(m, mean(ttft) <= 100_ms).repeats == 12);
 }
 
+TEST_CASE("a look that is made again after a repeat was set aside is one more look") {
+    CHECK(judging_rule().with_made_again(0).pass_z == judging_rule().pass_z);
+    const judging_rule again = judging_rule().with_made_again(5);
+    CHECK(again.pass_z == about(pocock_constant(10, 0.05)));
+    CHECK(again.fail_z == about(pocock_constant(10, 0.01)));
+    CHECK(again.half_fail_z == about(pocock_constant(10, 0.005)));
+    CHECK(again.failing_at(0.001).fail_z == about(pocock_constant(10, 0.001)));
+    CHECK(again.has_analysis(4, false) == judging_rule().has_analysis(4, false));
+    int fewer = 0;
+    for (double ms = 90; ms < 112; ms += 0.25) {
+        measurement m = measured(repeats_with_ttft({ms, ms, ms}), {mean(ttft) <= 100_ms});
+        const verdict once = judge_all(m)[0].outcome;
+        m.set_aside = {{run_variant::candidate, 0, "late"}, {run_variant::candidate, 3, "late"},
+                       {run_variant::baseline, 3, "late"}};
+        const verdict repeated = judge_all(m)[0].outcome;
+        CHECK((repeated == once || repeated == verdict::inconclusive));
+        fewer += repeated != once;
+        // A search judges none that it sets aside.
+        for (repeat_data& d : m.candidate) d.load = 4;
+        CHECK(judge_all(m)[0].outcome == once);
+    }
+    CHECK(fewer > 0);
+}
+
 TEST_CASE("Holm divides the level by the objectives that are not shown to be missed") {
     // 8 % outside is shown at 0.01 (7.65 %), but not at 0.005 (8.3 %).
     const slo barely = mean(ttft) <= 100_ms, clearly = p75(ttft) <= 50_ms, met = p50(e2e) <= 1_s;
