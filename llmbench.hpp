@@ -1124,6 +1124,13 @@ slo operator>=(capacity_metric, relative_limit) = delete;  // >= the load that f
 struct predicate {
     types::list<detail::predicate_step> steps{};
     types::text text{};
+    template <class Objective>
+        requires(__is_same(Objective, slo))
+    operator Objective() const {
+        static_assert(!sizeof(Objective), "an objective needs a statistic: p90(ttft) <= 300_ms; "
+                                          "ttft <= 300_ms alone is a condition of goodput(...)");
+        return {};
+    }
     friend predicate operator&&(const predicate& a, const predicate& b) {
         return {detail::combine(a.steps, b.steps, true), a.text + " && " + b.text};
     }

@@ -9,8 +9,9 @@
 #include "core/base/text.hpp"
 #include "core/measured/server_metrics.hpp"
 #include "core/metric/table.hpp"
+#include "effects/system/settings.hpp"
 
-#include <algorithm>  // any_of
+#include <algorithm>  // any_of, max
 #include <cmath>  // floor
 #include <cstddef>  // size_t
 #include <stdexcept>  // invalid_argument
@@ -46,12 +47,14 @@ private:
     static constexpr std::size_t most_ = 4000;
     static constexpr int deepest_ = 50;
 
-    [[noreturn]] void refuse(const std::string& expected) const {
+    /// `meant`: what may be meant instead, "" for nothing.
+    [[noreturn]] void refuse(const std::string& expected, const std::string& meant = "") const {
         const std::size_t at = whole_.size() - rest_.size();
         throw std::invalid_argument(
             "the SLO \"" + printable(whole_, 200) +
             printed("\" cannot be read from character %zu on (\"", at + 1) + printable(rest_, 40) +
-            "\"): " + expected + " is expected there");
+            "\"): " + expected + " is expected there" +
+            (meant.empty() ? "" : "; is " + meant + " meant?"));
     }
     void skip_blanks() {
         while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t')) rest_.remove_prefix(1);
@@ -278,7 +281,8 @@ private:
     }
     metric_id any_metric_named() {
         const std::string_view name = word();
-        std::string names;
+        std::string names, nearest;
+        std::size_t least = std::max<std::size_t>(2, name.size() / 4 + 1);
         for (const metric_id m : all_metrics()) {
             if (m == metric_id::drift || m == metric_id::ratio || m == metric_id::server_metric)
                 continue;
@@ -286,23 +290,31 @@ private:
                 rest_.remove_prefix(name.size());
                 return m;
             }
+            if (const std::size_t apart = letters_apart(std::string(name), metric_name(m));
+                apart < least) {
+                least = apart;
+                nearest = metric_name(m);
+            }
             if (m != metric_id::capacity_in_users)
                 names += (names.empty() ? "" : ", ") + std::string(metric_name(m));
         }
-        refuse("a metric (" + names + ")");
+        refuse(nearest.empty() ? "a metric (" + names + ")" : "a metric", nearest);
     }
     template <class Fits>
-    metric_id metric(Fits&& fits, const std::string& expected) {
+    metric_id metric(Fits&& fits, const std::string& expected, bool lacks_statistic = false) {
         const std::string_view before = rest_;
         const metric_id m = any_metric_named();
         if (fits(m, shape_of(m))) return m;
         rest_ = before;
-        refuse(expected);
+        const std::string statistic = shape_of(m) == metric_shape::of_server_times ? "mean("
+                                      : is_speed(m)                                ? "p10("
+                                                                                   : "p90(";
+        refuse(expected, lacks_statistic ? statistic + metric_name(m) + ")" : "");
     }
     statistic_data value_of_run() {
         const metric_id m =
             metric([](metric_id, metric_shape shape) { return shape == metric_shape::of_run; },
-                   "a metric of the whole run");
+                   "a metric of the whole run", true);
         return make_statistic(statistic_kind::value, m, 0);
     }
 

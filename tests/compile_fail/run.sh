@@ -162,12 +162,32 @@ check_extensions() {
     names machines 'judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});'
 }
 
+# first_says SENTENCE STATEMENT: the first error, wherever the compiler sees it
+first_says() {
+    case="$2"
+    printf '#include "llmbench.hpp"\nusing namespace llmbench;\nvoid f() { %s }\n' "$2" > "$work/first.cpp"
+    if LC_ALL=C "$compiler" -std=c++20 -I../.. "${cppflags[@]}" -fsyntax-only "$work/first.cpp" > "$work/log" 2>&1
+    then complain "compiles, but must not"
+    elif ! grep -m 1 'error:' "$work/log" | grep -q "$1"; then
+        complain "does not say first: $1"
+        grep -m 3 'error:' "$work/log"
+    else passed=$((passed + 1)); fi
+}
+check_sentences() {
+    local lacks="an objective needs a statistic: p90(ttft) <= 300_ms"
+    first_says "$lacks" 'gate({.requests = 40, .slos = {ttft <= 300_ms}});'
+    first_says "$lacks" 'gate({.slos = {p90(ttft) <= 1_s, decode_speed >= 3_tps}});'
+    first_says "$lacks" 'advisory(ttft <= 300_ms);'
+    first_says "$lacks" 'slo s = ttft <= 300_ms && tpot <= 30_ms;'
+}
+
 read_cases
 for compiler in "${compilers[@]}"; do
     all_errors=()
     if [[ $compiler == *clang* ]]; then all_errors=(-ferror-limit=0); fi
     check_options
     check_extensions
+    check_sentences
     check_cases
 done
 echo "$passed passed, $failed failed"

@@ -130,10 +130,14 @@ TEST_CASE("what cannot be read says where, and what is expected there") {
                why.find(expected) != std::string::npos;
     };
     CHECK(says("", "1 on (\"\")", "a metric (ttft, tpot, itl"));
-    CHECK(says("p90(tft) <= 300 ms", "5 on (\"tft) <= 300 ms\")", "a metric (ttft, tpot"));
+    CHECK(says("p90(tft) <= 300 ms", "5 on (\"tft) <= 300 ms\")", "a metric is expected there; is ttft meant?"));
+    CHECK(says("eror_rate <= 1 %", "1 on", "is error_rate meant?"));
+    CHECK(says("p90(time) <= 300 ms", "5 on", "a metric (ttft, tpot"));
     CHECK(says("q90(ttft) <= 300 ms", "1 on", "mean, max, min, p1 to p99, p999"));
     CHECK(says("p100(ttft) <= 300 ms", "1 on", "p1 to p99"));
-    CHECK(says("ttft <= 300 ms", "1 on", "a metric of the whole run"));
+    CHECK(says("ttft <= 300 ms", "1 on", "a metric of the whole run is expected there; is p90(ttft) meant?"));
+    CHECK(says("decode_speed >= 3 tps", "1 on", "is p10(decode_speed) meant?"));
+    CHECK(says("queue_time <= 3 ms", "1 on", "is mean(queue_time) meant?"));
     CHECK(says("p90(ttft) >= 300 ms", "11 on", "\"<=\""));
     CHECK(says("p90(ttft) == 300 ms", "11 on", "\"<=\""));
     CHECK(says("p90(ttft) <= 1.2 * output_throughput", "20 on", "a statistic of the same unit"));
