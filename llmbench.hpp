@@ -15858,7 +15858,7 @@ void each_other_member(const picojson::value& of, std::initializer_list<std::str
                        Each&& each) {
     if (!of.is<picojson::object>()) return;
     for (const auto& [name, value] : of.get<picojson::object>())
-        if (!value.is<picojson::null>() &&
+        if (!value.template is<picojson::null>() &&
             std::find(known.begin(), known.end(), name) == known.end())
             each(name, value);
 }

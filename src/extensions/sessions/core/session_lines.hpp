@@ -96,7 +96,7 @@ private:
     void add_line(const checked_object& o) {
         for (const char* name : {"session", "step"})
             if (o.text(name).empty()) o.refuse(name, "a text is needed");
-        static constexpr std::initializer_list<std::string_view> known = {
+        const std::initializer_list<std::string_view> known = {
             "session", "start", "shared", "step", "agent", "after", "wait", "at", "keeps",
             "prompt_tokens", "output_tokens", "model", "label", "body"};
         each_other_member(o.value(), known, [&](const std::string& name, const auto&) {
