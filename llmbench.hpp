@@ -148,55 +148,56 @@
 //   [E2] the data of gates and results
 //   [E3] functions of results
 //   [E4] the clock, and random bits
-//   [E5] standard input, output and errors
-//   [E6] texts of system errors
-//   [E7] files
-//   [E8] programs that send one load together, by an extension
-//   [E9] settings from the environment
-//   [E10] signals, and other global state
-//   [E11] system limits of a process
-//   [E12] threads of the client
-//   [E13] the machine and the commit
-//   [E14] all files of a scenario
-//   [E15] connections, waiting for them, and their users
-//   [E16] sockets and addresses
-//   [E17] TLS
-//   [E18] a server, and one request and its answer over one socket
-//   [E19] waiting for sockets: by epoll on Linux, by asio elsewhere
-//   [E20] requests that are not measured
-//   [E21] the orders and results of a load
-//   [E22] one connection of the load
-//   [E23] what one client thread has to send, and when
-//   [E24] the connections of one client thread
-//   [E25] the finished requests of one client thread, and the answers that it keeps
-//   [E26] one client thread
-//   [E27] the load of one repeat
-//   [E28] targets of extensions
-//   [E29] questions to a server before the load
-//   [E30] credentials for a server
-//   [E31] started programs, which end with us, and their output
-//   [E32] processes: servers and commands of a scenario
-//   [E33] what a server says of its version and its settings
-//   [E34] the metrics pages of a server, read before and during a load
-//   [E35] servers that a gate starts
-//   [E36] running targets
-//   [E37] whether two targets are one server, and two variants one
-//   [E38] records.jsonl and events.bin, written while the load runs
-//   [E39] the reports of all gates of a program, and its files
-//   [E40] all gates of a program, and how it ends
-//   [E41] gates inside doctest
-//   [E42] the report and the result of a measured gate
-//   [E43] the environment's settings for a gate
-//   [E44] the servers of a gate
-//   [E45] profiles of servers
-//   [E46] the progress of a repeat
-//   [E47] side tasks before and during a load
-//   [E48] one repeat
-//   [E49] the repeats of a gate on its servers
-//   [E50] one gate from its scenario to its result
-//   [E51] a finished run with its requests
-//   [E52] public functions
-//   [E53] main
+//   [E5] the secrets that this program was told, and what it says without them
+//   [E6] standard input, output and errors
+//   [E7] texts of system errors
+//   [E8] files
+//   [E9] programs that send one load together, by an extension
+//   [E10] settings from the environment
+//   [E11] signals, and other global state
+//   [E12] system limits of a process
+//   [E13] threads of the client
+//   [E14] the machine and the commit
+//   [E15] all files of a scenario
+//   [E16] connections, waiting for them, and their users
+//   [E17] sockets and addresses
+//   [E18] TLS
+//   [E19] a server, and one request and its answer over one socket
+//   [E20] waiting for sockets: by epoll on Linux, by asio elsewhere
+//   [E21] requests that are not measured
+//   [E22] the orders and results of a load
+//   [E23] one connection of the load
+//   [E24] what one client thread has to send, and when
+//   [E25] the connections of one client thread
+//   [E26] the finished requests of one client thread, and the answers that it keeps
+//   [E27] one client thread
+//   [E28] the load of one repeat
+//   [E29] credentials for a server
+//   [E30] targets of extensions
+//   [E31] questions to a server before the load
+//   [E32] started programs, which end with us, and their output
+//   [E33] processes: servers and commands of a scenario
+//   [E34] what a server says of its version and its settings
+//   [E35] the metrics pages of a server, read before and during a load
+//   [E36] servers that a gate starts
+//   [E37] running targets
+//   [E38] whether two targets are one server, and two variants one
+//   [E39] records.jsonl and events.bin, written while the load runs
+//   [E40] the reports of all gates of a program, and its files
+//   [E41] all gates of a program, and how it ends
+//   [E42] gates inside doctest
+//   [E43] the report and the result of a measured gate
+//   [E44] the environment's settings for a gate
+//   [E45] the servers of a gate
+//   [E46] profiles of servers
+//   [E47] the progress of a repeat
+//   [E48] side tasks before and during a load
+//   [E49] one repeat
+//   [E50] the repeats of a gate on its servers
+//   [E51] one gate from its scenario to its result
+//   [E52] a finished run with its requests
+//   [E53] public functions
+//   [E54] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -2582,7 +2583,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l, llabs
-#include <cstring>  // memcpy, memchr, memcmp
+#include <cstring>  // memcpy, strlen, memchr, memcmp
 #include <deque>
 #include <exception>
 #include <functional>  // where bytes come from
@@ -2602,7 +2603,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <tuple>  // fields that are checked alike
 #include <type_traits>  // is_trivially_copyable_v and others, is_same_v, ...
 #include <unordered_map>
-#include <utility>  // move, swap, exchange, pair, as_const
+#include <utility>  // move, swap, pair, exchange, as_const
 
 #include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
@@ -4176,8 +4177,9 @@ private:
 // ===== [C7] base64 and a hash ====================================================================
 
 /// RFC 4648.
+inline constexpr std::string_view base64_digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 inline std::string base64(std::string_view bytes) {
-    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     std::string out;
     for (std::size_t i = 0; i < bytes.size(); i += 3) {
         std::uint32_t three = 0;
@@ -4185,7 +4187,7 @@ inline std::string base64(std::string_view bytes) {
             three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
                                                        : 0u);
         for (std::size_t k = 0; k < 4; ++k)
-            out += i + k <= bytes.size() ? digits[three >> (18 - 6 * k) & 63] : '=';
+            out += i + k <= bytes.size() ? base64_digits[three >> (18 - 6 * k) & 63] : '=';
     }
     return out;
 }
@@ -4530,24 +4532,128 @@ void read_fields(const checked_object& from, document_digits& digits, T& to, Mor
 /// Shorter words are not secrets, and masking them would garble texts.
 inline constexpr std::size_t shortest_secret = 4;
 
-/// Adds a secret, and how messages may quote it.
+/// How much of a secret stands at the beginning of a text, in bytes of both.
+struct found_secret {
+    std::size_t in_text = 0, of_secret = 0;
+};
+/// One character of a secret as texts may have it: itself, or escaped for JSON (also for JSON in
+/// JSON), a console, Markdown, a URL, HTML or XML; a blank may be a broken line. 0: it is not
+/// there.
+inline found_secret found_character(std::string_view text, std::string_view secret) {
+    if (text.empty() || secret.empty()) return {};
+    const char c = secret[0];
+    const auto code = [&](std::size_t at, std::size_t digits, int base) {
+        return parsed_number<unsigned>(text.substr(std::min(at, text.size()), digits), base)
+            .value_or(0);
+    };
+    const auto is_byte = [&](unsigned n) { return n != 0 && n == static_cast<unsigned char>(c); };
+    if (text[0] == '%' && is_byte(code(1, 2, 16))) return {3, 1};
+    if (c == ' ' && (text[0] == '+' || text[0] == '\n'))
+        return {text[0] == '+' ? 1 : std::min(text.find_first_not_of(" \n"), text.size()), 1};
+    if (text[0] == '&') {
+        for (const auto& [name, meant] : {std::pair{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'},
+                                          {"&quot;", '"'}, {"&apos;", '\''}})
+            if (c == meant && text.starts_with(name)) return {std::strlen(name), 1};
+        const std::size_t end = text.substr(0, 8).find(';');
+        const bool is_hex = text.size() > 2 && (text[2] | 0x20) == 'x';
+        if (end != text.npos && text.starts_with("&#") &&
+            is_byte(code(is_hex ? 3 : 2, end - (is_hex ? 3 : 2), is_hex ? 16 : 10)))
+            return {end + 1, 1};
+    }
+    const std::size_t bars = std::min(text.find_first_not_of('\\'), text.size());
+    if (bars == 0) return {std::size_t{text[0] == c}, std::size_t{text[0] == c}};
+    if (c == '\\') return {bars, std::min(secret.find_first_not_of('\\'), secret.size())};
+    if (bars == text.size()) return {};
+    const char escaped = text[bars];
+    if (escaped == '&' || escaped == '%')  // JSON in HTML or in a URL
+        if (const found_secret then = found_character(text.substr(bars), secret); then.in_text > 0)
+            return {bars + then.in_text, then.of_secret};
+    if (escaped == 'x' && is_byte(code(bars + 1, 2, 16))) return {bars + 3, 1};
+    if (escaped == 'u') {
+        const unsigned of_text = code(bars + 1, 4, 16);
+        const auto byte = [&](unsigned shift, unsigned mark) {
+            return static_cast<char>(mark | (of_text >> shift & 63));
+        };
+        const std::string character =
+            of_text < 0x80    ? std::string(1, static_cast<char>(of_text))
+            : of_text < 0x800 ? std::string{byte(6, 0xC0), byte(0, 0x80)}
+                              : std::string{byte(12, 0xE0), byte(6, 0x80), byte(0, 0x80)};
+        if (of_text != 0 && secret.starts_with(character)) return {bars + 5, character.size()};
+    }
+    const std::size_t control = std::string_view("ntrbf").find(escaped);
+    if (control != std::string_view::npos && c == "\n\t\r\b\f"[control]) return {bars + 1, 1};
+    const bool is_sign = std::string_view("\"'/&<>[](){}*_~`|#!+-.@:").find(c) != std::string::npos;
+    return is_sign && escaped == c ? found_secret{bars + 1, 1} : found_secret{};
+}
+/// The secret at the beginning of a text, however it is escaped.
+inline found_secret found_at(std::string_view text, std::string_view secret) {
+    if (text.starts_with(secret)) return {secret.size(), secret.size()};
+    found_secret all;
+    while (all.of_secret < secret.size()) {
+        const found_secret one =
+            found_character(text.substr(all.in_text), secret.substr(all.of_secret));
+        if (one.in_text == 0) break;
+        all.in_text += one.in_text;
+        all.of_secret += one.of_secret;
+    }
+    return all;
+}
+/// Whether a secret may begin here; a quick look.
+inline bool may_begin(char in_text, char of_secret) {
+    return in_text == of_secret || in_text == '\\' || in_text == '%' || in_text == '&';
+}
+
+/// Decodes what is percent-encoded.
+inline std::string percent_decoded(std::string_view s) {
+    std::string out;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        const auto byte = s[i] == '%' ? parsed_number<unsigned>(s.substr(i + 1, 2), 16)
+                                      : std::nullopt;
+        out += byte && i + 2 < s.size() ? static_cast<char>(*byte) : s[i];
+        if (byte && i + 2 < s.size()) i += 2;
+    }
+    return out;
+}
+inline std::string base64_decoded(std::string_view s) {
+    std::string out;
+    unsigned bits = 0;
+    int held = 0;
+    for (const char c : s) {
+        const std::size_t digit = base64_digits.find(c);
+        if (digit == base64_digits.npos) break;
+        bits = bits << 6 | static_cast<unsigned>(digit);
+        if ((held += 6) >= 8) out += static_cast<char>(bits >> (held -= 8) & 255);
+    }
+    return out;
+}
+
+/// Adds a secret, the longest first, and what it is made of: without_secrets() knows each however
+/// it is escaped.
 inline void add_secret(vector<std::string>& secrets, const std::string& s) {
-    if (s.size() < shortest_secret) return;
-    secrets.push_back(s);
-    const std::string json = json_quoted(s);
-    for (const std::string& quoted : {printable(s, s.size() * 4), json.substr(1, json.size() - 2)})
-        if (quoted != s) secrets.push_back(quoted);
+    if (s.size() < shortest_secret ||
+        std::find(secrets.begin(), secrets.end(), s) != secrets.end())
+        return;
+    secrets.insert(std::find_if(secrets.begin(), secrets.end(),
+                                [&](const std::string& x) { return x.size() < s.size(); }),
+                   s);
+    if (s.find('%') != std::string::npos) add_secret(secrets, percent_decoded(s));
+    if (same_ignoring_case(std::string_view(s).substr(0, 6), "Basic ")) {
+        const std::string user_and_password = base64_decoded(std::string_view(s).substr(6));
+        add_secret(secrets, user_and_password);
+        add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
+    }
     // "Bearer abc": the server may repeat only the second word.
     if (const std::size_t space = s.find(' '); space != std::string::npos)
         add_secret(secrets, s.substr(space + 1));
 }
-/// Whether the name of a variable marks a secret: HF_TOKEN, DB_PASSWORD.
+/// Whether the name of a variable or a header marks a secret: HF_TOKEN, DB_PASSWORD, X-Api-Key.
 inline bool names_secret(std::string_view name) {
     for (std::size_t at = 0; at < name.size();) {
-        const std::size_t end = std::min(name.find('_', at), name.size());
+        const std::size_t end = std::min(name.find_first_of("_-", at), name.size());
         const std::string_view word = name.substr(at, end - at);
         for (const std::string_view ending :
-             {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "AUTH"})
+             {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "AUTH", "AUTHORIZATION",
+              "COOKIE", "CREDENTIAL", "CREDENTIALS"})
             if (word.size() >= ending.size() &&
                 same_ignoring_case(word.substr(word.size() - ending.size()), ending))
                 return true;
@@ -4555,20 +4661,76 @@ inline bool names_secret(std::string_view name) {
     }
     return false;
 }
-/// Masks secrets in a server's text, whole or cut off by printable().
-inline std::string without_secrets(std::string s, const vector<std::string>& secrets) {
-    if (s.empty()) return s;
-    for (const std::string& secret : secrets) {
-        for (std::size_t at = 0; (at = s.find(secret, at)) != std::string::npos; at += 3)
-            s.replace(at, secret.size(), "***");
-        if (s.size() <= 3 || s.compare(s.size() - 3, 3, "...") != 0) continue;
-        for (std::size_t n = std::min(secret.size(), s.size() - 3); n >= shortest_secret; --n)
-            if (s.compare(s.size() - 3 - n, n, secret, 0, n) == 0) {
-                s.replace(s.size() - 3 - n, n, "***");
+/// Adds what a command line, a body, a header or a URL calls a secret itself: `--api-key x`,
+/// `TOKEN=x`, `"password": "x"`, `Bearer x`, `?key=x`, `http://user:x@host`. Short values are none.
+inline void add_secrets_named_in(vector<std::string>& secrets, std::string_view text) {
+    constexpr std::string_view letters =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    for (std::size_t at = 0; (at = text.find_first_of(letters, at)) < text.size();) {
+        const std::size_t end = std::min(text.find_first_not_of(letters, at), text.size());
+        const std::string_view name = text.substr(at, end - at);
+        at = end;
+        const std::string_view last = name.substr(name.find_last_of("_-") + 1);
+        const std::size_t from = std::min(text.find_first_not_of(" \t\\\"'=:[", end), text.size());
+        if (from == end || from > end + 8 ||
+            !(names_secret(last) || same_ignoring_case(last, "Bearer") ||
+              same_ignoring_case(last, "Basic")))
+            continue;
+        const char before = text[from - 1];
+        const bool is_quoted = before == '"' || before == '\'';
+        std::string value = same_ignoring_case(last, "Basic") ? "Basic " : "";
+        const std::size_t begin = value.size();
+        std::size_t i = from;
+        for (; i < text.size(); ++i) {
+            if (is_quoted ? text[i] == before
+                          : std::string_view(" \t\r\n\"'&,;}])|<>").find(text[i]) !=
+                                std::string_view::npos)
                 break;
-            }
+            if (text[i] == '\\' && i + 1 < text.size()) ++i;
+            value += text[i];
+        }
+        if (value.size() >= begin + 8 && value[begin] != '$') add_secret(secrets, value);
     }
+    for (std::size_t at = 0; (at = text.find("://", at)) != std::string_view::npos;) {
+        at += 3;
+        const std::string_view host = text.substr(at, text.find_first_of("/?# \t\"'", at) - at);
+        const std::size_t end = host.rfind('@');
+        if (end == std::string_view::npos) continue;
+        const std::string user_and_password = percent_decoded(host.substr(0, end));
+        add_secret(secrets, user_and_password);
+        add_secret(secrets, base64(user_and_password));
+        add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
+    }
+}
+/// Masks secrets in a text of others, whole or cut off by printable().
+inline std::string without_secrets(std::string s, const vector<std::string>& secrets) {
+    for (const std::string& secret : secrets)
+        for (std::size_t at = 0; at + shortest_secret <= s.size(); ++at) {
+            if (!may_begin(s[at], secret[0])) continue;
+            const found_secret found = found_at(std::string_view(s).substr(at), secret);
+            const bool is_cut = found.of_secret >= shortest_secret &&
+                                s.compare(at + found.in_text, 3, "...") == 0;
+            if (!is_cut && found.of_secret < secret.size()) continue;
+            s.replace(at, found.in_text, "***");
+            at += 2;
+        }
     return s;
+}
+/// The number of bytes at the end of `s` that may begin a secret.
+inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
+    std::size_t most = 0;
+    for (const std::string& secret : secrets) {
+        const std::size_t longest = std::min(s.size(), 7 * secret.size());
+        for (std::size_t n = longest; n > most; --n) {
+            const std::string_view end = s.substr(s.size() - n);
+            if (!may_begin(end[0], secret[0])) continue;
+            const found_secret found = found_at(end, secret);
+            const std::size_t escape =  // that may go on
+                std::min(end.find_first_of("\\%&", n - std::min<std::size_t>(n, 8)), n);
+            if (found.of_secret < secret.size() && found.in_text >= escape) most = n;
+        }
+    }
+    return most;
 }
 
 // ===== [C11] the table of metrics, and their values as text ======================================
@@ -22584,6 +22746,7 @@ struct environment_facts {
     std::string started_at{};
     std::string commit{};  // of the tested software, "" if unknown
     std::string program{};  // as it was called
+    std::string call{};     // with its arguments, for a shell and without secrets
 };
 
 /// A verb's part of the program's files, beside the gates. All its texts are escaped already.
@@ -23106,9 +23269,10 @@ inline std::string shell_quoted(const std::string& s) {
     for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return out + "'";
 }
-/// Returns the command that runs this gate's test case alone.
+/// Returns the command that runs this gate's test case alone; without one, the program's call.
 inline std::string gate_command(const gate_report& g, const environment_facts& env) {
     if (env.program.empty()) return {};
+    if (g.what.test_case.empty() && !env.call.empty()) return env.call;
     std::string pattern;  // doctest separates patterns by commas
     for (const char c : g.what.test_case) {
         if (c == ',' || c == '\\') pattern += '\\';
@@ -23124,7 +23288,7 @@ inline std::string last_line(const vector<gate_report>& gates, const std::string
     std::string again;
     for (const gate_report* g : most_urgent_first(gates)) {
         if (headline_of(*g) > headline::invalid || !again.empty()) break;
-        if (g->what.line > 0) again = gate_command(*g, env);
+        if (g->what.line > 0 || !env.call.empty()) again = gate_command(*g, env);
     }
     if (printable(again, again.size()) != again) again.clear();
     return filled("report: {}/report.html[; run again: {}]\n", {directory, again});
@@ -24509,6 +24673,8 @@ inline std::string arithmetic_html(const gate_report& g) {
 /// Returns the command that runs this gate again, on the same traffic.
 inline std::string rerun_command(const gate_report& g, const environment_facts& env) {
     if (env.program.empty()) return {};
+    const bool is_named = env.call.find(g.target.url) != std::string::npos;
+    if (g.what.test_case.empty() && (g.what.sent->is_read || is_named)) return gate_command(g, env);
     std::string t;
     if (g.target.kind == target_kind::endpoint)
         fill(t, "LLMBENCH_URL={} [{?}LLMBENCH_MODEL={} ][{?}LLMBENCH_API={} ]",
@@ -25813,6 +25979,19 @@ inline long long day_ns() {
     ::clock_gettime(CLOCK_REALTIME, &t);
     return ns_in(t);
 }
+/// By how much the time of day is ahead of now_ns(). It changes where somebody sets the clock, not
+/// where NTP slews both. The narrowest of a few readings counts, because a thread may be delayed.
+inline long long day_ahead_ns() {
+    long long ahead = 0, narrowest = std::numeric_limits<long long>::max();
+    for (int i = 0; i < 5 && !current_environment; ++i) {
+        const long long before = now_ns(), day = day_ns(), width = now_ns() - before;
+        if (width >= narrowest) continue;
+        narrowest = width;
+        ahead = day - before - width / 2;
+    }
+    return ahead;
+}
+inline constexpr long long noticed_step_ns = 2000000;
 /// Returns random bits of the system, or of the clock where it has none. <random> would take half a
 /// percent of the time to compile the header, and 25 MB.
 inline std::uint64_t entropy() {
@@ -25899,7 +26078,56 @@ private:
     int file_;
 };
 
-// ===== [E5] standard input, output and errors ====================================================
+// ===== [E5] the secrets that this program was told, and what it says without them ================
+
+/// Thread-safe.
+class known_secrets {
+public:
+    static known_secrets& of_this_program() {
+        static known_secrets* const all = new known_secrets;  // outlives every static object
+        return *all;
+    }
+    void add(const vector<std::string>& more) {
+        const std::lock_guard lock(mutex_);
+        for (const std::string& s : more) {
+            add_secret(all_, s);
+            if (is_no_word_of_ours(s)) add_secret(in_output_, s);
+        }
+    }
+    /// Values of headers may be secrets, which is no reason to mask them in another gate.
+    void add_sent(const vector<std::string>& more) {
+        const std::lock_guard lock(mutex_);
+        for (const std::string& s : more) add_secret(sent_, s);
+    }
+    vector<std::string> all() const {
+        const std::lock_guard lock(mutex_);
+        return all_;
+    }
+    /// A text of others, or one that quotes the scenario or the command line.
+    std::string without(std::string s) const {
+        const std::lock_guard lock(mutex_);
+        return without_secrets(without_secrets(std::move(s), sent_), all_);
+    }
+    /// A whole file or text of ours: what may be a word or a number of its own stays.
+    std::string masked(std::string s) const {
+        const std::lock_guard lock(mutex_);
+        return without_secrets(std::move(s), in_output_);
+    }
+
+private:
+    static bool is_no_word_of_ours(std::string_view s) {
+        const auto is_letter = [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; };
+        const auto is_of_words = [](char c) {
+            return (c >= 'a' && c <= 'z') || c == '_' || c == ' ';
+        };
+        return s.size() >= 8 && std::any_of(s.begin(), s.end(), is_letter) &&
+               !std::all_of(s.begin(), s.end(), is_of_words);
+    }
+    mutable std::mutex mutex_{};
+    vector<std::string> all_{}, sent_{}, in_output_{};
+};
+
+// ===== [E6] standard input, output and errors ====================================================
 
 /// Columns of the terminal, 80 if unknown.
 inline std::size_t console_width() {
@@ -25922,9 +26150,11 @@ inline constinit bool standard_streams_are_there = false;
     standard_streams_are_there = are_standard_streams_there();
 }
 
-inline void say(const std::string& s) { std::cout << s << std::flush; }
+inline void say(const std::string& s) {
+    std::cout << known_secrets::of_this_program().masked(s) << std::flush;
+}
 
-// ===== [E6] texts of system errors ===============================================================
+// ===== [E7] texts of system errors ===============================================================
 
 /// strerror_r() returns the text, or an int and leaves the text in `room`.
 inline const char* words_of(const char* words, const char*) { return words; }
@@ -25940,7 +26170,7 @@ inline std::string resolver_error_text(int code) {
     return ::gai_strerror(code);
 }
 
-// ===== [E7] files ================================================================================
+// ===== [E8] files ================================================================================
 
 /// A file that is read: a regular one, or a pipe. A pipe that nobody writes to ends the wait.
 class input_file {
@@ -26108,7 +26338,7 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
     return {[in](char* room, std::size_t n) { return in->read(room, n); }, path};
 }
 
-// ===== [E8] programs that send one load together, by an extension ================================
+// ===== [E9] programs that send one load together, by an extension ================================
 
 class gate_servers;
 class live_target;
@@ -26167,7 +26397,7 @@ inline int rank_of_program() { return load_sharing_of_program->rank(); }
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E9] settings from the environment ========================================================
+// ===== [E10] settings from the environment =======================================================
 
 extern "C" char** environ;  // not declared by every system's headers
 
@@ -26454,7 +26684,7 @@ inline const surroundings& surroundings_of_program() {
 /// The directory of reports, and of logs of started servers.
 inline const std::string& report_directory() { return surroundings_of_program().report_directory; }
 
-// ===== [E10] signals, and other global state =====================================================
+// ===== [E11] signals, and other global state =====================================================
 
 /// Set by the first ending signal: the load ends, and its results are reported.
 inline std::atomic<bool> stop_asked{false};
@@ -26525,7 +26755,7 @@ private:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E11] system limits of a process ==========================================================
+// ===== [E12] system limits of a process ==========================================================
 
 #ifdef __APPLE__
 #include <sys/sysctl.h>  // its range of ports
@@ -26583,7 +26813,7 @@ inline port_range outgoing_ports() {
     return all;
 }
 
-// ===== [E12] threads of the client ===============================================================
+// ===== [E13] threads of the client ===============================================================
 
 /// Calls `work`, and `failed` with the text of an exception: one that leaves a thread or a
 /// destructor would end the program.
@@ -26698,7 +26928,7 @@ private:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E13] the machine and the commit ==========================================================
+// ===== [E14] the machine and the commit ==========================================================
 
 #ifdef __APPLE__
 #include <cstdlib>  // getprogname
@@ -26754,16 +26984,16 @@ inline std::string name_of_the_processor() {
     return {};
 #endif
 }
-/// The name by which this program was called.
-inline std::string name_of_the_program() {
-    std::string name;
+/// The name by which this program was called, and on Linux its arguments.
+inline vector<std::string> words_of_the_call() {
 #ifdef __APPLE__
-    name = ::getprogname();
+    return {::getprogname()};
 #else
+    vector<std::string> words;
     std::ifstream call("/proc/self/cmdline");
-    std::getline(call, name, '\0');
+    for (std::string word; std::getline(call, word, '\0');) words.push_back(word);
+    return words;
 #endif
-    return name;
 }
 
 inline environment_facts environment_now() {
@@ -26775,11 +27005,11 @@ inline environment_facts environment_now() {
     f.compiler = __VERSION__;
     f.started_at = utc_text(unix_s());
     f.commit = commit_now();
-    f.program = name_of_the_program();
+    if (const auto words = words_of_the_call(); !words.empty()) f.program = words[0];
     return f;
 }
 
-// ===== [E14] all files of a scenario =============================================================
+// ===== [E15] all files of a scenario =============================================================
 
 /// Loads the images of a sample.
 inline void read_images(const dataset& d, vector<dialogue>& sample) {
@@ -26882,7 +27112,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     return f;
 }
 
-// ===== [E15] connections, waiting for them, and their users ======================================
+// ===== [E16] connections, waiting for them, and their users ======================================
 
 struct address;
 
@@ -26952,7 +27182,7 @@ public:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E16] sockets and addresses ===============================================================
+// ===== [E17] sockets and addresses ===============================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -27256,7 +27486,7 @@ inline int free_port() {
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E17] TLS =================================================================================
+// ===== [E18] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -27446,7 +27676,7 @@ struct tls_channel {
 #endif
 inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
 
-// ===== [E18] a server, and one request and its answer over one socket ============================
+// ===== [E19] a server, and one request and its answer over one socket ============================
 // The base of every client in this program. It never waits: its user waits.
 
 /// The addresses of a server: the name is resolved once for all users, and the address that
@@ -27654,7 +27884,7 @@ private:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E19] waiting for sockets: by epoll on Linux, by asio elsewhere ===========================
+// ===== [E20] waiting for sockets: by epoll on Linux, by asio elsewhere ===========================
 
 #ifdef __linux__
 #include <netinet/tcp.h>  // TCP_INFO
@@ -28017,7 +28247,7 @@ inline std::unique_ptr<network> new_network() {
                                : std::make_unique<machine_network>();
 }
 
-// ===== [E20] requests that are not measured ======================================================
+// ===== [E21] requests that are not measured ======================================================
 
 struct http_answer {
     int status = 0;
@@ -28233,7 +28463,7 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
     return answer_to(at, request, within_s);
 }
 
-// ===== [E21] the orders and results of a load ====================================================
+// ===== [E22] the orders and results of a load ====================================================
 
 /// Shared by all threads of one load. Unused after the measured part has begun.
 class settling_watch {
@@ -28460,7 +28690,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
                                                             : run_phase::measure;
 }
 
-// ===== [E22] one connection of the load ==========================================================
+// ===== [E23] one connection of the load ==========================================================
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io {
@@ -28893,7 +29123,7 @@ private:
     bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 
-// ===== [E23] what one client thread has to send, and when ========================================
+// ===== [E24] what one client thread has to send, and when ========================================
 // Uses no clock and no sockets: callers pass the time.
 
 /// A request to be sent now.
@@ -29247,7 +29477,7 @@ private:
     bool stopped_ = false;
 };
 
-// ===== [E24] the connections of one client thread ================================================
+// ===== [E25] the connections of one client thread ================================================
 
 /// All connections of one thread, each in one of four lists: busy, idle, opening, closed. Closed
 /// ones stay until drop_retired(), because one of them may be the caller.
@@ -29321,7 +29551,7 @@ private:
     connections busy_{}, idle_{}, opening_{}, retired_{};
 };
 
-// ===== [E25] the finished requests of one client thread, and the answers that it keeps ===========
+// ===== [E26] the finished requests of one client thread, and the answers that it keeps ===========
 
 /// Grades answers as they come and drops their texts, except those compared with the other
 /// variant's and some that reports may show.
@@ -29428,7 +29658,7 @@ private:
     std::uint64_t may_count_ = 0;
 };
 
-// ===== [E26] one client thread ===================================================================
+// ===== [E27] one client thread ===================================================================
 
 /// The bytes of one request of the trace, and limits on its answer.
 struct built_request {
@@ -29710,7 +29940,7 @@ private:
     double cpu_utilization_ = 0;
 };
 
-// ===== [E27] the load of one repeat ==============================================================
+// ===== [E28] the load of one repeat ==============================================================
 
 inline std::size_t in_flight_at_most(const load_order& o) {
     return o.what->shard.of(static_cast<std::size_t>(o.what->sent->arrivals.max_in_flight));
@@ -29867,7 +30097,141 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     }
 }
 
-// ===== [E28] targets of extensions ===============================================================
+// ===== [E29] credentials for a server ============================================================
+
+/// Header lines of all requests to a server, and the secrets in them.
+struct credentials {
+    std::string fields{};
+    vector<std::string> secrets{};
+
+    /// Adds the value of a header or variable. Short values ("gzip") are no secrets.
+    void keep_secret(const std::string& value) {
+        if (value.size() >= 8) add_secret(secrets, value);
+    }
+    /// Adds variables that are secret by their names; programs we start get them, too.
+    void keep_secrets_of(const vector<std::string>& environment) {
+        for (const std::string& v : environment)
+            if (const std::size_t end = v.find('='); names_secret(v.substr(0, end)))
+                keep_secret(v.substr(std::min(end, v.size() - 1) + 1));
+    }
+};
+
+/// Adds possible keys in a URL's query. Short words are no secrets.
+inline void add_query_secrets(vector<std::string>& secrets, std::string_view url) {
+    for (const std::string_view s : query_secrets(url))
+        if (s.size() >= 8) add_secret(secrets, std::string(s));
+}
+
+/// Adds the secrets in the texts of a scenario's servers, requests and commands.
+inline void add_secrets_of(vector<std::string>& secrets, const any_target& t) {
+    const auto add = [&](const text& s) {
+        add_query_secrets(secrets, str(s));
+        add_secrets_named_in(secrets, str(s));
+    };
+    const auto add_named = [&](const name_value& v) {
+        if (v.is_secret && v.value.size() >= 8) add_secret(secrets, str(v.value));
+        add_secrets_named_in(secrets, str(v.name) + ": " + str(v.value));
+        add_secrets_named_in(secrets, str(v.value));
+    };
+    if (const auto* e = t.what().get<endpoint>()) {
+        for (const text& s : {e->url, e->path, e->metrics_url, e->cold}) add(s);
+        for (const text& s : e->telemetry) add(s);
+        for (const name_value& h : e->headers) add_named(h);
+    }
+    if (const auto* p = t.what().get<process>()) {
+        for (const text& s : {p->command, p->ready, p->path, p->metrics_url}) add(s);
+        for (const text& s : p->telemetry) add(s);
+        for (const name_value& v : p->env) add_named(v);
+    }
+}
+inline void add_secrets_of(vector<std::string>& secrets, const scenario& s) {
+    const auto add = [&](const text& of) { add_secrets_named_in(secrets, str(of)); };
+    const auto add_step = [&](const task_step& step) {
+        add_query_secrets(secrets, str(step.path));
+        for (const text& of : {step.path, step.body, step.line}) add(of);
+    };
+    add_secrets_of(secrets, s.target);
+    add_secrets_of(secrets, s.baseline.live());
+    for (const task_step& step : s.prepare) add_step(step);
+    for (const side_task& t : s.beside)
+        for (const task_step& step : t.steps) add_step(step);
+    if (s.on_fail)
+        for (const text& of : {(*s.on_fail).start, (*s.on_fail).stop}) add(of);
+    add(s.options.extra_body);
+    if (s.baseline.asked().options) add((*s.baseline.asked().options).extra_body);
+    if (const auto* m = s.workload.what().get<mix_of_parts>())
+        for (const part& of : m->parts)
+            if (of.options) add((*of.options).extra_body);
+}
+
+/// Throws std::invalid_argument if a gate cannot send such a header.
+inline void check_header(const std::string& name, const std::string& value) {
+    if (!is_token(name))
+        refuse({"endpoint.headers has the name \"", printable(name),
+                "\": it must be one word without a colon"});
+    if (!is_header_safe(value))
+        refuse({"endpoint.headers: the value of ", name,
+                " holds a line break or another control character"});
+    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
+                             "connection", "x-request-id"})
+        if (same_ignoring_case(name, ours))
+            refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
+}
+
+/// The variable that holds the key. `is_apart`: of a baseline with its own key, or on another host
+/// than the target, which must not get the target's key.
+inline std::string key_variable(const endpoint& e, bool is_apart = false) {
+    if (!e.api_key_env.empty()) return str(e.api_key_env);
+    return is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
+}
+
+/// Throws std::invalid_argument if a requested key is missing, or cannot be sent.
+inline void check_key(const endpoint& e, const std::string& key, const std::string& variable) {
+    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                         std::string::npos;
+    if (!e.api_key_env.empty() && key.empty()) {
+        if (is_name)
+            refuse({"endpoint.api_key_env is \"", variable, "\": that variable is not set"});
+        refuse({"endpoint.api_key_env names a variable that is not set; it is not repeated here, "
+                "for it looks like a key and not like a name"});
+    }
+    if (!is_header_safe(key))
+        refuse({"the API key in ", variable, " holds a line break or another control character"});
+}
+
+/// The header line with the key, "" if none. If the gate sets that header itself, LLMBENCH_API_KEY
+/// is not used.
+inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
+    const std::string_view header = api.key_before;
+    for (const name_value& h : e.headers) {
+        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
+        if (!e.api_key_env.empty())
+            refuse({"endpoint.headers sets ", str(h.name), " and ",
+                    "endpoint.api_key_env names a key: give one of them"});
+        return {};
+    }
+    return key.empty() ? key : api.key_before + key + "\r\n";
+}
+
+/// `key`: value of key_variable(), "" if not set. Throws std::invalid_argument.
+inline credentials credentials_of(const endpoint& e, const api_traits& api,
+                                  const std::string& key, bool is_apart = false) {
+    credentials c;
+    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
+    c.fields += api.fields;
+    for (const name_value& h : e.headers) {
+        const std::string name = str(h.name), value = str(h.value);
+        check_header(name, value);
+        c.fields += name + ": " + value + "\r\n";
+        c.keep_secret(value);
+    }
+    check_key(e, key, key_variable(e, is_apart));
+    add_secret(c.secrets, key);
+    c.fields += key_line(e, api, key);
+    return c;
+}
+
+// ===== [E30] targets of extensions ===============================================================
 
 /// A server of an extension, which accepts every request of a plan.
 class extension_server {
@@ -29891,7 +30255,7 @@ protected:
     ~target_extension() = default;
 };
 
-// ===== [E29] questions to a server before the load ===============================================
+// ===== [E31] questions to a server before the load ===============================================
 
 /// Returns "GET /v1/models answered HTTP 401: no such key", shortened.
 inline std::string quoted_answer(const load_target& to, const char* method,
@@ -30291,99 +30655,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 
-// ===== [E30] credentials for a server ============================================================
-
-/// Header lines of all requests to a server, and the secrets in them.
-struct credentials {
-    std::string fields{};
-    vector<std::string> secrets{};
-
-    /// Adds the value of a header or variable. Short values ("gzip") are no secrets.
-    void keep_secret(const std::string& value) {
-        if (value.size() >= 8) add_secret(secrets, value);
-    }
-    /// Adds variables that are secret by their names; programs we start get them, too.
-    void keep_secrets_of(const vector<std::string>& environment) {
-        for (const std::string& v : environment)
-            if (const std::size_t end = v.find('='); names_secret(v.substr(0, end)))
-                keep_secret(v.substr(std::min(end, v.size() - 1) + 1));
-    }
-};
-
-/// Adds possible keys in a URL's query. Short words are no secrets.
-inline void add_query_secrets(vector<std::string>& secrets, std::string_view url) {
-    for (const std::string_view s : query_secrets(url))
-        if (s.size() >= 8) add_secret(secrets, std::string(s));
-}
-
-/// Throws std::invalid_argument if a gate cannot send such a header.
-inline void check_header(const std::string& name, const std::string& value) {
-    if (!is_token(name))
-        refuse({"endpoint.headers has the name \"", printable(name),
-                "\": it must be one word without a colon"});
-    if (!is_header_safe(value))
-        refuse({"endpoint.headers: the value of ", name,
-                " holds a line break or another control character"});
-    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
-                             "connection", "x-request-id"})
-        if (same_ignoring_case(name, ours))
-            refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
-}
-
-/// The variable that holds the key. `is_apart`: of a baseline with its own key, or on another host
-/// than the target, which must not get the target's key.
-inline std::string key_variable(const endpoint& e, bool is_apart = false) {
-    if (!e.api_key_env.empty()) return str(e.api_key_env);
-    return is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
-}
-
-/// Throws std::invalid_argument if a requested key is missing, or cannot be sent.
-inline void check_key(const endpoint& e, const std::string& key, const std::string& variable) {
-    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                         std::string::npos;
-    if (!e.api_key_env.empty() && key.empty()) {
-        if (is_name)
-            refuse({"endpoint.api_key_env is \"", variable, "\": that variable is not set"});
-        refuse({"endpoint.api_key_env names a variable that is not set; it is not repeated here, "
-                "for it looks like a key and not like a name"});
-    }
-    if (!is_header_safe(key))
-        refuse({"the API key in ", variable, " holds a line break or another control character"});
-}
-
-/// The header line with the key, "" if none. If the gate sets that header itself, LLMBENCH_API_KEY
-/// is not used.
-inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
-    const std::string_view header = api.key_before;
-    for (const name_value& h : e.headers) {
-        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
-        if (!e.api_key_env.empty())
-            refuse({"endpoint.headers sets ", str(h.name), " and ",
-                    "endpoint.api_key_env names a key: give one of them"});
-        return {};
-    }
-    return key.empty() ? key : api.key_before + key + "\r\n";
-}
-
-/// `key`: value of key_variable(), "" if not set. Throws std::invalid_argument.
-inline credentials credentials_of(const endpoint& e, const api_traits& api,
-                                  const std::string& key, bool is_apart = false) {
-    credentials c;
-    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
-    c.fields += api.fields;
-    for (const name_value& h : e.headers) {
-        const std::string name = str(h.name), value = str(h.value);
-        check_header(name, value);
-        c.fields += name + ": " + value + "\r\n";
-        c.keep_secret(value);
-    }
-    check_key(e, key, key_variable(e, is_apart));
-    add_secret(c.secrets, key);
-    c.fields += key_line(e, api, key);
-    return c;
-}
-
-// ===== [E31] started programs, which end with us, and their output ===============================
+// ===== [E32] started programs, which end with us, and their output ===============================
 
 /// A pipe from a program to us; no ends, with errno, on failure.
 struct pipe_ends {
@@ -30545,15 +30817,6 @@ private:
     pid_t pid_ = -1;
 };
 
-/// The number of bytes at the end of `s` that may begin a secret.
-inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
-    std::size_t most = 0;
-    for (const std::string& secret : secrets)
-        for (std::size_t n = std::min(secret.size() - 1, s.size()); n > most; --n)
-            if (s.ends_with(std::string_view(secret).substr(0, n))) most = n;
-    return most;
-}
-
 /// A program's output in the report directory, written as it comes and without secrets, because the
 /// directory may be uploaded. It passes through us, so that endless output fills no disk.
 class server_log {
@@ -30680,7 +30943,7 @@ private:
     std::thread reading_{};
 };
 
-// ===== [E32] processes: servers and commands of a scenario =======================================
+// ===== [E33] processes: servers and commands of a scenario =======================================
 
 /// The command, with `exec` before it if that changes nothing: one plain command, no shell word, no
 /// variables. The server is then the process that we started.
@@ -30695,13 +30958,16 @@ inline std::string replacing_its_shell(const std::string& command) {
     return is_plain ? "exec " + command : command;
 }
 
-/// Enters the directory "$2" and sets the limit of open files "$3", if given. Waits for a line, so
-/// that nothing runs before the guard knows of it; then runs "$1".
+/// Enters the directory "$1" and sets the limit of open files "$2", if given. Waits for a line, so
+/// that nothing runs before the guard knows of it; then runs LLMBENCH_COMMAND_. Every user of the
+/// machine can read arguments, but not the environment: a command may have secrets in it.
 inline constexpr const char* script_of_command =
-    "[ -z \"$2\" ] || CDPATH= cd -- \"$2\" || { echo \"cannot enter $2\"; exit 127; }\n"
-    "[ -z \"$3\" ] || ulimit -S -n \"$3\"\n"
-    "read -r llmbench_go_ && exec /bin/sh -c \"$1\" < /dev/null\n"
-    "exit 127";
+    "[ -z \"$1\" ] || CDPATH= cd -- \"$1\" || { echo \"cannot enter $1\"; exit 127; }\n"
+    "[ -z \"$2\" ] || ulimit -S -n \"$2\"\n"
+    "read -r llmbench_go_ || exit 127\n"
+    "exec < /dev/null\n"
+    "llmbench_go_=$LLMBENCH_COMMAND_; unset LLMBENCH_COMMAND_; set --\n"
+    "eval \"$llmbench_go_\"";
 
 /// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
 class server_process {
@@ -30712,13 +30978,13 @@ public:
         const std::string command = filled_in(str(p.command), "{port}", std::to_string(port));
         vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
+        env.push_back("LLMBENCH_COMMAND_=" + replacing_its_shell(command));
         const rlim_t files = open_files_before.load();
         auto [waits, go] = socket_pair();  // a pipe without a reader would raise a signal
         if (go.get() < 0)
             throw std::runtime_error("cannot start a process: " + error_text(errno));
         pid_ = started({.script = script_of_command,
-                        .words = {replacing_its_shell(command), str(p.working_directory),
-                                  files > 0 ? std::to_string(files) : ""},
+                        .words = {str(p.working_directory), files > 0 ? std::to_string(files) : ""},
                         .environment = environment_with(std::move(env)),
                         .in = waits.get(),
                         .out = log_.end()});
@@ -30878,7 +31144,7 @@ inline carried_command carried_out(const std::string& line, const load_target& t
     return c;
 }
 
-// ===== [E33] what a server says of its version and its settings ==================================
+// ===== [E34] what a server says of its version and its settings ==================================
 
 struct self_description {
     std::string version{};   // "vllm 0.11.0", "" if unknown
@@ -30954,7 +31220,7 @@ inline std::string command_for_reports(const std::string& command,
     return printable(without_secrets(out, secrets), 1000);
 }
 
-// ===== [E34] the metrics pages of a server, read before and during a load ========================
+// ===== [E35] the metrics pages of a server, read before and during a load ========================
 
 /// One page, and all that is needed to request it.
 struct page_address {
@@ -31228,7 +31494,7 @@ private:
     repeated reading_{};
 };
 
-// ===== [E35] servers that a gate starts ==========================================================
+// ===== [E36] servers that a gate starts ==========================================================
 
 /// The log file of the program's next server.
 inline std::string next_log(run_variant variant) {
@@ -31256,6 +31522,7 @@ public:
     }
     /// Adds the secrets of its environment.
     void keep_secrets(credentials& c) const {
+        add_secrets_named_in(c.secrets, str(what.command));
         for (const name_value& v : what.env)
             if (v.is_secret || names_secret(str(v.name))) c.keep_secret(str(v.value));
     }
@@ -31314,7 +31581,9 @@ private:
     no_server given_up(const std::string& why, const vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
-        return no_server("process \"" + printable(str(what.command), 200) + "\" " + why + "; log " +
+        return no_server("process \"" +
+                         printable(without_secrets(str(what.command), secrets), 200) + "\" " +
+                         without_secrets(why, secrets) + "; log " +
                          log_ + (tail.empty() ? " is empty" : " ends:") + barred_lines(tail));
     }
 
@@ -31323,7 +31592,7 @@ private:
     std::unique_ptr<server_process> running_{};
 };
 
-// ===== [E36] running targets =====================================================================
+// ===== [E37] running targets =====================================================================
 
 /// Uses a path of the gate for all requests.
 inline void take_path(load_target& to, const std::string& path) {
@@ -31396,8 +31665,12 @@ public:
         credentials own = credentials_of(
             at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), is_apart);
         own.keep_secrets_of(whole_environment());
+        if (process_) process_->keep_secrets(own);
+        known_secrets& known = known_secrets::of_this_program();
+        known.add_sent(own.secrets);
+        if (has_key) known.add({environment(variable.c_str())});
+        for (const std::string& s : known.all()) add_secret(own.secrets, s);
         if (process_) {
-            process_->keep_secrets(own);
             at_.url = process_->start(*load_.api, own.secrets, at_most_s);
         } else if (own_) {
             at_.url = own_->start();
@@ -31665,7 +31938,7 @@ private:
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 
-// ===== [E37] whether two targets are one server, and two variants one ============================
+// ===== [E38] whether two targets are one server, and two variants one ============================
 
 /// An address and port in IPv6 form, so that IPv4 addresses equal their mapped ones, and loopbacks
 /// equal each other.
@@ -31793,7 +32066,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
                 "otherwise{.same = true}"});
 }
 
-// ===== [E38] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E39] records.jsonl and events.bin, written while the load runs ===========================
 
 /// Prints which file is incomplete, and why.
 inline void report_not_whole(const std::string& directory, const std::string& why) {
@@ -31840,7 +32113,9 @@ inline std::string file_of_others(const std::filesystem::path& directory) {
 /// Both files, to which gates append in turn. Thread-safe.
 class record_files {
 public:
-    explicit record_files(std::string directory) : directory_(std::move(directory)) {}
+    /// `lock_file`: flock(), or one that locks less, as that of a network's file system.
+    explicit record_files(std::string directory, int (*lock_file)(int, int) = ::flock)
+        : directory_(std::move(directory)), lock_file_(lock_file) {}
     record_files(const record_files&) = delete;
     record_files& operator=(const record_files&) = delete;
     ~record_files() { if (lock_ >= 0) ::close(lock_); }
@@ -31917,14 +32192,22 @@ private:
     /// One program at a time: two would mix their files, and share the machine.
     void take_directory() {
         if (lock_ >= 0) return;
-        lock_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const bool is_taken =
-            lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-        if (is_taken) ::close(std::exchange(lock_, -1));
-        if (is_taken)
+        int problem = lock(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        // NFS locks only what is open for writing, which no directory can be.
+        if (problem != 0 && problem != EWOULDBLOCK && problem != ENOENT)
+            problem = lock(::open((directory_ + "/.lock").c_str(),
+                                  O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666));
+        if (problem == EWOULDBLOCK || problem == EACCES)
             refuse({"LLMBENCH_REPORT_DIR is ", directory_,
                     ": another program is measuring and writes there: run one after the other, or "
                     "give each a directory of its own"});
+    }
+    /// Returns 0, or an errno.
+    int lock(int fd) {
+        const int problem = fd >= 0 && lock_file_(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+        if (problem == 0) lock_ = fd;
+        else if (fd >= 0) ::close(fd);
+        return fd < 0 && problem == EACCES ? ENOENT : problem;
     }
     void append(new_file& file, const char* name, const std::string& bytes) {
         if (!file.is_open()) return;  // its failure was reported
@@ -31936,6 +32219,7 @@ private:
         report_not_whole(directory_, std::string(name) + ": " + error_text(problem));
     }
     std::string directory_;
+    int (*lock_file_)(int, int);
     mutable std::mutex mutex_{};
     event_index index_{};
     fnv1a hash_{};
@@ -31977,7 +32261,7 @@ private:
     repeated writing_{};
 };
 
-// ===== [E39] the reports of all gates of a program, and its files ================================
+// ===== [E40] the reports of all gates of a program, and its files ================================
 
 /// Whether an outcome needs an exit code other than 0.
 inline bool is_red(gate_outcome o) {
@@ -32094,23 +32378,28 @@ public:
         const std::filesystem::path dir = directory;
         // All or none: older files say that the program has not ended.
         try {
-            drafted_files files;
-            files.add(dir / "result.json", result_json(gates, environment_, records_.index(),
+            const known_secrets& secrets = known_secrets::of_this_program();
+            environment_.call = call_without_secrets();
+            drafted_files drafts;
+            const auto add = [&](const std::string& name, std::string content) {
+                drafts.add(dir / name, secrets.masked(std::move(content)));
+            };
+            add("result.json", result_json(gates, environment_, records_.index(),
                                                        exit_code_of(so_far), beside));
-            files.add(dir / "metrics.txt", open_metrics(gates));
+            add("metrics.txt", open_metrics(gates));
             if (const std::string lines = answers_jsonl(gates); !lines.empty())
-                files.add(dir / "answers.jsonl", lines);
+                add("answers.jsonl", lines);
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates.begin(), gates.end(), is_calibrated))
-                files.add(dir / "calibration.json", calibration_json(gates));
+                add("calibration.json", calibration_json(gates));
             for (const program_section* b : beside)
-                for (const auto& [name, content] : b->files(gates)) files.add(dir / name, content);
+                for (const auto& [name, content] : b->files(gates)) add(name, content);
             with_all_reported(is_over, [&] {
-                files.add(dir / "junit.xml", junit_xml(gates));
-                files.add(dir / "summary.md", summary_md(gates, beside));
-                files.add(dir / "report.html", report_html(gates, environment_, beside));
+                add("junit.xml", junit_xml(gates));
+                add("summary.md", summary_md(gates, beside));
+                add("report.html", report_html(gates, environment_, beside));
             });
-            files.publish();
+            drafts.publish();
         } catch (const std::exception& e) {
             whole_ = false;
             report_not_whole(directory, std::string("the reports: ") + reason_in(e));
@@ -32159,7 +32448,7 @@ public:
         const std::string text =
             result_json(alone, environment_, {}, exit_code_of(alone[0].outcome));
         g = std::move(alone[0]);
-        write_file(path, text);
+        write_file(path, known_secrets::of_this_program().masked(text));
         baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
     }
     /// The gate of this program that wrote its baseline to this file, "" if none.
@@ -32219,17 +32508,25 @@ private:
     }
     void say_all() const {
         const surroundings& around = surroundings_of_program();
-        std::cout << closing_text(gates, around.style()) << std::flush;
-        if (around.on_github)
-            std::cout << github_annotations(gates, around.github_workspace) << std::flush;
+        say(closing_text(gates, around.style()));
+        if (around.on_github) say(github_annotations(gates, around.github_workspace));
         if (rank_of_program() == 0 && records_.are_open())
-            std::cout << last_line(gates, report_directory(), environment_) << std::flush;
+            say(last_line(gates, report_directory(), environment_));
         if (around.step_summary.empty()) return;
         std::error_code none;
         const auto taken = std::filesystem::file_size(around.step_summary, none);
         // Above 1 MiB GitHub shows no summary of the step at all.
         if (none || taken + summary_limit <= 1048576)
-            std::ofstream(around.step_summary, std::ios::app) << summary_md(gates, beside);
+            std::ofstream(around.step_summary, std::ios::app)
+                << known_secrets::of_this_program().masked(summary_md(gates, beside));
+    }
+    /// The command line that this program was called by, for a shell.
+    static std::string call_without_secrets() {
+        std::string call;
+        for (const std::string& word : words_of_the_call())
+            call += (call.empty() ? "" : " ") +
+                    shell_quoted(known_secrets::of_this_program().without(word));
+        return call;
     }
     record_files& records_;
     vector<gate_report> others_{};
@@ -32244,7 +32541,7 @@ private:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E40] all gates of a program, and how it ends =============================================
+// ===== [E41] all gates of a program, and how it ends =============================================
 
 #ifdef __APPLE__
 #include <dlfcn.h>  // dlsym
@@ -32534,7 +32831,7 @@ private:
     bool cut_off_ = false;  // a gate, or a test case
 };
 
-// ===== [E41] gates inside doctest ================================================================
+// ===== [E42] gates inside doctest ================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
@@ -32642,7 +32939,7 @@ inline bool inside_test_case() { return false; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 
-// ===== [E42] the report and the result of a measured gate ========================================
+// ===== [E43] the report and the result of a measured gate ========================================
 
 /// Marks verdicts that need no judgement as skipped.
 inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
@@ -32762,7 +33059,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
-// ===== [E43] the environment's settings for a gate ===============================================
+// ===== [E44] the environment's settings for a gate ===============================================
 
 /// The models that replace the servers of one gate.
 class rehearsal {
@@ -32818,6 +33115,7 @@ struct run_mode {
     std::map<std::string, double> noise{};
     std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
+    answers_shown answers = answers_shown::open;
     stored_gate stored{};  // content of a stored baseline's file, or of its model
 
     any_target stand_in(run_variant a) const {
@@ -32843,6 +33141,7 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
                 : asked.is_shard     ? run_kind::send_shard
                 : appends            ? run_kind::append
                                      : run_kind::judge;
+    mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;
     if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (asked.calibration.empty()) return mode;
@@ -32916,7 +33215,7 @@ inline void check_writable(const std::string& file) {
         refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
-// ===== [E44] the servers of a gate ===============================================================
+// ===== [E45] the servers of a gate ===============================================================
 
 /// The server of the candidate, and that of the baseline: another one, or the same.
 class gate_servers {
@@ -33036,7 +33335,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-// ===== [E45] profiles of servers =================================================================
+// ===== [E46] profiles of servers =================================================================
 
 /// Starts and ends a profile on a server: by HTTP, or by the scenario's commands.
 class profiler {
@@ -33189,7 +33488,7 @@ inline vector<std::string> end_profiles(const live_target& server, int gate) {
     return notes;
 }
 
-// ===== [E46] the progress of a repeat ============================================================
+// ===== [E47] the progress of a repeat ============================================================
 
 /// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
 /// terminal, ever rarer lines in a log.
@@ -33220,7 +33519,7 @@ public:
     void say(const std::string& words) {
         const std::lock_guard lock(mutex_);
         clear();
-        std::cout << wrapped_lines(words) << std::flush;
+        detail::say(wrapped_lines(words));
     }
     void stage(const std::string& name) {
         const std::lock_guard lock(mutex_);
@@ -33317,7 +33616,7 @@ private:
     progress_meter* meter_;
 };
 
-// ===== [E47] side tasks before and during a load =================================================
+// ===== [E48] side tasks before and during a load =================================================
 
 inline std::string post_text(const load_target& to, const std::string& path,
                              const std::string& body) {
@@ -33452,7 +33751,7 @@ private:
     repeated doing_{};
 };
 
-// ===== [E48] one repeat ==========================================================================
+// ===== [E49] one repeat ==========================================================================
 
 /// Returns "" unless the last measured requests all failed to connect.
 inline std::string gone_reason(const vector<record>& records) {
@@ -33683,7 +33982,6 @@ inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_or
     record_writer writer(program.records(), p.name);
     asked.max_gaps = program.room_for_gaps();
     asked.out = &writer.box();
-    asked.show = settings_of(environment).answers;
     repeat_data d;
     if (p.shard.is_whole()) {
         page_watch pages(target.pages(), named_series(p.judged->slos));
@@ -33694,7 +33992,7 @@ inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_or
     return d;
 }
 
-// ===== [E49] the repeats of a gate on its servers ================================================
+// ===== [E50] the repeats of a gate on its servers ================================================
 
 /// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
 /// set aside is measured again in its position, because order and requests depend on it.
@@ -33947,9 +34245,18 @@ private:
                                  .load = probed_load,
                                  .answer_s = probed_load > 0 ? probes_.at(probed_load).answer_s : 0,
                                  .deadline_ns = mode_.deadline_ns,
-                                 .meter = &meter_};
+                                 .meter = &meter_,
+                                 .show = mode_.answers};
         load_sharing_of_program->ask(asked);
+        const long long was_ahead_ns = day_ahead_ns();
         repeat_data d = recorded_repeat(what, target, asked);
+        const long long set_ns = day_ahead_ns() - was_ahead_ns;
+        if (std::llabs(set_ns) > noticed_step_ns)
+            all_.seen.notes.push_back(printed("the time of day was set %s by %s in repeat %d, and "
+                                              "the kernel's stamps around that do not count",
+                                              set_ns > 0 ? "forward" : "back",
+                                              time_text(std::fabs(static_cast<double>(set_ns)) *
+                                                        1e-9).c_str(), number + 1));
         d.load = probed_load;
         if (probed_load > 0 && p_.judged->search.to_the_interval) d.part = probe_of::search;
         note_warmup(d);
@@ -33973,10 +34280,9 @@ private:
         vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
         for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
             secrets.push_back(s);
-        const answers_shown show = settings_of(environment).answers;
         all_.seen.candidate.change_last([&](repeat_data& mine) {
             compare_answers(mine, theirs, texts_[0], texts_[1],
-                            show == answers_shown::none ? 0 : max_answers_shown,
+                            mode_.answers == answers_shown::none ? 0 : max_answers_shown,
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });
     }
@@ -34101,7 +34407,7 @@ private:
     vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
-// ===== [E50] one gate from its scenario to its result ============================================
+// ===== [E51] one gate from its scenario to its result ============================================
 
 /// Null if the target has no extension.
 inline const target_extension* extension_of(const any_target& t) {
@@ -34188,6 +34494,10 @@ protected:
         scenario_.slos = on_day(scenario_.slos, today);
         if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
             known_rehearsals().check_asked(rehearse);
+        credentials told;
+        told.keep_secrets_of(whole_environment());
+        add_secrets_of(told.secrets, scenario_);
+        known_secrets::of_this_program().add(told.secrets);
         for (const std::string& file : files) all_.records().check_apart(file);
         try {
             if (read) read();
@@ -34366,10 +34676,13 @@ template <class Execution>
 auto executed(Execution&& gate, const char* file, int line, const char* verb) {
     // A test case gets a failed assertion with the same text, not an exception.
     const auto refused = [&](gate_outcome outcome, const std::exception& e) {
-        const auto r = gate.ended_by(outcome, reason_in(e));
+        const std::string why = known_secrets::of_this_program().without(reason_in(e));
+        const auto r = gate.ended_by(outcome, why);
         if (outcome == gate_outcome::skipped) return r;
-        if (!inside_test_case()) throw;
-        refuse_in_test(file, line, verb, reason_in(e));
+        if (inside_test_case()) refuse_in_test(file, line, verb, why);
+        else if (why == reason_in(e)) throw;
+        else if (outcome == gate_outcome::refused) throw std::invalid_argument(why);
+        else throw std::runtime_error(why);
         return r;
     };
     try {
@@ -34392,7 +34705,7 @@ inline result gate_of(const scenario& s, const char* file, int line, const char*
                     line, verb);
 }
 
-// ===== [E51] a finished run with its requests ====================================================
+// ===== [E52] a finished run with its requests ====================================================
 
 /// The index of events.bin in result.json: the offsets of the lines' gaps, and its coverage.
 struct described_events : event_index {
@@ -34570,7 +34883,7 @@ inline void check_stored_objectives(const stored_run& run, const plan& what, con
     }
 }
 
-// ===== [E52] public functions ====================================================================
+// ===== [E53] public functions ====================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 #ifndef LLMBENCH_NO_BODIES
@@ -34721,7 +35034,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E53] main ================================================================================
+// ===== [E54] main ================================================================================
 
 // Here, so that main() itself, which a macro brings, is one line. If doctest is disabled, the
 // functions that this calls are in the file with main() alone.

@@ -1536,7 +1536,8 @@ private:
                                           {.number = number,
                                            .gate = s.number,
                                            .deadline_ns = mode_.deadline_ns,
-                                           .meter = &meter_}));
+                                           .meter = &meter_,
+                                           .show = mode_.answers}));
         s.server.end();
         if (variant.back().cut_short) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {
@@ -1786,6 +1787,9 @@ public:
           settings_(settings) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
     comparison_result run() {
+        vector<std::string> secrets;
+        for (const setting& s : settings_) add_secrets_of(secrets, s.target);
+        known_secrets::of_this_program().add(secrets);
         begin(files_of(scenario_));
         of_each_ = scenario_of_a_setting(scenario_);
         check_comparison(of_each_, settings_);

@@ -64,7 +64,9 @@ int main(int argc, char** argv) {
     } catch (const std::exception& e) {
         // A refused gate has its reason in its own lines and reports already.
         if (detail::session::of_this_program().number_of_gates() > 0) return llmbench::exit_code();
-        std::fprintf(stderr, "llmbench: %s\n", e.what());
+        detail::vector<std::string> secrets;
+        for (int i = 0; i < argc; ++i) add_secrets_named_in(secrets, argv[i]);
+        std::fprintf(stderr, "llmbench: %s\n", without_secrets(e.what(), secrets).c_str());
         return 2;
     }
 }

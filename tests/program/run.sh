@@ -181,6 +181,38 @@ same_requests() {
     kill "$recorder"
 }
 
+# ---- the command that is printed does the same again, and repeats no secret
+run_again() {
+    local again
+    # repeats STATUS PAGE: the last line's command, as a shell reads it
+    repeats() {
+        again=$(sed -n 's/^report: .*; run again: //p' "$log")
+        holds "$2 has another command" python3 -c 'import html, sys
+assert sys.argv[1] in html.unescape(open(sys.argv[2], encoding="utf-8").read())' "$again" "$2"
+        what="again: $again"
+        ended "$1" bash -c "$again"
+    }
+    ends 1 run --url "$url" --users 4 --prompt-tokens 16 --output-tokens 8 --warmup 2 --requests 40 --name "it's slow" \
+        --slo 'mean(tpot) <= 0.2 ms' --header 'X-Api-Key: sk-pl4nted-1' --header 'X-Gateway: pl4nted-22' \
+        --extra-body '{"user_token":"pl4nted-333"}'
+    says "run again: $llmbench run --url $url" "--slo 'mean(tpot) <= 0.2 ms'" "--name 'it'\\''s slow'" \
+        "--header 'X-Api-Key: ***' --header 'X-Gateway: ***' --extra-body '{\"user_token\":\"***\"}'"
+    says_not pl4nted
+    if grep -rq pl4nted llmbench-report; then wrong "a secret is in the report"; else ok; fi
+    repeats 1 llmbench-report/report.html
+    ends 1 judge llmbench-report --slo 'mean(tpot) <= 0.2 ms'
+    says "run again: $llmbench judge llmbench-report --slo 'mean(tpot) <= 0.2 ms'"
+    repeats 1 llmbench-judged/report.html
+    # Nor does a refusal.
+    ends 2 run --url "$url" --header 'Authorization Bearer sk-pl4nted-1'
+    says '--header is "Authorization Bearer ***"'
+    ends 2 run --url "$url" --extra-body '{"api_key":"sk-pl4nted-1"'
+    says_not pl4nted
+    ends 3 run --command "exit 3; --api-key sk-pl4nted-1 {port}"
+    says '"exit 3; --api-key *** {port}" exited with status 3'
+    says_not pl4nted
+}
+
 # ---- llmbench judge, show: files of other tools
 files_of_others() {
     local files=("$tests"/data/files/vllm-chat-ok-{1,2,3}.json)
@@ -422,7 +454,7 @@ conversions() {
 }
 
 parts=("${@:3}")
-if ((${#parts[@]} == 0)); then parts=(help refusals gates same_requests files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
+if ((${#parts[@]} == 0)); then parts=(help refusals gates same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
 for part in "${parts[@]}"; do rm -rf "${work:?}"/*; "$part"; done
 echo "$passed checks passed, $failed failed"
 if ((failed > 0)); then exit 1; fi

@@ -6,7 +6,10 @@
 #include "llmbench_compare.hpp"
 #include "virtual/scripted_server.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <stdexcept>
+#include <string>
 
 using namespace llmbench;
 using namespace live;
@@ -149,4 +152,124 @@ TEST_CASE("compare() sends LLMBENCH_API_KEY to the host of LLMBENCH_URL, or of i
             CHECK((log[0].header("Authorization") == "") == !meant.empty());
         }
     }
+}
+
+namespace {
+/// What is planted, each time another one. In a URL it is percent-encoded.
+class planted {
+public:
+    static constexpr const char* mark = "pl4nted-";
+    std::string secret() { return mark + std::to_string(++count_) + "+/x=\"" + "\xC3\xA9"; }
+    std::string in_json() { return mark + std::to_string(++count_) + "+/x=\\\"\xC3\xA9"; }
+    std::string in_header() { return mark + std::to_string(++count_) + "+/x="; }
+    std::string in_url() { return mark + std::to_string(++count_) + "%2B%2Fx%3D%22%C3%A9"; }
+    int count() const { return count_; }
+
+private:
+    int count_ = 0;
+};
+std::string decoded(const std::string& url) {
+    std::string out;
+    for (std::size_t i = 0; i < url.size(); ++i)
+        if (url[i] != '%') out += url[i];
+        else out += static_cast<char>(std::stoi(url.substr((i += 2) - 1, 2), nullptr, 16));
+    return out;
+}
+/// Says what it was asked, as it came and decoded, where a load or a side task asks.
+scripted::server echo(std::function<bool(const scripted::request&)> is_refused) {
+    return scripted::server([=](const scripted::request& r) -> scripted::answer {
+        if (!is_refused(r)) return scripted::healthy();
+        std::string all = r.path + " " + decoded(r.path) + " " + r.body;
+        for (const auto& [name, value] : r.headers) all += " " + name + ": " + value;
+        return {scripted::send(scripted::sized("500 Oh", "text/plain", all)),
+                scripted::send(scripted::sized("500 Oh", "application/json", message("x")))};
+    });
+}
+}  // namespace
+
+TEST_CASE("a secret in any field of a scenario is in no file, on no console and in no refusal") {
+    planted plant;
+    const variable key("PLANTED_VARIABLE", plant.in_header()),
+        token("SOME_OTHER_TOKEN", plant.secret()), own("LLMBENCH_API_KEY", plant.in_header()),
+        its("LLMBENCH_BASELINE_API_KEY", plant.in_header());
+    std::string said;
+    const auto run_of = [&](const scenario& s) {
+        said += refusal_by([&] {
+            try {
+                run(s);
+            } catch (const std::runtime_error& e) { said += std::string(e.what()) + "\n"; }
+        }) + "\n";
+    };
+    {
+        const heard console;
+        const auto is_load = [](const scripted::request&) { return true; };
+        const scripted::server server = echo(is_load), other = echo(is_load);
+        endpoint e{.url = server.url() + "/v1?key=" + plant.in_url(), .model = "m"};
+        e.api_key_env = "PLANTED_VARIABLE";
+        e.path = "/v1/chat/completions?sig=" + plant.in_url();
+        e.headers = {{"X-Api-Key", plant.in_header()},
+                     {"X-Gateway", "Token " + plant.in_header()},
+                     {"Cookie", "session=" + plant.in_header()}};
+        e.metrics_url = "/page?token=" + plant.in_url();
+        run_of(asking(e));
+        e.metrics_url = "off";
+        scenario s = asking(e, 10);
+        s.name = "planted";
+        s.repeats = 4;
+        s.options.extra_body = R"({"auth":{"password":")" + plant.in_json() + R"("}})";
+        s.beside = {{.name = "load",
+                     .every = 10_ms,
+                     .steps = {post("/adapter?key=" + plant.in_url(),
+                                    R"({"token":")" + plant.in_json() + R"("})")},
+                     .first = 0_ms,
+                     .may_fail = true}};
+        s.baseline = endpoint{.url = other.url() + "/v1?code=" + plant.in_url(), .model = "m"};
+        s.slos = {mean(e2e) <= 2 * baseline};
+        run_of(s);
+        s = asking(e);
+        s.prepare = {post("/flush?key=" + plant.in_url(),
+                          R"({"credential":")" + plant.in_json() + R"("})")};
+        run_of(s);
+        s.prepare = {};
+        s.workload = mix({{.name = "part",
+                           .workload = prompts({"hi"}),
+                           .options = request_options{.extra_body = R"({"api_key":")" +
+                                                                    plant.in_json() + R"("})"}}});
+        run_of(s);
+        // What is refused is quoted.
+        for (const std::string broken : {R"({"api_key":")", R"({"api_key": ")", R"(api_key=")"}) {
+            scenario r = asking(endpoint{.url = server.url()});
+            r.options.extra_body = broken + plant.in_header();
+            run_of(r);
+        }
+        for (const std::string& url :
+             {"http://anna:" + plant.in_url() + "@h", "http://h/ ?key=" + plant.in_url(),
+              "ftp://h/?key=" + plant.in_url()}) {
+            run_of(asking(endpoint{.url = url}));
+            run_of(asking(endpoint{.url = server.url(), .metrics_url = url}));
+            run_of(asking(endpoint{.url = server.url(), .telemetry = {url}}));
+            run_of(asking(endpoint{.url = server.url(), .path = url}));
+            run_of(asking(process{.command = "curl " + url}));
+        }
+        run_of(asking(endpoint{.url = server.url(), .headers = {{"Auth orization", plant.secret()}}}));
+        run_of(asking(endpoint{.url = server.url(), .headers = {{"X", plant.secret() + "\n"}}}));
+        run_of(asking(process{.command = "serve --api-key " + plant.in_header()}));
+        run_of(asking(process{.command = "HF_TOKEN=" + plant.in_header() + " serve"}));
+        said += refusal_by([&] {
+            s = asking({});
+            s.target = any_target();
+            s.repeats = 2;
+            compare(s, {{"one", endpoint{.url = server.url() + "?key=" + plant.in_url()}},
+                                 {"two", endpoint{.url = other.url(),
+                                                  .headers = {{"Authorization",
+                                                               "Bearer " + plant.in_header()}}}}});
+        });
+        exit_code();  // writes every file
+        said += console.text();
+    }
+    CHECK(plant.count() > 25);
+    CHECK(holds(said, "***"));
+    const std::size_t at = said.find(plant.mark);
+    CHECK(said.substr(at == said.npos ? said.size() : at - std::min<std::size_t>(at, 200), 300) == "");
+    CHECK(report_files_with(plant.mark) == "");
 }

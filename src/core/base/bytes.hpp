@@ -12,8 +12,9 @@ inline namespace v1 {
 namespace detail {
 
 /// RFC 4648.
+inline constexpr std::string_view base64_digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 inline std::string base64(std::string_view bytes) {
-    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     std::string out;
     for (std::size_t i = 0; i < bytes.size(); i += 3) {
         std::uint32_t three = 0;
@@ -21,7 +22,7 @@ inline std::string base64(std::string_view bytes) {
             three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
                                                        : 0u);
         for (std::size_t k = 0; k < 4; ++k)
-            out += i + k <= bytes.size() ? digits[three >> (18 - 6 * k) & 63] : '=';
+            out += i + k <= bytes.size() ? base64_digits[three >> (18 - 6 * k) & 63] : '=';
     }
     return out;
 }

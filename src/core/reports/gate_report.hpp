@@ -101,6 +101,7 @@ struct environment_facts {
     std::string started_at{};
     std::string commit{};  // of the tested software, "" if unknown
     std::string program{};  // as it was called
+    std::string call{};     // with its arguments, for a shell and without secrets
 };
 
 /// A verb's part of the program's files, beside the gates. All its texts are escaped already.

@@ -329,9 +329,10 @@ inline std::string shell_quoted(const std::string& s) {
     for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return out + "'";
 }
-/// Returns the command that runs this gate's test case alone.
+/// Returns the command that runs this gate's test case alone; without one, the program's call.
 inline std::string gate_command(const gate_report& g, const environment_facts& env) {
     if (env.program.empty()) return {};
+    if (g.what.test_case.empty() && !env.call.empty()) return env.call;
     std::string pattern;  // doctest separates patterns by commas
     for (const char c : g.what.test_case) {
         if (c == ',' || c == '\\') pattern += '\\';
@@ -347,7 +348,7 @@ inline std::string last_line(const vector<gate_report>& gates, const std::string
     std::string again;
     for (const gate_report* g : most_urgent_first(gates)) {
         if (headline_of(*g) > headline::invalid || !again.empty()) break;
-        if (g->what.line > 0) again = gate_command(*g, env);
+        if (g->what.line > 0 || !env.call.empty()) again = gate_command(*g, env);
     }
     if (printable(again, again.size()) != again) again.clear();
     return filled("report: {}/report.html[; run again: {}]\n", {directory, again});

@@ -21,12 +21,14 @@
 #include "core/reports/gate_report.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
+#include "effects/system/known_secrets.hpp"
 #include "effects/system/machine.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/system/workload_files.hpp"
+#include "effects/targets/credentials.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
@@ -41,7 +43,7 @@
 #include <functional>  // how measurements are read
 #include <memory>  // shared_ptr, unique_ptr
 #include <optional>
-#include <stdexcept>  // invalid_argument, exception
+#include <stdexcept>  // invalid_argument, runtime_error, exception
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -135,6 +137,10 @@ protected:
         scenario_.slos = on_day(scenario_.slos, today);
         if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
             known_rehearsals().check_asked(rehearse);
+        credentials told;
+        told.keep_secrets_of(whole_environment());
+        add_secrets_of(told.secrets, scenario_);
+        known_secrets::of_this_program().add(told.secrets);
         for (const std::string& file : files) all_.records().check_apart(file);
         try {
             if (read) read();
@@ -313,10 +319,13 @@ template <class Execution>
 auto executed(Execution&& gate, const char* file, int line, const char* verb) {
     // A test case gets a failed assertion with the same text, not an exception.
     const auto refused = [&](gate_outcome outcome, const std::exception& e) {
-        const auto r = gate.ended_by(outcome, reason_in(e));
+        const std::string why = known_secrets::of_this_program().without(reason_in(e));
+        const auto r = gate.ended_by(outcome, why);
         if (outcome == gate_outcome::skipped) return r;
-        if (!inside_test_case()) throw;
-        refuse_in_test(file, line, verb, reason_in(e));
+        if (inside_test_case()) refuse_in_test(file, line, verb, why);
+        else if (why == reason_in(e)) throw;
+        else if (outcome == gate_outcome::refused) throw std::invalid_argument(why);
+        else throw std::runtime_error(why);
         return r;
     };
     try {

@@ -46,8 +46,10 @@
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // any_of, count_if, max, min
+#include <cmath>  // fabs
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
+#include <cstdlib>  // llabs
 #include <map>
 #include <optional>
 #include <stdexcept>  // runtime_error
@@ -309,9 +311,18 @@ private:
                                  .load = probed_load,
                                  .answer_s = probed_load > 0 ? probes_.at(probed_load).answer_s : 0,
                                  .deadline_ns = mode_.deadline_ns,
-                                 .meter = &meter_};
+                                 .meter = &meter_,
+                                 .show = mode_.answers};
         load_sharing_of_program->ask(asked);
+        const long long was_ahead_ns = day_ahead_ns();
         repeat_data d = recorded_repeat(what, target, asked);
+        const long long set_ns = day_ahead_ns() - was_ahead_ns;
+        if (std::llabs(set_ns) > noticed_step_ns)
+            all_.seen.notes.push_back(printed("the time of day was set %s by %s in repeat %d, and "
+                                              "the kernel's stamps around that do not count",
+                                              set_ns > 0 ? "forward" : "back",
+                                              time_text(std::fabs(static_cast<double>(set_ns)) *
+                                                        1e-9).c_str(), number + 1));
         d.load = probed_load;
         if (probed_load > 0 && p_.judged->search.to_the_interval) d.part = probe_of::search;
         note_warmup(d);
@@ -335,10 +346,9 @@ private:
         vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
         for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
             secrets.push_back(s);
-        const answers_shown show = settings_of(environment).answers;
         all_.seen.candidate.change_last([&](repeat_data& mine) {
             compare_answers(mine, theirs, texts_[0], texts_[1],
-                            show == answers_shown::none ? 0 : max_answers_shown,
+                            mode_.answers == answers_shown::none ? 0 : max_answers_shown,
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });
     }

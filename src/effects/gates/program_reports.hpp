@@ -14,7 +14,9 @@
 #include "core/reports/text.hpp"
 #include "core/reports/page/page.hpp"
 #include "core/stored/stored.hpp"
+#include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/known_secrets.hpp"
 #include "effects/system/machine.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
@@ -151,23 +153,28 @@ public:
         const std::filesystem::path dir = directory;
         // All or none: older files say that the program has not ended.
         try {
-            drafted_files files;
-            files.add(dir / "result.json", result_json(gates, environment_, records_.index(),
+            const known_secrets& secrets = known_secrets::of_this_program();
+            environment_.call = call_without_secrets();
+            drafted_files drafts;
+            const auto add = [&](const std::string& name, std::string content) {
+                drafts.add(dir / name, secrets.masked(std::move(content)));
+            };
+            add("result.json", result_json(gates, environment_, records_.index(),
                                                        exit_code_of(so_far), beside));
-            files.add(dir / "metrics.txt", open_metrics(gates));
+            add("metrics.txt", open_metrics(gates));
             if (const std::string lines = answers_jsonl(gates); !lines.empty())
-                files.add(dir / "answers.jsonl", lines);
+                add("answers.jsonl", lines);
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates.begin(), gates.end(), is_calibrated))
-                files.add(dir / "calibration.json", calibration_json(gates));
+                add("calibration.json", calibration_json(gates));
             for (const program_section* b : beside)
-                for (const auto& [name, content] : b->files(gates)) files.add(dir / name, content);
+                for (const auto& [name, content] : b->files(gates)) add(name, content);
             with_all_reported(is_over, [&] {
-                files.add(dir / "junit.xml", junit_xml(gates));
-                files.add(dir / "summary.md", summary_md(gates, beside));
-                files.add(dir / "report.html", report_html(gates, environment_, beside));
+                add("junit.xml", junit_xml(gates));
+                add("summary.md", summary_md(gates, beside));
+                add("report.html", report_html(gates, environment_, beside));
             });
-            files.publish();
+            drafts.publish();
         } catch (const std::exception& e) {
             whole_ = false;
             report_not_whole(directory, std::string("the reports: ") + reason_in(e));
@@ -216,7 +223,7 @@ public:
         const std::string text =
             result_json(alone, environment_, {}, exit_code_of(alone[0].outcome));
         g = std::move(alone[0]);
-        write_file(path, text);
+        write_file(path, known_secrets::of_this_program().masked(text));
         baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
     }
     /// The gate of this program that wrote its baseline to this file, "" if none.
@@ -276,17 +283,25 @@ private:
     }
     void say_all() const {
         const surroundings& around = surroundings_of_program();
-        std::cout << closing_text(gates, around.style()) << std::flush;
-        if (around.on_github)
-            std::cout << github_annotations(gates, around.github_workspace) << std::flush;
+        say(closing_text(gates, around.style()));
+        if (around.on_github) say(github_annotations(gates, around.github_workspace));
         if (rank_of_program() == 0 && records_.are_open())
-            std::cout << last_line(gates, report_directory(), environment_) << std::flush;
+            say(last_line(gates, report_directory(), environment_));
         if (around.step_summary.empty()) return;
         std::error_code none;
         const auto taken = std::filesystem::file_size(around.step_summary, none);
         // Above 1 MiB GitHub shows no summary of the step at all.
         if (none || taken + summary_limit <= 1048576)
-            std::ofstream(around.step_summary, std::ios::app) << summary_md(gates, beside);
+            std::ofstream(around.step_summary, std::ios::app)
+                << known_secrets::of_this_program().masked(summary_md(gates, beside));
+    }
+    /// The command line that this program was called by, for a shell.
+    static std::string call_without_secrets() {
+        std::string call;
+        for (const std::string& word : words_of_the_call())
+            call += (call.empty() ? "" : " ") +
+                    shell_quoted(known_secrets::of_this_program().without(word));
+        return call;
     }
     record_files& records_;
     vector<gate_report> others_{};

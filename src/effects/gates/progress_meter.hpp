@@ -55,7 +55,7 @@ public:
     void say(const std::string& words) {
         const std::lock_guard lock(mutex_);
         clear();
-        std::cout << wrapped_lines(words) << std::flush;
+        detail::say(wrapped_lines(words));
     }
     void stage(const std::string& name) {
         const std::lock_guard lock(mutex_);

@@ -73,7 +73,9 @@ inline std::string file_of_others(const std::filesystem::path& directory) {
 /// Both files, to which gates append in turn. Thread-safe.
 class record_files {
 public:
-    explicit record_files(std::string directory) : directory_(std::move(directory)) {}
+    /// `lock_file`: flock(), or one that locks less, as that of a network's file system.
+    explicit record_files(std::string directory, int (*lock_file)(int, int) = ::flock)
+        : directory_(std::move(directory)), lock_file_(lock_file) {}
     record_files(const record_files&) = delete;
     record_files& operator=(const record_files&) = delete;
     ~record_files() { if (lock_ >= 0) ::close(lock_); }
@@ -150,14 +152,22 @@ private:
     /// One program at a time: two would mix their files, and share the machine.
     void take_directory() {
         if (lock_ >= 0) return;
-        lock_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const bool is_taken =
-            lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-        if (is_taken) ::close(std::exchange(lock_, -1));
-        if (is_taken)
+        int problem = lock(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        // NFS locks only what is open for writing, which no directory can be.
+        if (problem != 0 && problem != EWOULDBLOCK && problem != ENOENT)
+            problem = lock(::open((directory_ + "/.lock").c_str(),
+                                  O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0666));
+        if (problem == EWOULDBLOCK || problem == EACCES)
             refuse({"LLMBENCH_REPORT_DIR is ", directory_,
                     ": another program is measuring and writes there: run one after the other, or "
                     "give each a directory of its own"});
+    }
+    /// Returns 0, or an errno.
+    int lock(int fd) {
+        const int problem = fd >= 0 && lock_file_(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+        if (problem == 0) lock_ = fd;
+        else if (fd >= 0) ::close(fd);
+        return fd < 0 && problem == EACCES ? ENOENT : problem;
     }
     void append(new_file& file, const char* name, const std::string& bytes) {
         if (!file.is_open()) return;  // its failure was reported
@@ -169,6 +179,7 @@ private:
         report_not_whole(directory_, std::string(name) + ": " + error_text(problem));
     }
     std::string directory_;
+    int (*lock_file_)(int, int);
     mutable std::mutex mutex_{};
     event_index index_{};
     fnv1a hash_{};

@@ -21,7 +21,6 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/order.hpp"
@@ -272,7 +271,6 @@ inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_or
     record_writer writer(program.records(), p.name);
     asked.max_gaps = program.room_for_gaps();
     asked.out = &writer.box();
-    asked.show = settings_of(environment).answers;
     repeat_data d;
     if (p.shard.is_whole()) {
         page_watch pages(target.pages(), named_series(p.judged->slos));

@@ -84,6 +84,7 @@ struct run_mode {
     std::map<std::string, double> noise{};
     std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
+    answers_shown answers = answers_shown::open;
     stored_gate stored{};  // content of a stored baseline's file, or of its model
 
     any_target stand_in(run_variant a) const {
@@ -109,6 +110,7 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
                 : asked.is_shard     ? run_kind::send_shard
                 : appends            ? run_kind::append
                                      : run_kind::judge;
+    mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;
     if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (asked.calibration.empty()) return mode;

@@ -14,6 +14,7 @@
 #include <cstdio>  // sscanf
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
 #include <functional>  // what happens at a time
+#include <limits>
 #include <memory>  // unique_ptr
 #include <mutex>  // unique_lock
 #include <string>
@@ -83,6 +84,19 @@ inline long long day_ns() {
     ::clock_gettime(CLOCK_REALTIME, &t);
     return ns_in(t);
 }
+/// By how much the time of day is ahead of now_ns(). It changes where somebody sets the clock, not
+/// where NTP slews both. The narrowest of a few readings counts, because a thread may be delayed.
+inline long long day_ahead_ns() {
+    long long ahead = 0, narrowest = std::numeric_limits<long long>::max();
+    for (int i = 0; i < 5 && !current_environment; ++i) {
+        const long long before = now_ns(), day = day_ns(), width = now_ns() - before;
+        if (width >= narrowest) continue;
+        narrowest = width;
+        ahead = day - before - width / 2;
+    }
+    return ahead;
+}
+inline constexpr long long noticed_step_ns = 2000000;
 /// Returns random bits of the system, or of the clock where it has none. <random> would take half a
 /// percent of the time to compile the header, and 25 MB.
 inline std::uint64_t entropy() {

@@ -1,6 +1,8 @@
 // standard input, output and errors
 #pragma once
 
+#include "effects/system/known_secrets.hpp"
+
 #include <iostream>  // cout, ios_base
 #include <string>
 
@@ -33,7 +35,9 @@ inline constinit bool standard_streams_are_there = false;
     standard_streams_are_there = are_standard_streams_there();
 }
 
-inline void say(const std::string& s) { std::cout << s << std::flush; }
+inline void say(const std::string& s) {
+    std::cout << known_secrets::of_this_program().masked(s) << std::flush;
+}
 
 }  // namespace detail
 }  // inline namespace v1

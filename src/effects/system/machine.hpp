@@ -1,6 +1,7 @@
 // the machine and the commit
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/reports/gate_report.hpp"
 #include "effects/system/clock.hpp"
@@ -66,16 +67,16 @@ inline std::string name_of_the_processor() {
     return {};
 #endif
 }
-/// The name by which this program was called.
-inline std::string name_of_the_program() {
-    std::string name;
+/// The name by which this program was called, and on Linux its arguments.
+inline vector<std::string> words_of_the_call() {
 #ifdef __APPLE__
-    name = ::getprogname();
+    return {::getprogname()};
 #else
+    vector<std::string> words;
     std::ifstream call("/proc/self/cmdline");
-    std::getline(call, name, '\0');
+    for (std::string word; std::getline(call, word, '\0');) words.push_back(word);
+    return words;
 #endif
-    return name;
 }
 
 inline environment_facts environment_now() {
@@ -87,7 +88,7 @@ inline environment_facts environment_now() {
     f.compiler = __VERSION__;
     f.started_at = utc_text(unix_s());
     f.commit = commit_now();
-    f.program = name_of_the_program();
+    if (const auto words = words_of_the_call(); !words.empty()) f.program = words[0];
     return f;
 }
 

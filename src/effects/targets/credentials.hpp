@@ -1,7 +1,11 @@
 // credentials for a server
 #pragma once
 
+#include "api/scenario.hpp"
+#include "api/side_task.hpp"
 #include "api/target.hpp"
+#include "api/text.hpp"
+#include "api/workload.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
@@ -38,6 +42,48 @@ struct credentials {
 inline void add_query_secrets(vector<std::string>& secrets, std::string_view url) {
     for (const std::string_view s : query_secrets(url))
         if (s.size() >= 8) add_secret(secrets, std::string(s));
+}
+
+/// Adds the secrets in the texts of a scenario's servers, requests and commands.
+inline void add_secrets_of(vector<std::string>& secrets, const any_target& t) {
+    const auto add = [&](const text& s) {
+        add_query_secrets(secrets, str(s));
+        add_secrets_named_in(secrets, str(s));
+    };
+    const auto add_named = [&](const name_value& v) {
+        if (v.is_secret && v.value.size() >= 8) add_secret(secrets, str(v.value));
+        add_secrets_named_in(secrets, str(v.name) + ": " + str(v.value));
+        add_secrets_named_in(secrets, str(v.value));
+    };
+    if (const auto* e = t.what().get<endpoint>()) {
+        for (const text& s : {e->url, e->path, e->metrics_url, e->cold}) add(s);
+        for (const text& s : e->telemetry) add(s);
+        for (const name_value& h : e->headers) add_named(h);
+    }
+    if (const auto* p = t.what().get<process>()) {
+        for (const text& s : {p->command, p->ready, p->path, p->metrics_url}) add(s);
+        for (const text& s : p->telemetry) add(s);
+        for (const name_value& v : p->env) add_named(v);
+    }
+}
+inline void add_secrets_of(vector<std::string>& secrets, const scenario& s) {
+    const auto add = [&](const text& of) { add_secrets_named_in(secrets, str(of)); };
+    const auto add_step = [&](const task_step& step) {
+        add_query_secrets(secrets, str(step.path));
+        for (const text& of : {step.path, step.body, step.line}) add(of);
+    };
+    add_secrets_of(secrets, s.target);
+    add_secrets_of(secrets, s.baseline.live());
+    for (const task_step& step : s.prepare) add_step(step);
+    for (const side_task& t : s.beside)
+        for (const task_step& step : t.steps) add_step(step);
+    if (s.on_fail)
+        for (const text& of : {(*s.on_fail).start, (*s.on_fail).stop}) add(of);
+    add(s.options.extra_body);
+    if (s.baseline.asked().options) add((*s.baseline.asked().options).extra_body);
+    if (const auto* m = s.workload.what().get<mix_of_parts>())
+        for (const part& of : m->parts)
+            if (of.options) add((*of.options).extra_body);
 }
 
 /// Throws std::invalid_argument if a gate cannot send such a header.

@@ -13,6 +13,7 @@
 #include "core/traffic/requests.hpp"
 #include "core/planning/target_facts.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/known_secrets.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
@@ -109,8 +110,12 @@ public:
         credentials own = credentials_of(
             at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), is_apart);
         own.keep_secrets_of(whole_environment());
+        if (process_) process_->keep_secrets(own);
+        known_secrets& known = known_secrets::of_this_program();
+        known.add_sent(own.secrets);
+        if (has_key) known.add({environment(variable.c_str())});
+        for (const std::string& s : known.all()) add_secret(own.secrets, s);
         if (process_) {
-            process_->keep_secrets(own);
             at_.url = process_->start(*load_.api, own.secrets, at_most_s);
         } else if (own_) {
             at_.url = own_->start();

@@ -46,13 +46,16 @@ inline std::string replacing_its_shell(const std::string& command) {
     return is_plain ? "exec " + command : command;
 }
 
-/// Enters the directory "$2" and sets the limit of open files "$3", if given. Waits for a line, so
-/// that nothing runs before the guard knows of it; then runs "$1".
+/// Enters the directory "$1" and sets the limit of open files "$2", if given. Waits for a line, so
+/// that nothing runs before the guard knows of it; then runs LLMBENCH_COMMAND_. Every user of the
+/// machine can read arguments, but not the environment: a command may have secrets in it.
 inline constexpr const char* script_of_command =
-    "[ -z \"$2\" ] || CDPATH= cd -- \"$2\" || { echo \"cannot enter $2\"; exit 127; }\n"
-    "[ -z \"$3\" ] || ulimit -S -n \"$3\"\n"
-    "read -r llmbench_go_ && exec /bin/sh -c \"$1\" < /dev/null\n"
-    "exit 127";
+    "[ -z \"$1\" ] || CDPATH= cd -- \"$1\" || { echo \"cannot enter $1\"; exit 127; }\n"
+    "[ -z \"$2\" ] || ulimit -S -n \"$2\"\n"
+    "read -r llmbench_go_ || exit 127\n"
+    "exec < /dev/null\n"
+    "llmbench_go_=$LLMBENCH_COMMAND_; unset LLMBENCH_COMMAND_; set --\n"
+    "eval \"$llmbench_go_\"";
 
 /// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
 class server_process {
@@ -63,13 +66,13 @@ public:
         const std::string command = filled_in(str(p.command), "{port}", std::to_string(port));
         vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
+        env.push_back("LLMBENCH_COMMAND_=" + replacing_its_shell(command));
         const rlim_t files = open_files_before.load();
         auto [waits, go] = socket_pair();  // a pipe without a reader would raise a signal
         if (go.get() < 0)
             throw std::runtime_error("cannot start a process: " + error_text(errno));
         pid_ = started({.script = script_of_command,
-                        .words = {replacing_its_shell(command), str(p.working_directory),
-                                  files > 0 ? std::to_string(files) : ""},
+                        .words = {str(p.working_directory), files > 0 ? std::to_string(files) : ""},
                         .environment = environment_with(std::move(env)),
                         .in = waits.get(),
                         .out = log_.end()});

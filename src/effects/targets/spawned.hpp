@@ -196,15 +196,6 @@ private:
     pid_t pid_ = -1;
 };
 
-/// The number of bytes at the end of `s` that may begin a secret.
-inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
-    std::size_t most = 0;
-    for (const std::string& secret : secrets)
-        for (std::size_t n = std::min(secret.size() - 1, s.size()); n > most; --n)
-            if (s.ends_with(std::string_view(secret).substr(0, n))) most = n;
-    return most;
-}
-
 /// A program's output in the report directory, written as it comes and without secrets, because the
 /// directory may be uploaded. It passes through us, so that endless output fills no disk.
 class server_log {

@@ -52,6 +52,7 @@ public:
     }
     /// Adds the secrets of its environment.
     void keep_secrets(credentials& c) const {
+        add_secrets_named_in(c.secrets, str(what.command));
         for (const name_value& v : what.env)
             if (v.is_secret || names_secret(str(v.name))) c.keep_secret(str(v.value));
     }
@@ -110,7 +111,9 @@ private:
     no_server given_up(const std::string& why, const vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
-        return no_server("process \"" + printable(str(what.command), 200) + "\" " + why + "; log " +
+        return no_server("process \"" +
+                         printable(without_secrets(str(what.command), secrets), 200) + "\" " +
+                         without_secrets(why, secrets) + "; log " +
                          log_ + (tail.empty() ? " is empty" : " ends:") + barred_lines(tail));
     }
 

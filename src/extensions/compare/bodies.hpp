@@ -24,6 +24,7 @@
 #include "effects/gates/session.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
+#include "effects/system/known_secrets.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"
@@ -174,6 +175,9 @@ public:
           settings_(settings) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
     comparison_result run() {
+        vector<std::string> secrets;
+        for (const setting& s : settings_) add_secrets_of(secrets, s.target);
+        known_secrets::of_this_program().add(secrets);
         begin(files_of(scenario_));
         of_each_ = scenario_of_a_setting(scenario_);
         check_comparison(of_each_, settings_);

@@ -171,7 +171,8 @@ private:
                                           {.number = number,
                                            .gate = s.number,
                                            .deadline_ns = mode_.deadline_ns,
-                                           .meter = &meter_}));
+                                           .meter = &meter_,
+                                           .show = mode_.answers}));
         s.server.end();
         if (variant.back().cut_short) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {

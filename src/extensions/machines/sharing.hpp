@@ -158,11 +158,13 @@ public:
     void end_gate() override { tell({.is_over = true}); }
     /// Rank 0 reports the failure of a repeat.
     std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) override {
+        const answers_shown show = settings_of(environment).answers;
         for (;;) {
             rank_command c = command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
             if (c.is_over) break;
             c.next.gate = session::of_this_program().running_gate();
             c.next.meter = &meter;
+            c.next.show = show;
             const plan what = c.next.load > 0 ? at_load(p, c.next.load, c.next.answer_s) : p;
             try {
                 recorded_repeat(plan_of_variant(what, c.next.variant),

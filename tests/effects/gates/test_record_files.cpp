@@ -11,6 +11,9 @@
 #include <stdexcept>
 #include <string>
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 using namespace llmbench;
 using namespace llmbench::detail;
 
@@ -104,5 +107,20 @@ TEST_CASE("a folder is the same by every path that leads to it") {
     for (const char* path : {".", "elsewhere.json", "reports/below", "none", "none/x.json"}) {
         CAPTURE(path);
         CHECK(refusal_of([&] { both.check_apart(folder.file(path)); }) == "");
+    }
+}
+
+TEST_CASE("a folder that cannot be locked itself, as on NFS, is locked by a file in it") {
+    const files::scratch folder;
+    const auto of_nfs = [](int fd, int how) {
+        if ((::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR) return ::flock(fd, how);
+        errno = EBADF;
+        return -1;
+    };
+    for (int again = 0; again < 2; ++again) {  // what the first one left is no obstacle
+        record_files first(folder.file("reports"), of_nfs), second(folder.file("reports"), of_nfs);
+        first.open();
+        CHECK(refusal_of([&] { second.open(); }).find("another program is measuring") !=
+              std::string::npos);
     }
 }

@@ -6,6 +6,7 @@
 #include "effects/targets/server_pages.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -101,4 +102,10 @@ TEST_CASE("what is done again and again happens in a made-up world, and in a thr
         soon.begin(each(0), [] {}, [](const char*) {});
         soon.stop();
     }
+}
+
+TEST_CASE("the time of day goes as the client's clock does, until somebody sets it") {
+    const long long ahead = day_ahead_ns();
+    sleep_s(0.05);
+    CHECK(std::llabs(day_ahead_ns() - ahead) < noticed_step_ns);
 }

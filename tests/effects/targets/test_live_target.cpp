@@ -196,5 +196,14 @@ TEST_CASE("what the program was told for nobody else, by names that say so, is m
                              secret("DB_URL", "postgres://me:pw@h"), {"B_KEY", "short"}}},
                     run_variant::candidate)
         .keep_secrets(c);
-    CHECK(c.secrets == vector<std::string>{"0123456789", "postgres://me:pw@h"});
+    CHECK(c.secrets == vector<std::string>{"postgres://me:pw@h", "0123456789"});
+    // A command's own words may be secrets, and it is quoted where it does not start.
+    started_process lost({.command = "HF_TOKEN=hf_abcdefgh true --api-key=sk-abcdefgh {port}"},
+                         run_variant::candidate);
+    lost.keep_secrets(c);
+    std::string why;
+    try {
+        lost.start(traits_of(openai_chat), c.secrets, 5);
+    } catch (const no_server& e) { why = e.what(); }
+    CHECK(holds(why, "process \"HF_TOKEN=*** true --api-key=*** {port}\" exited with status 0"));
 }

@@ -196,6 +196,29 @@ TEST_CASE("a command has its variables, its directory, the rest of ours, and an 
               .find("cannot enter /no/such/place\n") != std::string::npos);
 }
 
+TEST_CASE("a command with a secret in it stands in no list of processes") {
+    if (!std::filesystem::exists("/proc/self/cmdline")) return;
+    // While it waits for its guard, and while a shell runs it.
+    const std::string all = said({.command = "echo sk-in-the-command | wc -c; "
+                                             "for f in /proc/$$/cmdline /proc/$PPID/cmdline; do "
+                                             "tr '\\0' ' ' < $f; echo; done; env; echo $#"});
+    CHECK(all.starts_with("18\nsh -c "));
+    CHECK(all.find("sk-in") == std::string::npos);
+    CHECK(all.find("LLMBENCH_COMMAND_=") == std::string::npos);
+    CHECK(all.ends_with("\n0\n"));
+    // As /bin/sh -c ends it, whatever is wrong.
+    const auto how = [](const char* command) {
+        const files::scratch folder;
+        server_process running({.command = command}, 0, folder.file("log"), {});
+        comes([&] { return !running.how_it_ended().empty(); });
+        return running.how_it_ended();
+    };
+    CHECK(how("(exit 7)") == "exited with status 7");
+    CHECK(how("no-such-command-anywhere") == "exited with status 127");
+    CHECK(how("if true; then") == "exited with status 2");
+    CHECK(how("false; true") == "exited with status 0");
+}
+
 TEST_CASE("a server has as many open files as before we raised our own limit") {
     rlimit before{};
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);

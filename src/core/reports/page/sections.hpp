@@ -208,6 +208,8 @@ inline std::string arithmetic_html(const gate_report& g) {
 /// Returns the command that runs this gate again, on the same traffic.
 inline std::string rerun_command(const gate_report& g, const environment_facts& env) {
     if (env.program.empty()) return {};
+    const bool is_named = env.call.find(g.target.url) != std::string::npos;
+    if (g.what.test_case.empty() && (g.what.sent->is_read || is_named)) return gate_command(g, env);
     std::string t;
     if (g.target.kind == target_kind::endpoint)
         fill(t, "LLMBENCH_URL={} [{?}LLMBENCH_MODEL={} ][{?}LLMBENCH_API={} ]",
