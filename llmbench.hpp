@@ -13913,11 +13913,15 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
 }
-inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {}) {
+/// A user's metric is asked for its values only if it is one of `asked`.
+inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
+                                      const statistic_data& asked = {}) {
     answer_counts c;
     const double fast_gap = fast_gap_of(variant);
     vector<metric_id> may_miss = all_metrics();
-    erase_if(may_miss, [](metric_id m) {
+    erase_if(may_miss, [&](metric_id m) {
+        const auto is_it = [&](metric_id x) { return x == m; };
+        if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
         return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
     });
     for (const repeat_data& d : variant) {
@@ -14421,11 +14425,12 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
     for (const run_variant a : {run_variant::candidate, run_variant::baseline}) {
         const bool is_baseline = a == run_variant::baseline;
         if (is_baseline && (v.what.factor <= 0 || !e.has_live_baseline())) continue;
+        const bool is_shared = is_of_all(what) && !concerns_a_metric(what, is_own);
         const answer_counts own =
-            is_of_all(what) ? answer_counts() : answer_counts_of(e.variant(a), what.which);
-        const answer_counts* const variant = !is_of_all(what) ? &own
-                                         : is_baseline    ? &g.baseline
-                                                          : &g.candidate;
+            is_shared ? answer_counts() : answer_counts_of(e.variant(a), what.which, what);
+        const answer_counts* const variant = !is_shared    ? &own
+                                             : is_baseline ? &g.baseline
+                                                           : &g.candidate;
         if (counts_gaps_of_all(e.variant(a), what)) return {because::gaps_of_all};
         cause held = fault_of_stream(*variant, what);
         if (is_baseline && held.of == whose::nobody) held.of = whose::baseline;
@@ -31668,7 +31673,9 @@ public:
         if (process_) process_->keep_secrets(own);
         known_secrets& known = known_secrets::of_this_program();
         known.add_sent(own.secrets);
-        if (has_key) known.add({environment(variable.c_str())});
+        credentials key;
+        if (has_key) key.keep_secret(environment(variable.c_str()));
+        known.add(key.secrets);
         for (const std::string& s : known.all()) add_secret(own.secrets, s);
         if (process_) {
             at_.url = process_->start(*load_.api, own.secrets, at_most_s);

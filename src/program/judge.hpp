@@ -75,14 +75,19 @@ inline bool is_guard(const past_slo& s) {
     return str(s.slo) == str(error_guard().text()) && !s.advisory &&
            s.outcome != verdict::inconclusive;
 }
-inline slo_list objectives_of(const past_gate& g) {
+/// `left_out` gets the sentences on those that cannot be read, as of a user's metric; without it
+/// they are refused.
+inline slo_list objectives_of(const past_gate& g, std::string* left_out = nullptr) {
     slo_list all;
-    for (const past_slo& s : g.slos) {
-        if (&s + 1 == g.slos.end() && is_guard(s)) break;
-        slo one = parse_slo(str(s.slo));
-        one.is_advisory = s.advisory;
-        all.push_back(one);
-    }
+    for (const past_slo& s : g.slos) try {
+            if (&s + 1 == g.slos.end() && is_guard(s)) break;
+            slo one = parse_slo(str(s.slo));
+            one.is_advisory = s.advisory;
+            all.push_back(one);
+        } catch (const std::invalid_argument& e) {
+            if (!left_out) throw;
+            *left_out += "  not shown: " + printable(e.what()) + "\n";
+        }
     return all;
 }
 
@@ -267,9 +272,14 @@ inline std::string shown_without_records(const past_gate& g) {
     std::size_t width = 9;
     for (const past_slo& s : g.slos) width = std::max(width, s.slo.size());
     for (const past_slo& s : g.slos) {
-        const slo what = parse_slo(str(s.slo));
+        past_gate alone;
+        alone.slos = {s};
+        std::string unknown;
+        const slo_list what = is_guard(s) ? slo_list{error_guard()} : objectives_of(alone, &unknown);
         const auto value = [&](double v) {
-            return s.relative ? digits_text(v, 4) + " x" : value_text(what.what.metric, v);
+            return s.relative         ? digits_text(v, 4) + " x"
+                   : unknown.empty() ? value_text(what[0].what.metric, v)
+                                     : digits_text(v, 4);
         };
         out += printed("  %-12s %-*s %s [%s, %s]%s%s\n", to_string(s.outcome),
                        static_cast<int>(width), str(s.slo).c_str(), value(s.measured).c_str(),
@@ -291,8 +301,11 @@ inline int show_runs(const given_options& o) {
         }
         const own_run run = run_at(f);
         for (const past_gate& g : gates_in(run, o["--gate"])) {
-            if (run.has_records())
-                say(shown(gate_of_own(run, str(g.name), objectives_of(g)), str(g.name), tools));
+            std::string left_out;
+            if (run.has_records()) {
+                const slo_list slos = objectives_of(g, &left_out);
+                say(shown(gate_of_own(run, str(g.name), slos), str(g.name), tools) + left_out);
+            }
             else if (tools.empty()) say(shown_without_records(g));
             else
                 refuse({"--as needs the times of the requests: ", printable(run.records()),

@@ -409,6 +409,13 @@ END
         holds "junit.xml does not name $name" grep -q "\"$name\"" llmbench-judged/junit.xml
     done
     holds "result.json is green" grep -q '"exit_code": 2,' llmbench-judged/result.json
+    # What can be shown is.
+    ends 0 show several
+    says "llmbench run: passed" "of an own metric: " "ttft_from_send" "not shown: the SLO \"p90(worst_gap) <= 1 s\"" "the last: passed"
+    mv several/records.jsonl several/records
+    ends 0 show several
+    says "of an own metric: " "p90(worst_gap) <= 1 s"
+    mv several/records several/records.jsonl
     # A gate that a part of the load lacks is refused, too.
     ends 2 merge own several
     says "of an own metric: refused" "the last: refused"

@@ -22,7 +22,23 @@ const metric longest_gap = of_request("longest_gap", in_seconds, [](const reques
 const metric seconds_a_token = of_request("seconds_a_token", in_seconds, [](const request_view& r) {
     return (r[e2e] - r[ttft]) / r.output_tokens();
 });
+int asked = 0;
+const metric counts_itself = of_request("counts_itself", in_seconds, [](const request_view& r) {
+    ++asked;
+    return r[ttft];
+});
 }  // namespace
+
+TEST_CASE("a metric of one's own is asked by gates that name it, and by no other") {
+    scenario s = brief(simulated(engine_of(10_ms)), "without a metric of one's own");
+    s.slos = {p50(ttft) <= 5_s};
+    const int before = asked;
+    run(s);
+    CHECK(asked == before);
+    s.slos = {goodput(counts_itself <= 5_s) >= 50_pct};
+    run(s);
+    CHECK(asked > before);
+}
 
 TEST_CASE("a metric of one's own is judged, reported, and judged again from the records") {
     scenario s = brief(simulated(engine_of(10_ms)), "a metric of one's own");

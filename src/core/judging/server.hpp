@@ -145,11 +145,15 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
 }
-inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {}) {
+/// A user's metric is asked for its values only if it is one of `asked`.
+inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
+                                      const statistic_data& asked = {}) {
     answer_counts c;
     const double fast_gap = fast_gap_of(variant);
     vector<metric_id> may_miss = all_metrics();
-    erase_if(may_miss, [](metric_id m) {
+    erase_if(may_miss, [&](metric_id m) {
+        const auto is_it = [&](metric_id x) { return x == m; };
+        if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
         return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
     });
     for (const repeat_data& d : variant) {

@@ -207,11 +207,12 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
     for (const run_variant a : {run_variant::candidate, run_variant::baseline}) {
         const bool is_baseline = a == run_variant::baseline;
         if (is_baseline && (v.what.factor <= 0 || !e.has_live_baseline())) continue;
+        const bool is_shared = is_of_all(what) && !concerns_a_metric(what, is_own);
         const answer_counts own =
-            is_of_all(what) ? answer_counts() : answer_counts_of(e.variant(a), what.which);
-        const answer_counts* const variant = !is_of_all(what) ? &own
-                                         : is_baseline    ? &g.baseline
-                                                          : &g.candidate;
+            is_shared ? answer_counts() : answer_counts_of(e.variant(a), what.which, what);
+        const answer_counts* const variant = !is_shared    ? &own
+                                             : is_baseline ? &g.baseline
+                                                           : &g.candidate;
         if (counts_gaps_of_all(e.variant(a), what)) return {because::gaps_of_all};
         cause held = fault_of_stream(*variant, what);
         if (is_baseline && held.of == whose::nobody) held.of = whose::baseline;

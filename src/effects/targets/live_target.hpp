@@ -113,7 +113,9 @@ public:
         if (process_) process_->keep_secrets(own);
         known_secrets& known = known_secrets::of_this_program();
         known.add_sent(own.secrets);
-        if (has_key) known.add({environment(variable.c_str())});
+        credentials key;
+        if (has_key) key.keep_secret(environment(variable.c_str()));
+        known.add(key.secrets);
         for (const std::string& s : known.all()) add_secret(own.secrets, s);
         if (process_) {
             at_.url = process_->start(*load_.api, own.secrets, at_most_s);
