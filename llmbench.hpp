@@ -4531,6 +4531,8 @@ void read_fields(const checked_object& from, document_digits& digits, T& to, Mor
 
 /// Shorter words are not secrets, and masking them would garble texts.
 inline constexpr std::size_t shortest_secret = 4;
+/// The same for a line of a secret that has several.
+inline constexpr std::size_t shortest_line = 8;
 
 /// How much of a secret stands at the beginning of a text, in bytes of both.
 struct found_secret {
@@ -4641,6 +4643,12 @@ inline void add_secret(vector<std::string>& secrets, const std::string& s) {
         const std::string user_and_password = base64_decoded(std::string_view(s).substr(6));
         add_secret(secrets, user_and_password);
         add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
+    }
+    // A key of several lines may come line by line, behind the times and names of a log.
+    for (std::size_t at = 0, end = 0; s.find('\n') != std::string::npos && end < s.size();
+         at = end + 1) {
+        end = std::min(s.find('\n', at), s.size());
+        if (end - at >= shortest_line) add_secret(secrets, s.substr(at, end - at));
     }
     // "Bearer abc": the server may repeat only the second word.
     if (const std::size_t space = s.find(' '); space != std::string::npos)
@@ -26423,6 +26431,7 @@ struct settings {
     inconclusive_means inconclusive = inconclusive_means::warn;
     bool skip_without_server = false;
     double time_budget_s = 0;  // of the whole program, 0: none
+    double ready_within_s = 0;  // how long servers at the variables' URLs may take to start
     int calibrate = 0;         // repeats, 0: judge
     std::string calibration{};
     bool write_baseline = false;
@@ -26477,6 +26486,14 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
     {"LLMBENCH_BASELINE_API_KEY", "the key of the baseline; without it one on the target's host "
                                   "has the target's"},
+    {"LLMBENCH_READY_WITHIN", "waits so long for those two servers to start: 600, 600s, 10min",
+     "a time above zero, such as 600, 600s or 10min",
+     [](settings& s, const std::string& v) { return read_time(v, s.ready_within_s); }},
+    {"LLMBENCH_READY_PATH", "what answers 200 once they are ready; default: the API's",
+     "a path, /health, or a URL",
+     [](settings&, const std::string& v) {
+         return v.front() == '/' || v.find("://") != std::string::npos;
+     }},
     {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
     {"LLMBENCH_SEED", "of the traffic; default: 1", "a whole number above 0",
      [](settings& s, const std::string& v) {
@@ -31660,41 +31677,24 @@ public:
     /// other.
     void takes_key_of(const std::string& url) { key_is_for_ = url; }
 
+    /// Waits for an endpoint at the variable's URL, which somebody has just started. `ready`: the
+    /// path, or the URL (it gets no key), that answers 200 then; "": the API's path.
+    void await_start(double within_s, const std::string& ready) {
+        if (process_ || own_ || environment(url_variable()) != str(at_.url)) return;
+        take_address(infinity);
+        at_.ready_within = time_span::from_seconds(std::max(at_.ready_within.seconds(), within_s));
+        if (ready.empty()) return await_ready(infinity);
+        const auto is_200 = [](const http_answer& a) { return a.status == 200; };
+        const long long until_ns = now_ns() + ns_of(within_s);
+        if (ready.front() == '/')
+            return await_at(load_, ready, load_.fields, within_s, until_ns, is_200);
+        const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
+        await_at(server_at(url, url.tls ? std::make_shared<tls_client>(at_.tls, url) : nullptr),
+                 url.path + url.query, "", within_s, until_ns, is_200);
+    }
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
-        const bool is_elsewhere = is_apart_from_target();
-        const bool is_apart = is_elsewhere || (is_baseline_ &&
-                                               !environment("LLMBENCH_BASELINE_API_KEY").empty());
-        const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
-        const std::string variable = key_variable(at_, is_apart);
-        credentials own = credentials_of(
-            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), is_apart);
-        own.keep_secrets_of(whole_environment());
-        if (process_) process_->keep_secrets(own);
-        known_secrets& known = known_secrets::of_this_program();
-        known.add_sent(own.secrets);
-        credentials key;
-        if (has_key) key.keep_secret(environment(variable.c_str()));
-        known.add(key.secrets);
-        for (const std::string& s : known.all()) add_secret(own.secrets, s);
-        if (process_) {
-            at_.url = process_->start(*load_.api, own.secrets, at_most_s);
-        } else if (own_) {
-            at_.url = own_->start();
-            facts_.is_virtual = current_environment != nullptr;
-        }
-        load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
-        load_.session_fields = own.fields == load_.fields ? "" : std::move(own.fields);
-        load_.secrets = std::move(own.secrets);
-        load_.whole_url = str(at_.url);
-        facts_.url = shown_url(load_.whole_url);
-        add_query_secrets(load_.secrets, load_.whole_url);
-        take_path(load_, str(at_.path));
-        find_server();
-        if (!has_key && !environment("LLMBENCH_API_KEY").empty())
-            facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +
-                                   ", as it belongs to another host: name the key of this one by "
-                                   "endpoint.api_key_env");
+        take_address(at_most_s);
         await_ready(at_most_s);
         find_model();
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
@@ -31851,22 +31851,64 @@ private:
                        own = parsed_url(str(at_.url), is_baseline_ ? "baseline" : "endpoint.url");
         return its.host != own.host && !(is_this_host(its) && is_this_host(own));
     }
+    /// Starts a process, and finds the server's address and secrets.
+    void take_address(double at_most_s) {
+        const bool is_elsewhere = is_apart_from_target();
+        const bool is_apart = is_elsewhere || (is_baseline_ &&
+                                               !environment("LLMBENCH_BASELINE_API_KEY").empty());
+        const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
+        const std::string variable = key_variable(at_, is_apart);
+        credentials own = credentials_of(
+            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), is_apart);
+        own.keep_secrets_of(whole_environment());
+        if (process_) process_->keep_secrets(own);
+        known_secrets& known = known_secrets::of_this_program();
+        known.add_sent(own.secrets);
+        credentials key;
+        if (has_key) key.keep_secret(environment(variable.c_str()));
+        known.add(key.secrets);
+        for (const std::string& s : known.all()) add_secret(own.secrets, s);
+        if (process_) {
+            at_.url = process_->start(*load_.api, own.secrets, at_most_s);
+        } else if (own_) {
+            at_.url = own_->start();
+            facts_.is_virtual = current_environment != nullptr;
+        }
+        load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
+        load_.session_fields = own.fields == load_.fields ? "" : std::move(own.fields);
+        load_.secrets = std::move(own.secrets);
+        load_.whole_url = str(at_.url);
+        facts_.url = shown_url(load_.whole_url);
+        add_query_secrets(load_.secrets, load_.whole_url);
+        take_path(load_, str(at_.path));
+        find_server();
+        if (!has_key && !environment("LLMBENCH_API_KEY").empty())
+            facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +
+                                   ", as it belongs to another host: name the key of this one by "
+                                   "endpoint.api_key_env");
+    }
     /// Waits for an endpoint that may be starting or loading its model.
     void await_ready(double at_most_s) {
         const double within_s = std::min(at_.ready_within.seconds(), at_most_s);
+        const auto has_come = [](const http_answer& a) { return !is_on_its_way(a); };
         const long long until_ns = now_ns() + ns_of(within_s);
         for (const std::string& path : {inquiry_path(load_, load_.api->ready), first_path(load_)})
-            while (within_s > 0) {
-                const double left_s = std::max(seconds_until(until_ns), 0.1);
-                const http_answer a =
-                    blocking_get(load_, path, load_.fields, std::min(left_s, 10.0));
-                if (a.distrusted || !is_on_its_way(a) || stop_asked.load()) break;
-                if (now_ns() >= until_ns)
-                    throw no_server(facts_.url + " was not ready within " + time_text(within_s) +
-                                    ": " + (a.status == 0 ? masked_words_of(a.error, load_)
-                                                          : quoted_answer(load_, "GET", path, a)));
-                sleep_s(std::min(0.25, left_s));
-            }
+            if (within_s > 0)
+                await_at(load_, path, load_.fields, within_s, until_ns, has_come);
+    }
+    void await_at(const http_server& at, const std::string& path, const std::string& fields,
+                  double within_s, long long until_ns,
+                  bool (*has_come)(const http_answer&)) const {
+        for (;;) {
+            const double left_s = std::max(seconds_until(until_ns), 0.1);
+            const http_answer a = blocking_get(at, path, fields, std::min(left_s, 10.0));
+            if (a.distrusted || has_come(a) || stop_asked.load()) return;
+            if (now_ns() >= until_ns)
+                throw no_server(facts_.url + " was not ready within " + time_text(within_s) + ": " +
+                                (a.status == 0 ? masked_words_of(a.error, load_)
+                                               : quoted_answer(load_, "GET", path, a)));
+            sleep_s(std::min(0.25, left_s));
+        }
     }
     /// Waits for the answer to a request of one token; counted from the spawn or from now.
     void await_first_answer() {
@@ -34601,7 +34643,10 @@ public:
         run_mode mode;
         std::optional<gate_run> repeats;
         bool is_up = false;
-        sharing.all_or_none([&] { prepare(p, mode); });
+        sharing.all_or_none([&] {
+            await_servers();
+            prepare(p, mode);
+        });
         sharing.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
         if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
@@ -34631,6 +34676,21 @@ private:
                                                 : scenario_use::gate;
     }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
+    /// Waits for servers that somebody has just started. That takes nothing of the time budget.
+    void await_servers() const {
+        if (current_environment || !(asked_.ready_within_s > 0)) return;
+        const long long from_ns = now_ns();
+        const std::string ready = environment("LLMBENCH_READY_PATH");
+        live_target candidate(scenario_.target, run_variant::candidate);
+        candidate.await_start(asked_.ready_within_s, ready);
+        const any_baseline& b = scenario_.baseline;
+        if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise()) {
+            live_target baseline(b.live(), run_variant::baseline);
+            baseline.is_compared_with(candidate);  // whose key it may not get
+            baseline.await_start(asked_.ready_within_s, ready);
+        }
+        program_began_ns += now_ns() - from_ns;
+    }
     /// Makes a valid plan, and says how its measurements are used.
     void prepare(plan& p, run_mode& mode) {
         const bool appends = asked_.keeps && use_ == scenario_use::gate && !searches();

@@ -74,5 +74,5 @@ the program exited with 1, which is what stops a pull request in CI.
   for a machine    $report/result.json, records.jsonl, junit.xml
 
 Against your own server:  LLMBENCH_URL=http://HOST:PORT build/demo/examples/server
-(compiled to be there soon; for thousands of requests a second compile with -O1)
+(compiled to be there soon; for thousands of tokens a second compile with -O2)
 END

@@ -32,6 +32,6 @@ need_python_tools
 say "building the gates into build/reality"
 mkdir -p build/reality
 if [[ ! build/reality/gates -nt llmbench.hpp || ! build/reality/gates -nt tests/reality/gates.cpp ]]; then
-    g++ -std=c++20 -O1 -I. tests/reality/gates.cpp -o build/reality/gates -pthread
+    g++ -std=c++20 -Og -I. tests/reality/gates.cpp -o build/reality/gates -pthread
 fi
 bash tests/reality/run.sh build/reality/gates build/reality "${names[@]}"

@@ -2,7 +2,8 @@
 # One comment on a pull request, which later runs write anew. From variables:
 #   GH_TOKEN, REPOSITORY, NUMBER    who writes, and where: owner/name, and the pull request's number
 #   ARTIFACT, RUN                   the artifact's name, which tells our comments apart, and the run's URL
-#   SUMMARY, STATUS                 the gates' summary.md, and the code that they ended with, if known
+#   SUMMARY                         the gates' summary.md, of which 64,000 bytes are told: a comment has
+#                                   at most 65,536 characters
 set -euo pipefail
 mark="<!-- llmbench $ARTIFACT -->"
 body=$(mktemp)
@@ -10,8 +11,9 @@ trap 'rm -f "$body"' EXIT
 {
     echo "$mark"
     # A comment of an earlier run must not stay where this one was killed.
-    if [[ -s $SUMMARY && ! -L $SUMMARY ]]; then cat "$SUMMARY"
-    else echo "**Nothing was shown: the gates ${STATUS:+ended with $STATUS and }left no summary.**"; fi
+    if [[ -s $SUMMARY && ! -L $SUMMARY ]]; then head -c 64000 "$SUMMARY" | iconv -c -f utf-8 -t utf-8 || true
+    else echo "**Nothing was shown: the gates left no summary.**"; fi
+    echo
     echo "[The whole report]($RUN) is an artifact of this run."
 } > "$body"
 # Ours is the first comment that starts with our mark and was written with this token; a later run

@@ -1,161 +1,191 @@
 #!/usr/bin/env bash
-# Starts a server (and one to compare with), waits until both answer, runs gates, ends the servers:
-# what the templates for GitHub, GitLab and Jenkins have in common. All of it comes from variables:
+# Starts a server (and one to compare with), runs gates, which wait until both answer, and ends the
+# servers: what the templates for GitHub, GitLab and Jenkins and llmbench_add_gate() have in common.
+# Needs bash, Perl, and log.pl beside it. All of it comes from variables:
 #   GATES              the command; run with -e and pipefail, so `./gates | tee log` is as red as ./gates
-#   SERVER             a command that stays in the foreground; empty: something else has started it
-#   BASELINE_SERVER    the same for the server to compare with
-#   LLMBENCH_URL, LLMBENCH_BASELINE_URL    where they answer
-#   READY_PATH, READY_SECONDS              what answers 200 once they are ready (/health), and until when
-#   LLMBENCH_REPORT_DIR                    made anew; the servers' logs are beside the reports
-# Exits as the gates do; with 3 where a server was not ready, not there to the end, or another one was
-# there before. Then neither a link to what lies elsewhere nor a key is left in the report directory.
+#   SERVER             a command that stays in the foreground; empty: something else has started it.
+#                      Arguments of this script are such a command, too, word by word
+#   BASELINE_SERVER    the same for the server to compare with; it begins once the first one answers
+#   LLMBENCH_URL, LLMBENCH_BASELINE_URL    where they answer; the first is http://127.0.0.1:8000 by default
+#   READY_SECONDS      how long they may take to be ready, 600: LLMBENCH_READY_WITHIN of the gates
+#   READY_PATH         what answers 200 then; by default the API's path: LLMBENCH_READY_PATH of the gates
+#   LLMBENCH_REPORT_DIR    a folder of its own, llmbench-report; the servers' logs are beside the reports
+#   SKIPPED=green      exits with 0, and a notice, where it would exit with 77
+# Exits with the worse of what the command ends with and what its gates have written down; with 3 where
+# they have written nothing, a server was not there to the end, or another one was there before. SIGINT
+# and SIGTERM reach the gates as SIGTERM; seven seconds later everything is over, reports included. Then
+# neither a link to what lies elsewhere nor a key is left in the report folder.
 # shellcheck disable=SC2317  # functions are called by traps
 set -eo pipefail  # not -u: the bash of macOS takes an empty list for none
-if [[ -z $GATES || -z $LLMBENCH_URL ]]; then
-    echo "run_gates.sh: GATES and LLMBENCH_URL must be set"
-    exit 2
-fi
-export LLMBENCH_REPORT_DIR=${LLMBENCH_REPORT_DIR:-llmbench-report}
-ready_path=${READY_PATH:-/health} ready_seconds=${READY_SECONDS:-600}
-error=${GITHUB_ACTIONS:+::error::}
-
-# Of this run alone: a runner may keep its workspace, and a link may come with a checkout.
-rm -rf "$LLMBENCH_REPORT_DIR"
-mkdir -p "$LLMBENCH_REPORT_DIR"
 
 # What steers the job, and what writes to the repository, is for nobody whom it starts: files whose
-# lines are commands for later steps, and tokens of the runner.
-of_the_runner=()
-for name in GITHUB_{ENV,PATH,OUTPUT,STATE,TOKEN} GH_TOKEN PERF_HISTORY_TOKEN "${!ACTIONS_@}" \
-    "${!CI_JOB_TOKEN@}" "${!CI_JOB_JWT@}" CI_REPOSITORY_URL CI_REGISTRY_PASSWORD CI_DEPLOY_PASSWORD \
-    CI_DEPENDENCY_PROXY_PASSWORD; do
-    of_the_runner+=(-u "$name")
-done
+# lines are commands for later steps, and tokens. /proc shows a process as it was started, so it
+# starts anew without them.
+if [[ ${RUN_GATES-} != "$$" ]]; then
+    without=()
+    for name in GITHUB_{ENV,PATH,STATE,TOKEN} GH_TOKEN PERF_HISTORY_TOKEN HISTORY_TOKEN "${!ACTIONS_@}" \
+        "${!GIT_CONFIG_KEY_@}" "${!GIT_CONFIG_VALUE_@}" GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS \
+        "${!CI_JOB_TOKEN@}" "${!CI_JOB_JWT@}" CI_REPOSITORY_URL CI_REGISTRY_PASSWORD CI_DEPLOY_PASSWORD \
+        CI_DEPENDENCY_PROXY_PASSWORD; do
+        without+=(-u "$name")
+    done
+    exec env "${without[@]}" "RUN_GATES=$$" bash "${BASH_SOURCE[0]}" "$@"
+fi
+unset RUN_GATES
+error=${GITHUB_ACTIONS:+::error::}
+refuse() { echo "${error}run_gates.sh: $1"; exit 2; }
 
-# Lines without keys: the values of variables that are named as such, and what a URL has of them.
-masked() {
-    LC_ALL=C awk 'function keep(s) { if (length(s) >= 8) keys[++n] = s }
-        BEGIN {
-            for (name in ENVIRON) {
-                value = ENVIRON[name]
-                if (name ~ /(KEY|TOKEN|SECRET|PASSWORD|PASSWD|AUTH)(_|$)/) keep(value)
-                if (name !~ /^LLMBENCH_.*URL$/) continue
-                sub(/^[a-z]*:\/\//, "", value)
-                if (match(value, /^[^\/?@]*@/)) keep(substr(value, 1, RLENGTH - 1))
-                parts = index(value, "?") ? split(substr(value, index(value, "?") + 1), part, "&") : 0
-                for (i = 1; i <= parts; i++)
-                    if (part[i] !~ /^[^=]*version/) keep(substr(part[i], index(part[i], "=") + 1))
-            }
-            for (i = 2; i <= n; i++)  # the longest first: one may be part of another
-                for (j = i; j > 1 && length(keys[j]) > length(keys[j - 1]); j--) {
-                    s = keys[j]; keys[j] = keys[j - 1]; keys[j - 1] = s
-                }
-        }
-        { for (i = 1; i <= n; i++) {
-              told = ""
-              while (at = index($0, keys[i])) {
-                  told = told substr($0, 1, at - 1) "***"
-                  $0 = substr($0, at + length(keys[i]))
-              }
-              $0 = told $0
-          }
-          print }'
-}
-# A log as words: nothing in it is a command for the runner.
-as_words() {
-    masked | tr '\r' '\n' | LC_ALL=C sed -e 's/[[:cntrl:]]/?/g' -e 's/##/# #/g' -e 's/^/    | /'
-}
+[[ $GATES ]] || refuse "GATES must be set: it is the command that runs the gates"
+command -v perl > /dev/null || refuse "it needs Perl, which is not installed"
+log_pl=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/log.pl
+if (($#)); then server=("$@"); elif [[ $SERVER ]]; then server=(bash -c "$SERVER"); else server=(); fi
+export LLMBENCH_URL=${LLMBENCH_URL:-http://127.0.0.1:8000}
+export LLMBENCH_REPORT_DIR=${LLMBENCH_REPORT_DIR:-llmbench-report}
+reports=$LLMBENCH_REPORT_DIR
+if [[ ${server[0]} || $BASELINE_SERVER ]]; then
+    export LLMBENCH_READY_WITHIN=${READY_SECONDS:-${LLMBENCH_READY_WITHIN:-600}}
+    if [[ $READY_PATH ]]; then export LLMBENCH_READY_PATH=$READY_PATH; fi
+    export LLMBENCH_SKIP_WITHOUT_SERVER=0  # a server of ours that is not there is no reason to skip
+fi
 
-started=() names=()
-# Ends the servers with all their children, and ten seconds later by force.
-stop() {
-    local try pid alive
-    for pid in "${started[@]}"; do kill -s TERM -- "-$pid" 2> /dev/null || true; done
-    for ((try = 0; try < 50; try++)); do
+# Of this run alone: a runner may keep its workspace, and a link may come with a checkout. Only files
+# that have our names go.
+if [[ -L $reports ]]; then refuse "LLMBENCH_REPORT_DIR=$reports is a link: name a folder of its own"; fi
+mkdir -p "$reports" || refuse "LLMBENCH_REPORT_DIR=$reports cannot be made"
+(cd "$reports" && rm -f {result.json,junit.xml,summary.md,metrics.txt,report.html,curves.csv}{,.tmp} \
+    answers.jsonl{,.tmp} records.jsonl events.bin ended-early {baseline-,}server.log {server,baseline}-[0-9]*.log) ||
+    refuse "LLMBENCH_REPORT_DIR=$reports: reports of an earlier run cannot be removed"
+if [[ $(find "$reports" ! -type d ! -type f) ]]; then
+    refuse "LLMBENCH_REPORT_DIR=$reports holds a link, or another thing that is no file: name a folder of its own"
+fi
+work=$(mktemp -d)
+touch "$work/began"
+before=$(find "$reports" -name result.json)  # deeper: of ctest, which gives each gate a folder
+
+started=() names=() logs=() gates='' signal=''
+# end SECONDS GROUP...: SIGTERM, and SIGKILL to those of whom anybody is there so many seconds later
+end() {
+    local group alive tenths=$(($1 * 10))
+    shift
+    for group; do kill -s TERM -- "-$group" 2> /dev/null || true; done
+    for (( ; tenths > 0; tenths--)); do
         alive=
-        for pid in "${started[@]}"; do
-            if kill -0 -- "-$pid" 2> /dev/null; then alive=1; fi
-        done
-        if [[ -z $alive ]]; then return; fi
-        sleep 0.2
+        for group; do if kill -0 -- "-$group" 2> /dev/null; then alive=1; fi; done
+        if [[ ! $alive ]]; then return 0; fi  # with no number it would be the status that a trap began with
+        sleep 0.1 || true
     done
-    for pid in "${started[@]}"; do kill -s KILL -- "-$pid" 2> /dev/null || true; done
+    for group; do kill -s KILL -- "-$group" 2> /dev/null || true; done
 }
-# What is kept: no links to what lies elsewhere, and no key in a log.
-clean() {
-    local log
-    find "$LLMBENCH_REPORT_DIR" -depth ! -type d ! -type f -delete
-    for log in "$LLMBENCH_REPORT_DIR"/*.log; do
-        if [[ ! -f $log ]]; then continue; fi
-        masked < "$log" > "$log.tmp"
-        mv "$log.tmp" "$log"
-    done
-}
-trap 'stop; clean' EXIT
-trap 'exit 143' INT TERM
-
-# seen URL: the HTTP status at its ready path, 000 where nobody listens; never through a proxy, for the
-# gates go straight to the server
-seen() {
-    curl -s --noproxy '*' -o /dev/null --max-time 2 -w '%{http_code}' "$(ready_at "$1")" ||
-        if [[ $? == 28 ]]; then echo " and silence"; fi
-}
-ready_at() {
-    local url=${1%%\?*}
-    echo "${url%/}/${ready_path#/}"
-}
-# Nobody is there, or a gateway with nobody behind it.
-is_free() { case $(seen "$1") in 000 | 502 | 504) ;; *) return 1 ;; esac; }
 lives() { kill -0 "$1" 2> /dev/null; }
-log_of() { echo "$LLMBENCH_REPORT_DIR/$1.log"; }
-# start NAME COMMAND URL: in a process group of its own, its log beside the reports
-start() {
-    local name=$1 command=$2 url=$3 pid end state
-    if [[ -z $command ]]; then return; fi
-    if [[ -z $url ]] || ! is_free "$url"; then
-        echo "${error}the $name needs a URL of its own: '$url' is none, or something is there already" |
-            masked
-        exit 3
-    fi
-    set -m  # which is what makes a group of it, on Linux and on macOS
-    env "${of_the_runner[@]}" -u GITHUB_STEP_SUMMARY bash -c "$command" \
-        > "$(log_of "$name")" 2>&1 < /dev/null &
-    pid=$!
-    set +m
-    started+=("$pid") names+=("$name")
-    end=$((SECONDS + ready_seconds))
-    while ((SECONDS < end)); do
-        state=$(seen "$url")
-        # Whatever answers: ours may have found its port taken.
-        if ! lives "$pid"; then break; fi
-        if [[ $state == 200 ]]; then return; fi
-        sleep 0.2
+# Ends the servers with all their children, completes their logs, and takes links out.
+stop() {
+    local pid tenths
+    if [[ $gates ]]; then end 4 "$gates"; fi
+    end "$([[ $signal ]] && echo 2 || echo 10)" "${started[@]}"
+    for pid in "${logs[@]}"; do
+        for ((tenths = 10; tenths > 0; tenths--)); do if lives "$pid"; then sleep 0.1 || true; fi; done
+        kill -s TERM "$pid" 2> /dev/null || true  # whoever left his group may hold it open
+        wait "$pid" 2> /dev/null || true
     done
-    echo "${error}the $name was not ready at $(ready_at "$url"); the end of its log follows" | masked
-    tail -n 40 "$(log_of "$name")" | as_words
+    started=() logs=() gates=''
+    find "$reports" -depth ! -type d ! -type f -delete || true
+}
+finish() {
+    local status=$1
+    trap - EXIT
+    stop
+    rm -rf "$work"
+    if [[ $GITHUB_OUTPUT ]]; then echo "status=$status" >> "$GITHUB_OUTPUT"; fi
+    if [[ $status == 77 && $SKIPPED == green ]]; then
+        echo "${GITHUB_ACTIONS:+::notice::}the gates were skipped: nothing was shown"
+        status=0
+    fi
+    exit "$status"
+}
+trap 'finish $?' EXIT
+trap 'signal=1' INT TERM HUP
+
+is_free() { printf %s "$1" | perl "$log_pl" is-free; }
+check_free() {
+    local status=0
+    is_free "$2" || status=$?
+    if ((status == 0)); then return 0; fi
+    echo "${error}the $1 needs a URL of its own: something is there already, or it is no URL"
     exit 3
 }
-start server "$SERVER" "$LLMBENCH_URL"
-start baseline-server "$BASELINE_SERVER" "$LLMBENCH_BASELINE_URL"
-
+# In a process group of its own, on Linux and on macOS, where signals are not ignored.
+apart() {
+    set -m
+    "$@" < /dev/null &
+    set +m
+}
+# start NAME COMMAND...: its log beside the reports
+start() {
+    local name=$1
+    shift
+    mkfifo "$work/$name"
+    set -m
+    perl "$log_pl" keep "$reports/$name.log" < "$work/$name" &
+    logs+=("$!")
+    set +m
+    apart env -u GITHUB_OUTPUT -u GITHUB_STEP_SUMMARY "$@" > "$work/$name" 2>&1
+    started+=("$!") names+=("$name")
+}
+if [[ ${server[0]} ]]; then check_free server "$LLMBENCH_URL"; fi
+if [[ $BASELINE_SERVER ]]; then check_free baseline-server "$LLMBENCH_BASELINE_URL"; fi
+if [[ ${server[0]} ]]; then start server "${server[@]}"; fi
+apart env -u GITHUB_OUTPUT bash --noprofile --norc -eo pipefail -c "$GATES"
+gates=$!
+waits_for=$BASELINE_SERVER
+lost=
+while lives "$gates" && [[ ! $signal ]]; do
+    for i in "${!started[@]}"; do if ! lives "${started[$i]}"; then lost=1; fi; done
+    if [[ $lost ]]; then break; fi
+    # Two that load at once would measure each other's memory.
+    if [[ $waits_for ]] && { [[ ! ${server[0]} ]] || ! is_free "$LLMBENCH_URL"; }; then
+        start baseline-server bash -c "$waits_for"
+        waits_for=
+    fi
+    sleep 0.3 || true
+done
+if [[ $signal || $lost ]]; then end 4 "$gates"; fi
 status=0
-env "${of_the_runner[@]}" bash --noprofile --norc -eo pipefail -c "$GATES" ||
-    status=$?
-# Whatever the command made of it: the gates have written down how they ended.
-result=$LLMBENCH_REPORT_DIR/result.json told=
-if [[ -f $result && ! -L $result ]]; then
-    told=$(sed -n 's/^  "exit_code": \([0-9]*\),$/\1/p' "$result")
-fi
-if [[ $status == 0 && ${told:-0} != 0 ]]; then
-    echo "${error}the command ended with 0, but its gates with $told"
+wait "$gates" 2> /dev/null || status=$?
+if [[ $signal ]]; then status=3; fi
+sleep 0.1  # a shell hears of a child that has ended when it waits for one
+ended=()
+for i in "${!started[@]}"; do if ! lives "${started[$i]}"; then ended+=("${names[$i]}"); fi; done
+all=("${names[@]}")
+stop
+
+# Whatever the command made of it: the gates have written down how they ended. The order of exit codes
+# is that of several gates; others, such as 127, stand before 77.
+rank() { case $1 in 1) echo 5 ;; 2) echo 4 ;; 3) echo 3 ;; 77) echo 1 ;; 0 | '') echo 0 ;; *) echo 2 ;; esac; }
+told=none
+while IFS= read -r result; do
+    if [[ $'\n'$before$'\n' == *$'\n'$result$'\n'* && ! $result -nt $work/began ]]; then continue; fi
+    code=$(sed -n 's/^  "exit_code": \([0-9]*\),$/\1/p' "$result")
+    if [[ $told == none ]] || (($(rank "$code") > $(rank "$told"))); then told=$code; fi
+done < <(find "$reports" -type f -name result.json)
+if [[ $told == none ]]; then
+    if [[ $status == 0 || $status == 77 ]]; then
+        echo "${error}the command ended with $status and left no result.json in $reports: no gate ran, or its" \
+            "reports are elsewhere (LLMBENCH_REPORT_DIR)"
+        status=3
+    fi
+elif (($(rank "$told") > $(rank "$status"))); then
+    echo "${error}the command ended with $status, but its gates with $told"
     status=$told
 fi
-for i in "${!started[@]}"; do
-    if lives "${started[$i]}"; then continue; fi
-    echo "${error}the ${names[$i]} ended before the gates did: something else may have answered" \
-        "them; the end of its log follows"
-    tail -n 40 "$(log_of "${names[$i]}")" | as_words
-    : > "$LLMBENCH_REPORT_DIR/ended-early"  # what was measured is for no history
-    if [[ $status == 0 || $status == 77 ]]; then status=3; fi
+for name in "${ended[@]}"; do
+    echo "${error}the $name ended before the gates did: something else may have answered them"
+    : > "$reports/ended-early"  # what was measured is for no history
+    if (($(rank "$status") < $(rank 3))); then status=3; fi
 done
+if [[ $status == 3 ]]; then
+    for name in "${all[@]}"; do
+        echo "the end of the log of the $name:"
+        perl "$log_pl" show "$reports/$name.log"
+    done
+fi
 exit "$status"

@@ -8,12 +8,14 @@
 #   enable_testing()                     # in the top CMakeLists.txt, as ctest asks for it
 #   llmbench_add_gate(NAME chat SOURCES gates.cpp URL http://127.0.0.1:8000)
 # and then, in the build directory:
-#   ctest -L perf --output-on-failure    only the gates; what a red one says
+#   ctest -L perf --no-tests=error --output-on-failure    only the gates; what a red one says, and a
+#                                        label that no test has is no success
 #   ctest -LE perf                       everything but the gates
 # Gates never run beside another test, because the neighbour's load would be measured too. A run
 # that was skipped (exit 77) counts as skipped, not as passed. Each gate program writes its report
 # to llmbench-report/NAME in the build directory; ENVIRONMENT LLMBENCH_REPORT_DIR=... moves it.
-# A gate program is a client that must not be late: without a build type it is compiled with -O2.
+# A gate program is a client that must not be late: without a build type it is compiled with -Og, which
+# costs nothing up to thousands of tokens a second; a flood wants CMAKE_BUILD_TYPE=Release.
 # The implementation and its main(), a minute of compiling, are compiled once for all gates of
 # the project: an edit of a gate takes a second. A file that defines LLMBENCH_MAIN, or none at all,
 # gets that one; who defines LLMBENCH_IMPLEMENT or doctest's implementation brings his own.
@@ -33,6 +35,8 @@
 # PORT            default 8000; nothing may answer there yet, for it would be measured instead
 # READY_URL       answers 200 as soon as the server is ready, default http://127.0.0.1:PORT/health
 # READY_WITHIN    seconds that may take, default 600; after that the test fails with the log's end
+# SERVER_COMMAND needs bash and Perl: run_gates.sh starts the server, masks keys in its log, and keeps a
+# CI runner's tokens from it.
 set(LLMBENCH_PACKAGING_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "Where llmbench's scripts are")
 
 # The implementation with main(), once for all gates of the project that use the same extensions, where
@@ -74,7 +78,7 @@ function(llmbench_share_main name extensions)
         # An archive: a program with a main() of its own does not take this one.
         add_library(${main} STATIC "${file}")
         target_link_libraries(${main} PUBLIC llmbench::llmbench)
-        target_compile_options(${main} PRIVATE $<$<CONFIG:>:-O2>)
+        target_compile_options(${main} PRIVATE $<$<CONFIG:>:-Og>)
     endif()
     # The guards of the implementation's parts, here and in doctest.
     target_compile_definitions(${name} PRIVATE ${guards})
@@ -141,9 +145,8 @@ function(llmbench_add_gate)
             set(server "$<TARGET_FILE:${server}>")
         endif()
         list(TRANSFORM arg_SERVER_COMMAND REPLACE "{port}" "${arg_PORT}")
-        set(command sh "${LLMBENCH_PACKAGING_DIR}/llmbench-with-server.sh" "${CMAKE_COMMAND}"
-            "${arg_READY_URL}" "${arg_READY_WITHIN}" "${report}/server.log"
-            "$<TARGET_FILE:${arg_NAME}>" "${server}" ${arg_SERVER_COMMAND})
+        set(command sh "${LLMBENCH_PACKAGING_DIR}/llmbench-with-server.sh" "${arg_READY_URL}"
+            "${arg_READY_WITHIN}" "$<TARGET_FILE:${arg_NAME}>" "${server}" ${arg_SERVER_COMMAND})
     endif()
     # Of two values for one variable the later wins, so the caller's own come last.
     set(environment "LLMBENCH_REPORT_DIR=${report}")
@@ -153,7 +156,7 @@ function(llmbench_add_gate)
     add_executable(${arg_NAME} ${arg_SOURCES})
     target_link_libraries(${arg_NAME} PRIVATE llmbench::llmbench)
     llmbench_share_main(${arg_NAME} "${arg_EXTENSIONS}" ${arg_SOURCES})
-    target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:>:-O2>)
+    target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:>:-Og>)
     add_test(NAME ${arg_NAME} COMMAND ${command})
     set_tests_properties(${arg_NAME} PROPERTIES
         LABELS perf

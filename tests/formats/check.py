@@ -104,8 +104,10 @@ def shell(folder, *files):
         for number, block in enumerate(found):
             if "${{" in block:
                 yield f"{name}: a workflow expression inside shell can be made to run anything"
-            with open(os.path.join(folder, f"{os.path.basename(name)}-{number}"), "w",
-                      encoding="utf-8") as f:
+            path = os.path.join(folder, f"{os.path.basename(name)}-{number}")
+            if os.path.exists(path):  # of a file of the same name in another folder
+                path += "-" + os.path.basename(os.path.dirname(name))
+            with open(path, "w", encoding="utf-8") as f:
                 f.write(block if block.endswith("\n") else block + "\n")
 
 

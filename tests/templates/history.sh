@@ -82,9 +82,11 @@ echo forged > "$work/head/perf-history/forged.jsonl"
 git -C "$work/head" add -A
 git -C "$work/head" -c user.name=a -c user.email=a@a.test commit --quiet -m forged
 cd "$work/head"
-expect "a pull request fetches" kept head/perf-history fetch
-expect "what it carries is not read" [ ! -e "$work/head/perf-history/forged.jsonl" ]
-expect "what the base has is" [ -e "$work/head/perf-history/2026/11/d.jsonl" ]
+expect "a pull request carries one: that is no place to fetch it to" refused kept head/perf-history fetch
+expect "nothing of it goes" [ -e "$work/head/perf-history/forged.jsonl" ]
+expect "nor is its repository taken for one" refused kept head fetch
+expect "it is fetched beside it" kept beside fetch
+expect "and has what the base has" [ -e "$work/beside/2026/11/d.jsonl" ]
 cd "$work"
 
 remote=$work/nowhere.git
@@ -115,6 +117,7 @@ job() {
     cd "$work/clone"
     # shellcheck disable=SC2016  # the script expands them
     printf '%s\n' '#!/usr/bin/env bash' 'ls "$LLMBENCH_HISTORY_DIR" > seen 2>/dev/null' \
+        'echo "  \"exit_code\": 0," > "$LLMBENCH_REPORT_DIR/result.json"' \
         '[[ ${LLMBENCH_HISTORY:-} == append ]] || exit 0' \
         'mkdir -p "$LLMBENCH_HISTORY_DIR" && echo night > "$LLMBENCH_HISTORY_DIR/$RANDOM$RANDOM.jsonl"' > gates
     chmod +x gates
@@ -136,7 +139,7 @@ for of in gitlab Jenkinsfile; do
     git init --quiet --bare --initial-branch=main "$hub"
     git clone --quiet "$hub" "$work/$of" 2> /dev/null
     mkdir -p "$work/$of/ci/github" "$work/$of/.perf-history"
-    cp "$script" "$(dirname "$script")/run_gates.sh" "$work/$of/ci/github/"
+    cp "$(dirname "$script")"/{history.sh,run_gates.sh,log.pl} "$work/$of/ci/github/"
     commit() {
         git -C "$work/$of" add -A
         git -C "$work/$of" -c user.name=a -c user.email=a@a.test commit --quiet -m "$1"

@@ -124,7 +124,7 @@ printf '[{"id": 1, "body": "%s\\nnot ours"}, {"id": 2, "body": "it said %s, see"
     "$mark" "$mark" > "$GH_COMMENTS"
 # The one that took a server's place is nobody's to end.
 end_other() {
-    kill "$(< "$OTHER")"
+    kill "$(< "$OTHER")" 2> /dev/null || true  # GitHub has ended it: it is an orphan of the job
     rm "$OTHER"
     for ((try = 0; try < 100; try++)); do if nothing_listens "$port"; then break; fi; sleep 0.05; done
 }
@@ -143,7 +143,7 @@ pull_request() {
 comments() {
     python3 - "$1" << 'PY'
 import json, os, sys
-comments = json.load(open(os.environ["GH_COMMENTS"]))
+comments = [c for c in json.load(open(os.environ["GH_COMMENTS"])) if "llmbench-report-macos" not in c["body"]]
 assert [c["id"] for c in comments][:2] == [1, 2] and len(comments) == 3, comments
 assert comments[0]["body"].endswith("not ours") and comments[1]["body"].startswith("it said")
 body = comments[2]["body"]
@@ -175,10 +175,10 @@ expect "the artifact is kept" [ -s "$work/job/artifacts/llmbench-report/report.h
 
 echo "== its server does not start"
 pull_request "$broken" 1
-expect "the reason" says "::error::the server was not ready"
+expect "the reason" says "::error::the server ended before the gates did"
 expect "its log" says "    | no such model"
 expect "nothing of its log is a command" says "    | ::error::it said"
-expect "the comment is not that of an earlier run" comments "Nothing was shown"
+expect "the comment is not that of an earlier run" comments "Nothing is judged"
 
 # gates_are COMMAND: from now on, of the workflow
 gates_are() { sed -i "s#^          gates: .*#          gates: $1#" "$work/pull-request.yml"; }
@@ -245,12 +245,10 @@ expect "the gates saw them" says "::error::forged"
 expect "no line of them is a command" only_ours
 
 echo "== from a fork, whose token may not write"
-mv "$GH_COMMENTS" "$GH_COMMENTS.away"
-pull_request "$same" 0
+FORK=1 pull_request "$same" 0
 expect "that is no failure" says "HTTP 403"
 
 echo "== something answers already"
-mv "$GH_COMMENTS.away" "$GH_COMMENTS"
 "$SERVER_PROGRAM" serve "$port" > /dev/null &
 squatter=$!
 until ! nothing_listens "$port"; do sleep 0.05; done
@@ -276,7 +274,7 @@ of_readme() {
     local status=0
     rm -rf "$work/job"
     mkdir -p "$work/job/workspace"
-    sed "s#server: vllm .*#server: ./server --port $port\n          url: http://127.0.0.1:$port#; s#uses: ./.github/.*#uses: $2#" \
+    sed "s#server: vllm [^,]*#server: ./server --port $port, url: 'http://127.0.0.1:$port'#; s#uses: ./.github/actions/llmbench  .*#uses: $2#" \
         "$ci/../README.md" > "$work/README.md"
     python3 "$here/workflow.py" "$work/README.md" "$work/job/workspace" "$repository" "$readme" "$base" \
         > "$log" 2>&1 || status=$?

@@ -1,6 +1,5 @@
-"""Runs the first job of a GitHub workflow here, step by step as GitHub's runner does, and the job
-`comment` after it where there is one, with the first value of its matrix, in a workspace and with a
-token of its own.
+"""A model of GitHub's runner: runs the first job of a workflow here, and the job `comment` after it
+where there is one, each in a workspace and with a token of its own.
 
   workflow.py WORKFLOW WORKSPACE REPOSITORY HEAD BASE [REF]
 
@@ -9,43 +8,172 @@ empty folder, REPOSITORY a git repository with the commits HEAD and BASE of pull
 was pushed to REF. Composite actions of the repository run as they stand; of the others, checkout is a
 clone, upload-artifact a copy to WORKSPACE/../artifacts, and cache keeps a path in the folder
 GITHUB_CACHE names, if all steps went well. Exits with 1 where the job fails.
+
+  EVENT          what started the workflow, schedule for one; else pull_request, or push with a REF
+  SERVER_URL     where repositories are, https://github.test
+  FORK           1: the token may not write
+  CANCEL_WHEN    the job is cancelled once this file is there
+
+WORKSPACE/../commands has the commands that the runner took out of what the steps printed, and
+WORKSPACE/../annotations what it shows of them. MODEL_WITHOUT names a rule that is left out: rules.py
+shows that each one matters.
 """
 import glob
 import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import yaml
 
+# The rules, and where they are written: actions/runner at 258d6c8, under src/Runner.Worker if nothing
+# else is said; actions/checkout at f548e57; documentation pages of docs.github.com.
+RULES = {
+    "step-env": "StepsRunner.cs, RunAsync: a step's env is merged over the job's; "
+                "Handlers/CompositeActionHandler.cs, RunStepsAsync: so is that of a step inside an "
+                "action, over the env of the step that uses the action; an empty value counts",
+    "context": "Handlers/ScriptHandler.cs, 'expose context to environment': GITHUB_ variables come "
+               "after env, and win",
+    "schedule": "docs, 'Events that trigger workflows', schedule: no webhook payload, so that "
+                "github.event.repository is empty (github/codeql-action#1211)",
+    "header": "checkout, src/git-auth-helper.ts: without persist-credentials: false the token stays in "
+              "the configuration of the clone as http.ORIGIN/.extraheader",
+    "cancel": "Runner.Sdk/ProcessInvoker.cs, CancelAndKillProcessTree: SIGINT, 7.5 s, SIGTERM, 2.5 s, "
+              "SIGKILL, to the process of the step alone",
+    "cancelled-steps": "StepsRunner.cs: once a job is cancelled, a step runs only where its condition "
+                       "is true all the same, as always() is; cancelled() is true then",
+    "line-command": "Runner.Common/ActionCommand.cs, TryParseV2: a line whose first characters that "
+                    "are no white space are ::NAME::, of a known name in any case",
+    "old-command": "Runner.Common/ActionCommand.cs, TryParse: ##[NAME] anywhere in a line",
+    "line-ends": "Runner.Sdk/ProcessInvoker.cs, StartReadStream: .NET's ReadLine ends a line at \\r, too",
+    "stop-commands": "ActionCommandManager.cs, TryProcessCommand: after stop-commands no command is "
+                     "taken up to its token",
+    "ten": "ExecutionContext.cs, AddIssue: ten annotations of a kind, in the step of the job",
+    "summary": "FileCommandManager.cs, CreateStepSummaryCommand: a summary above 1 MiB is not shown, and "
+               "an error",
+    "pipefail": "Handlers/ScriptHandlerHelpers.cs: bash that is named gets -e and pipefail, else -e alone",
+    "success": "docs, 'Status check functions': a condition without one of them means success() as well; "
+               "Expressions/SuccessFunction.cs: inside an action that of the action's steps",
+    "outputs": "ActionRunner.cs, RunAsync: outputs are read however the step ended (finally)",
+    "later-env": "FileCommandManager.cs, SetEnvFileCommand: GITHUB_ENV is for later steps",
+    "streams": "Runner.Sdk/ProcessInvoker.cs, ProcessExitedHandler: five seconds after a step's process "
+               "has ended the next step begins, whoever holds its output",
+    "orphans": "JobExtension.cs, 'Cleaning up orphan processes': at the end of a job processes with its "
+               "RUNNER_TRACKING_ID are killed",
+    "unknown-input": "ActionRunner.cs, 'Unexpected input(s)': a warning, and the input is not there",
+    "permissions": "docs, 'permissions': those of a job replace those of the workflow, and what is not "
+                   "named is none",
+}
+WITHOUT = os.environ.get("MODEL_WITHOUT", "")
+assert not WITHOUT or WITHOUT in RULES, WITHOUT
+# ActionCommandManager.cs, and stop-commands
+COMMANDS = {"set-env", "set-output", "save-state", "add-mask", "add-path", "add-matcher", "remove-matcher",
+            "warning", "error", "notice", "debug", "group", "endgroup", "echo", "stop-commands"}
+
+
+def holds(rule):
+    assert rule in RULES, rule
+    return rule != WITHOUT
+
+
+class Printed:
+    """What a step of the job prints: lines for the log, and commands for the runner."""
+
+    def __init__(self, beside):
+        self.beside = beside
+        self.token = None   # of stop-commands
+        self.shown = {}     # annotations by kind
+        self.rest = b""
+
+    def take(self, some):
+        self.rest += some
+        *lines, self.rest = re.split(rb"\r\n|\r|\n" if holds("line-ends") else rb"\n", self.rest)
+        for line in lines:
+            self.line(line.decode("utf-8", "replace"))
+
+    def end(self):
+        if self.rest:
+            self.take(b"\n")
+
+    def command(self, line):
+        names = COMMANDS | ({self.token} if self.token else set())
+        found = holds("line-command") and re.match(r"::([^\s:]+)([^:]*)::(.*)", line.lstrip())
+        if not found or found[1].lower() not in names:
+            found = holds("old-command") and re.search(r"##\[([^\s\]]+)([^\]]*)\](.*)", line)
+        return (found[1].lower(), found[3]) if found and found[1].lower() in names else None
+
+    def line(self, line):
+        sys.stdout.buffer.write(line.encode() + b"\n")
+        sys.stdout.flush()
+        name, data = self.command(line) or (None, None)
+        if self.token:
+            self.token = None if name == self.token else self.token
+            return
+        if not name:
+            return
+        with open(os.path.join(self.beside, "commands"), "a", encoding="utf-8") as f:
+            f.write(f"{name} {data}\n")
+        if name == "stop-commands" and holds("stop-commands"):
+            self.token = data.lower()
+        if name in ("error", "warning", "notice"):
+            self.shown[name] = self.shown.get(name, 0) + 1
+            if self.shown[name] <= 10 or not holds("ten"):
+                with open(os.path.join(self.beside, "annotations"), "a", encoding="utf-8") as f:
+                    f.write(f"{name} {data}\n")
+
 
 class Job:
-    def __init__(self, shell, workspace, repository, head, base, ref="refs/pull/7/merge"):
-        self.default_shell = shell
+    def __init__(self, described, name, workspace, repository, head, base, ref=""):
+        job = described["jobs"][name]
+        self.default_shell = described.get("defaults", {}).get("run", {}).get("shell")
         self.workspace = os.path.realpath(workspace)
         self.beside = os.path.dirname(self.workspace)
         self.repository, self.head = repository, head
-        self.failed = False
-        self.matrix = {}
+        self.status = "success"
+        self.matrix = {k: v[0] for k, v in job.get("strategy", {}).get("matrix", {}).items()}
+        self.url = os.environ.get("SERVER_URL", "https://github.test")
+        rights = job.get("permissions") if holds("permissions") else None
+        rights = rights or described.get("permissions") or {}
+        if os.environ.get("FORK") == "1":
+            rights = {"contents": "read"}
+        self.may_comment = rights.get("pull-requests") == "write"
+        name_of_event = os.environ.get("EVENT") or ("push" if ref else "pull_request")
+        event = {"repository": {"default_branch": "main"}}
+        if name_of_event == "schedule" and holds("schedule"):
+            event = {"schedule": "0 3 * * *"}
+        if name_of_event == "pull_request":
+            event["pull_request"] = {"number": 7, "base": {"sha": base}, "head": {"sha": head}}
         self.github = {
-            "workspace": self.workspace, "repository": "me/it", "server_url": "https://github.test",
-            "run_id": "1234", "ref": ref, "token": "secret",
-            "event": {"pull_request": {"number": 7, "base": {"sha": base}, "head": {"sha": head}},
-                      "repository": {"default_branch": "main"}},
+            "workspace": self.workspace, "repository": "me/it", "server_url": self.url,
+            "run_id": "1234", "ref": ref or "refs/pull/7/merge", "sha": head,
+            "token": "may-" + "+".join(f"{what}-{right}" for what, right in sorted(rights.items())),
+            "event_name": name_of_event, "event": event,
         }
         self.runner = {"temp": os.path.join(self.beside, "temp"), "arch": "X64"}
+        os.makedirs(self.runner["temp"], exist_ok=True)
+        self.tracking = f"github_{os.getpid()}_{name}"
         self.action_path = ""
-        self.env = {}
         self.outputs = {}  # of steps that have an id
         self.to_keep = []  # what the cache has not, by key
+        self.printed = None
+        self.env = {}
+        self.env = {k: self.text(v, {}) for k, v in job.get("env", {}).items()}
+        self.steps = job["steps"]
 
-    def value(self, expression, inputs):
-        """What stands between ${{ and }}: names, strings, cancelled(), hashFiles(...), !, &&, || and ==."""
+    def value(self, expression, inputs, status="success"):
+        """What stands between ${{ and }}: names, strings, functions of the status, hashFiles(...), !,
+        &&, || and ==."""
         known = {"github": self.github, "inputs": inputs, "runner": self.runner,
-                 "matrix": self.matrix, "secrets": {},
+                 "matrix": self.matrix, "secrets": {"SERVER_KEY": ""}, "env": self.env,
                  "steps": {name: {"outputs": said} for name, said in self.outputs.items()}}
+        cancelled = self.status == "cancelled" and holds("cancelled-steps")
+        functions = {"always()": True, "cancelled()": cancelled,
+                     "success()": status == "success" and not cancelled, "failure()": status == "failure"}
         expression = re.sub(r"hashFiles\(([^)]*)\)", lambda m: repr(self.hash_of(
             name.strip(" '") for name in m.group(1).split(","))), expression)
 
@@ -55,8 +183,8 @@ class Job:
                 return text
             if text[0] == "'":
                 return repr(text[1:-1])
-            if text == "cancelled()":
-                return "False"
+            if text in functions:
+                return repr(functions[text])
             at = known
             for part in text.split("."):
                 at = at.get(part, "") if isinstance(at, dict) else ""
@@ -64,9 +192,9 @@ class Job:
 
         # Operators first: a value may have them, too.
         for sign, name in (("!", " not "), ("&&", " and "), ("||", " or ")):
-            expression = re.sub(rf"('[^']*')|{re.escape(sign)}",
+            expression = re.sub(rf"('[^']*')|{re.escape(sign)}(?!=)",
                                 lambda m, name=name: m.group(1) or name, expression)
-        return eval(re.sub(r"'[^']*'|[a-z_][\w.-]*(\(\))?", word, expression))
+        return eval(re.sub(r"'[^']*'|[a-z_][\w.-]*(\(\))?", word, expression.strip()))
 
     def hash_of(self, names):
         """Of the files together; there must be one for each name, or a key would never change."""
@@ -84,55 +212,122 @@ class Job:
         return re.sub(r"\$\{\{(.*?)\}\}",
                       lambda m: str(self.value(m.group(1).strip(), inputs)), str(template))
 
-    def wanted(self, step, inputs):
-        """Without a function of the job's state in it, a condition means: and nothing failed."""
-        condition = step.get("if", "").strip()
+    def wanted(self, step, inputs, status):
+        condition = str(step.get("if", "")).strip()
         condition = re.sub(r"^\$\{\{(.*)\}\}$", r"\1", condition).strip()
-        if "cancelled()" not in condition and self.failed:
-            return False
-        return not condition or bool(self.value(condition, inputs))
+        asks = re.search(r"\b(always|cancelled|success|failure)\(\)", condition)
+        implied = asks or not holds("success") or self.value("success()", inputs, status)
+        return bool(implied and (not condition or self.value(condition, inputs, status)))
 
-    def run(self, steps, inputs):
+    def run(self, steps, inputs, outer=None):
+        """Of the job, or inside an action: `outer` is the env of the step that uses it. Returns the
+        status."""
+        status = "success"
         for step in steps:
-            if not self.wanted(step, inputs):
+            if outer is None:
+                self.printed, status = Printed(self.beside), self.status
+            if not self.wanted(step, inputs, status):
                 continue
-            print(f"## {step.get('name', step.get('uses'))}", flush=True)
-            given = {k: self.text(v, inputs) for k, v in step.get("with", {}).items()}
+            print(f"## {step.get('name', step.get('uses', 'run'))}", flush=True)
+            own = {k: self.text(v, inputs) for k, v in step.get("env", {}).items()}
+            env = (self.env | (outer or {}) | own) if holds("step-env") else ((outer or {}) | own | self.env)
+            still_wanted = lambda: self.wanted(step, inputs, status)
             if "run" in step:
-                ok = self.shell(step, inputs)
+                ok = self.shell(step, inputs, env, still_wanted)
             else:
-                ok = self.action(step["uses"], given)
+                given = {k: self.text(v, inputs) for k, v in step.get("with", {}).items()}
+                ok = self.action(step["uses"], given, (outer or {}) | own)
             if not ok and not step.get("continue-on-error"):
-                self.failed = True
+                status = "failure"
+                if outer is None and self.status == "success":
+                    self.status = "failure"
+        return status
 
-    def shell(self, step, inputs):
-        script = os.path.join(self.beside, "step.sh")
+    def shell(self, step, inputs, env, still_wanted):
+        script = os.path.join(self.runner["temp"], "step.sh")
         with open(script, "w", encoding="utf-8") as f:
             f.write(self.text(step["run"], inputs))
-        environment = dict(os.environ, GITHUB_ACTIONS="true", CI="true",
-                           GITHUB_WORKSPACE=self.workspace, GITHUB_SHA=self.head,
-                           GITHUB_ACTION_PATH=self.action_path,
-                           GITHUB_ENV=os.path.join(self.beside, "env"),
-                           GITHUB_PATH=os.path.join(self.beside, "path"),
-                           GITHUB_STEP_SUMMARY=os.path.join(self.beside, "step_summary.md"),
-                           GITHUB_OUTPUT=os.path.join(self.beside, "output"))
-        environment |= self.env | {k: self.text(v, inputs) for k, v in step.get("env", {}).items()}
-        # Without a shell that is named there is no pipefail.
-        options = ["-eo", "pipefail"] if step.get("shell", self.default_shell) == "bash" else ["-e"]
-        before = self.said_so_far()
-        ok = subprocess.run(["bash", "--noprofile", "--norc", *options, script],
-                            cwd=self.workspace, env=environment, check=False).returncode == 0
-        if "id" in step:
-            said = self.said_so_far()[len(before):]
-            self.outputs[step["id"]] = dict(line.split("=", 1) for line in said)
+        files = {name: os.path.join(self.runner["temp"], name.lower() + "_file")
+                 for name in ("ENV", "PATH", "OUTPUT", "STATE", "STEP_SUMMARY")}
+        for file in files.values():
+            open(file, "w", encoding="utf-8").close()
+        context = {f"GITHUB_{k.upper()}": str(v) for k, v in self.github.items() if isinstance(v, str) and k != "token"}
+        context |= {f"GITHUB_{name}": file for name, file in files.items()}
+        context |= {"GITHUB_ACTION_PATH": self.action_path, "RUNNER_TEMP": self.runner["temp"],
+                    "GITHUB_ACTIONS": "true", "CI": "true", "RUNNER_TRACKING_ID": self.tracking}
+        env = os.environ | (env | context if holds("context") else context | env)
+        for ours in ("CANCEL_WHEN", "MODEL_WITHOUT", "EVENT", "SERVER_URL", "FORK"):
+            env.pop(ours, None)
+        options = ["-e"]
+        if step.get("shell", self.default_shell if not self.action_path else None) == "bash" or not holds("pipefail"):
+            options = ["-e", "-o", "pipefail"]
+        process = subprocess.Popen(["bash", "--noprofile", "--norc", *options, script], cwd=self.workspace,
+                                   env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT)
+        ok = self.followed(process, still_wanted)
+        with open(files["OUTPUT"], encoding="utf-8") as f:
+            said = f.read()
+        if "id" in step and (ok or holds("outputs")):
+            self.outputs[step["id"]] = dict(line.split("=", 1) for line in said.splitlines())
+        with open(os.path.join(self.beside, "output"), "a", encoding="utf-8") as f:
+            f.write(said)
+        with open(files["ENV"], encoding="utf-8") as f:
+            if holds("later-env"):
+                self.env |= dict(line.split("=", 1) for line in f.read().splitlines())
+        with open(files["STEP_SUMMARY"], "rb") as f:
+            summary = f.read()
+        if len(summary) > 1024 * 1024 and holds("summary"):
+            self.printed.line("##[error]the summary of this step is too large")
+        else:
+            with open(os.path.join(self.beside, "step_summary.md"), "ab") as f:
+                f.write(summary)
         return ok
 
-    def said_so_far(self):
-        try:
-            with open(os.path.join(self.beside, "output"), encoding="utf-8") as f:
-                return f.read().splitlines()
-        except FileNotFoundError:
-            return []
+    def followed(self, process, still_wanted):
+        """Reads what it prints, and ends it where the job is cancelled. Returns whether all went well."""
+        ended = threading.Event()
+
+        def read():
+            while some := os.read(process.stdout.fileno(), 65536):
+                self.printed.take(some)
+            self.printed.end()
+            ended.set()
+        threading.Thread(target=read, daemon=True).start()
+        cancel = os.environ.get("CANCEL_WHEN")
+        while process.poll() is None:
+            time.sleep(0.02)
+            if not cancel or self.status == "cancelled" or not os.path.exists(cancel):
+                continue
+            self.status = "cancelled"
+            print("## the job is cancelled", flush=True)
+            if still_wanted() or not holds("cancel"):
+                continue
+            for number, seconds in ((signal.SIGINT, 7.5), (signal.SIGTERM, 2.5), (signal.SIGKILL, 60)):
+                process.send_signal(number)
+                try:
+                    process.wait(seconds)
+                    break
+                except subprocess.TimeoutExpired:
+                    print(f"## it did not end by {number.name}", flush=True)
+        ended.wait(5 if holds("streams") else 3600)
+        return process.returncode == 0 and self.status != "cancelled"
+
+    def end(self):
+        """What a job leaves running is killed."""
+        for kept, path in [(k, p) for p, k in self.to_keep]:
+            if self.status == "success":
+                shutil.copy2(path, kept)
+        for environ in glob.glob("/proc/[0-9]*/environ"):
+            try:
+                with open(environ, "rb") as f:
+                    is_ours = f"RUNNER_TRACKING_ID={self.tracking}".encode() in f.read().split(b"\0")
+                if is_ours and holds("orphans"):
+                    pid = int(environ.split("/")[2])
+                    with open(f"/proc/{pid}/cmdline", "rb") as f:
+                        print(f"## orphan: {f.read().decode('utf-8', 'replace')!r}", flush=True)
+                    os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
 
     def cache(self, path, key):
         kept = os.path.join(os.environ["GITHUB_CACHE"], key)
@@ -141,28 +336,32 @@ class Job:
         else:
             self.to_keep.append((os.path.join(self.workspace, path), kept))
 
-    def keep(self):
-        for path, kept in self.to_keep:
-            if not self.failed:
-                shutil.copy2(path, kept)
-
-    def action(self, name, given):
+    def action(self, name, given, env):
         if name.startswith("./"):
-            with open(os.path.join(self.workspace, name, "action.yml"), encoding="utf-8") as f:
+            folder = os.path.join(self.workspace, name)
+            if not os.path.exists(os.path.join(folder, "action.yml")):
+                print(f"Can't find 'action.yml' under '{folder}'", flush=True)
+                return False
+            with open(os.path.join(folder, "action.yml"), encoding="utf-8") as f:
                 action = yaml.safe_load(f)
-            unknown = set(given) - set(action["inputs"])
-            assert not unknown, f"no input of {name}: {unknown}"
-            inputs = {k: given.get(k, self.text(v.get("default", ""), {}))
-                      for k, v in action["inputs"].items()}
-            self.action_path = os.path.join(self.workspace, name)
-            self.run(action["runs"]["steps"], inputs)
-            return True  # what failed in it has been noted
+            for unknown in set(given) - set(action["inputs"]):
+                self.printed.line(f"##[warning]Unexpected input(s) '{unknown}'")
+                if holds("unknown-input"):
+                    del given[unknown]
+            inputs = {k: given.pop(k, self.text(v.get("default", ""), {})) for k, v in action["inputs"].items()}
+            before, self.action_path = self.action_path, folder
+            outputs, self.outputs = self.outputs, {}
+            ok = self.run(action["runs"]["steps"], inputs | given, env) == "success"
+            self.action_path, self.outputs = before, outputs
+            return ok
         if name.startswith("actions/checkout@"):
-            assert given.get("persist-credentials") == "False", "what is built can read the token"
             path = os.path.join(self.workspace, given.get("path", "."))
             subprocess.run(["git", "clone", "-q", self.repository, path], check=True)
-            subprocess.run(["git", "-C", path, "checkout", "-q", given.get("ref", self.head)],
+            subprocess.run(["git", "-C", path, "checkout", "-q", given.get("ref") or self.head],
                            check=True)
+            if given.get("persist-credentials", "true").lower() != "false" and holds("header"):
+                subprocess.run(["git", "-C", path, "config", f"http.{self.url}/.extraheader",
+                                "AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46bm90LW91cnM="], check=True)
             return True
         if name.startswith("actions/cache@"):
             self.cache(given["path"], given["key"])
@@ -174,7 +373,8 @@ class Job:
             shutil.copytree(artifact, os.path.join(self.workspace, given["path"]))
             return True
         assert name.startswith("actions/upload-artifact@"), name
-        shutil.copytree(given["path"], artifact)
+        if os.path.isdir(os.path.join(self.workspace, given["path"])):
+            shutil.copytree(os.path.join(self.workspace, given["path"]), artifact)
         return True
 
 
@@ -189,23 +389,18 @@ def workflow_of(path):
 
 def main(workflow, workspace, *arguments):
     described = workflow_of(workflow)
-    jobs = described["jobs"]
-    apart = "comment" in jobs
-    if apart:
-        assert described["permissions"] == {"contents": "read"}, "what is built may write"
-    shell = described.get("defaults", {}).get("run", {}).get("shell")
-    job, first = Job(shell, workspace, *arguments), next(iter(jobs.values()))
-    job.env = {k: job.text(v, {}) for k, v in first.get("env", {}).items()}
-    job.run(first["steps"], {})
-    job.keep()
-    if not apart:
-        return 1 if job.failed else 0
-    comments = Job(shell, workspace + "-of-comment", *arguments)
-    shutil.rmtree(comments.workspace, ignore_errors=True)
-    os.mkdir(comments.workspace)
-    comments.matrix = {k: v[0] for k, v in jobs["comment"]["strategy"]["matrix"].items()}
-    comments.run(jobs["comment"]["steps"], {})
-    return 1 if job.failed or comments.failed else 0
+    job = Job(described, next(iter(described["jobs"])), workspace, *arguments)
+    job.run(job.steps, {})
+    job.end()
+    if "comment" not in described["jobs"]:
+        return 0 if job.status == "success" else 1
+    assert not job.may_comment, "what is built may write"
+    shutil.rmtree(workspace + "-of-comment", ignore_errors=True)
+    os.mkdir(workspace + "-of-comment")
+    comments = Job(described, "comment", workspace + "-of-comment", *arguments)
+    if job.status != "cancelled":
+        comments.run(comments.steps, {})
+    return 0 if job.status == comments.status == "success" else 1
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ namespace detail {
 
 /// Shorter words are not secrets, and masking them would garble texts.
 inline constexpr std::size_t shortest_secret = 4;
+/// The same for a line of a secret that has several.
+inline constexpr std::size_t shortest_line = 8;
 
 /// How much of a secret stands at the beginning of a text, in bytes of both.
 struct found_secret {
@@ -128,6 +130,12 @@ inline void add_secret(vector<std::string>& secrets, const std::string& s) {
         const std::string user_and_password = base64_decoded(std::string_view(s).substr(6));
         add_secret(secrets, user_and_password);
         add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
+    }
+    // A key of several lines may come line by line, behind the times and names of a log.
+    for (std::size_t at = 0, end = 0; s.find('\n') != std::string::npos && end < s.size();
+         at = end + 1) {
+        end = std::min(s.find('\n', at), s.size());
+        if (end - at >= shortest_line) add_secret(secrets, s.substr(at, end - at));
     }
     // "Bearer abc": the server may repeat only the second word.
     if (const std::size_t space = s.find(' '); space != std::string::npos)

@@ -237,7 +237,10 @@ public:
         run_mode mode;
         std::optional<gate_run> repeats;
         bool is_up = false;
-        sharing.all_or_none([&] { prepare(p, mode); });
+        sharing.all_or_none([&] {
+            await_servers();
+            prepare(p, mode);
+        });
         sharing.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
         if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
@@ -267,6 +270,21 @@ private:
                                                 : scenario_use::gate;
     }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
+    /// Waits for servers that somebody has just started. That takes nothing of the time budget.
+    void await_servers() const {
+        if (current_environment || !(asked_.ready_within_s > 0)) return;
+        const long long from_ns = now_ns();
+        const std::string ready = environment("LLMBENCH_READY_PATH");
+        live_target candidate(scenario_.target, run_variant::candidate);
+        candidate.await_start(asked_.ready_within_s, ready);
+        const any_baseline& b = scenario_.baseline;
+        if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise()) {
+            live_target baseline(b.live(), run_variant::baseline);
+            baseline.is_compared_with(candidate);  // whose key it may not get
+            baseline.await_start(asked_.ready_within_s, ready);
+        }
+        program_began_ns += now_ns() - from_ns;
+    }
     /// Makes a valid plan, and says how its measurements are used.
     void prepare(plan& p, run_mode& mode) {
         const bool appends = asked_.keeps && use_ == scenario_use::gate && !searches();

@@ -39,6 +39,7 @@ struct settings {
     inconclusive_means inconclusive = inconclusive_means::warn;
     bool skip_without_server = false;
     double time_budget_s = 0;  // of the whole program, 0: none
+    double ready_within_s = 0;  // how long servers at the variables' URLs may take to start
     int calibrate = 0;         // repeats, 0: judge
     std::string calibration{};
     bool write_baseline = false;
@@ -93,6 +94,14 @@ inline constexpr known_variable known_variables[] = {
     {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
     {"LLMBENCH_BASELINE_API_KEY", "the key of the baseline; without it one on the target's host "
                                   "has the target's"},
+    {"LLMBENCH_READY_WITHIN", "waits so long for those two servers to start: 600, 600s, 10min",
+     "a time above zero, such as 600, 600s or 10min",
+     [](settings& s, const std::string& v) { return read_time(v, s.ready_within_s); }},
+    {"LLMBENCH_READY_PATH", "what answers 200 once they are ready; default: the API's",
+     "a path, /health, or a URL",
+     [](settings&, const std::string& v) {
+         return v.front() == '/' || v.find("://") != std::string::npos;
+     }},
     {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
     {"LLMBENCH_SEED", "of the traffic; default: 1", "a whole number above 0",
      [](settings& s, const std::string& v) {

@@ -44,6 +44,12 @@ TEST_CASE("a secret is known as JSON and as printed, too") {
     CHECK(without_secrets(R"(it is a"quoted\x01one)", secrets) == "it is ***");
 }
 
+TEST_CASE("each line of a secret of several lines is one by itself, whole words of a log aside") {
+    const auto secrets = secrets_of("-----BEGIN KEY-----\nMIIEpAIBAAKC\nshort\r\n-----END KEY-----\n");
+    CHECK(without_secrets("12:00 MIIEpAIBAAKC\n12:01 short", secrets) == "12:00 ***\n12:01 short");
+    CHECK(without_secrets("x -----END KEY----- y", secrets) == "x *** y");
+}
+
 TEST_CASE("what is cut off behind the first four characters of a secret or more loses them") {
     const auto secrets = secrets_of("sk-123456");
     CHECK(without_secrets("the key sk-12345...", secrets) == "the key ***...");

@@ -100,6 +100,24 @@ TEST_CASE("an endpoint without a path for readiness is ready") {
     CHECK(why_not_up(target) == "");
 }
 
+TEST_CASE("a server that somebody has just started is waited for at the path that says so") {
+    listing server({loading, says("404 Not Found", "{}"), says("200 OK", "{}"), lists_one});
+    const variable url("LLMBENCH_URL", server.url() + "/v1");
+    live_target target(endpoint{}, run_variant::candidate);
+    target.await_start(20, "/status/up");
+    REQUIRE(server.asked().size() == 3);
+    CHECK(has_line(server.asked()[2], "GET /status/up HTTP/1.1"));
+    CHECK(why_not_up(target) == "");
+    live_target by_url(endpoint{}, run_variant::candidate);
+    listing other({loading, says("200 OK", "{}")});
+    by_url.await_start(20, other.url() + "/v2/ready?x=1");
+    CHECK(has_line(other.asked().back(), "GET /v2/ready?x=1 HTTP/1.1"));
+    live_target elsewhere(endpoint{.url = "http://127.0.0.1:1"}, run_variant::candidate);
+    elsewhere.await_start(20, "");  // nobody has started that one
+    listing never({loading});
+    CHECK_THROWS_AS(by_url.await_start(0.2, never.url() + "/ready"), no_server);
+}
+
 TEST_CASE("an interruption ends the wait for a server, and is told as one") {
     listing server({""});
     std::thread ctrl_c([] {
