@@ -216,7 +216,8 @@ cancels() {
     unset CANCEL_WHEN
     expect "nobody is left" nobody
     expect "nobody had to be killed by the runner" says_not "orphan:"
-    for file in result.json junit.xml summary.md report.html server.log; do
+    expect "the artifact has server.log" [ -e "$artifact/server.log" ]
+    for file in result.json junit.xml summary.md report.html; do
         expect "the artifact has $file" [ -s "$artifact/$file" ]
     done
     expect "which is red" says '"exit_code": 3,' "$artifact/result.json"
@@ -269,7 +270,8 @@ for which in gitlab jenkins; do
     sed -i 's/{1:-3000}/{1:-2}/' "$repository/server"
     unset CANCEL_WHEN
     expect "$which, cancelled: nobody is left" nobody
-    for file in result.json junit.xml report.html server.log; do
+    expect "$which, cancelled: server.log is kept" [ -e "$work/other/artifacts/llmbench-report/server.log" ]
+    for file in result.json junit.xml report.html; do
         expect "$which, cancelled: $file is kept" [ -s "$work/other/artifacts/llmbench-report/$file" ]
     done
     expect "$which, cancelled: the gates heard of it" says "interrupted" "$work/other/artifacts/llmbench-report/result.json"
