@@ -428,7 +428,7 @@ conversions() {
         ends 0 convert "$data/$format.jsonl" --from "$format" --out sessions.jsonl
         holds "the lines are others" cmp -s sessions.jsonl "$data/$format.ours.jsonl"
     done
-    says "sessions.jsonl: 4 sessions of 9 steps; left out: parents that no earlier call of the file is (1 row)"
+    says "sessions.jsonl: 4 sessions of 9 steps; left out: empty answers, which become one token (1 row), parents that"
     lines 1
     for format in mooncake_agents otel; do
         ends 0 convert "$data/$format.jsonl" --from "$format"
