@@ -10087,10 +10087,12 @@ inline request_times times_of(const repeat_data& d, const record& r,
 }
 
 /// Calls `f(us)` for each listed gap of one request; for a buffered one, for the longest gaps that
-/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum.
+/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum. None of a
+/// repeat that keeps no gaps of single requests.
 template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
+    if (i >= d.gap_offsets.size() || d.gap_offsets[i] + gap_count(r) > d.gaps.size()) return;
     const bool is_buffered = how == timing_bound::buffered;
     double together_us = is_buffered ? static_cast<double>(buffered_ns(r)) / 1000 : 0;
     std::size_t open = 0;  // gaps of unknown times, whose sum that is
@@ -10284,11 +10286,12 @@ inline double window_rate(metric_id m, const repeat_data& d,
 
 // ===== [C41] metrics of requests and of repeats ==================================================
 
-/// The longest gap of one request, 0 without gaps.
+/// The longest gap of one request, 0 without known gaps.
 inline double longest_gap(const repeat_data& d, std::size_t i,
                           timing_bound how = timing_bound::measured) {
     const record& r = d.records[i];
     if (d.gaps_counted) {
+        if (i >= d.longest_gaps.size()) return 0;
         const double hidden =
             how == timing_bound::buffered ? static_cast<double>(buffered_ns(r)) / 1e9 : 0;
         return std::max(d.longest_gaps[i] / 1e6, hidden);
@@ -10318,7 +10321,8 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     switch (m) {
     case metric_id::ttft: return ttft_s;
     case metric_id::tpot: return tpot_s;
-    case metric_id::itl: return longest_gap(d, i, how);  // of one request: for predicates
+    case metric_id::itl:  // of one request: for predicates
+        return gap_count(r) > 0 ? longest_gap(d, i, how) : not_a_number;
     case metric_id::e2e: return e2e_s;
     case metric_id::normalized_latency:
         return streamed_tokens(r) > 0 ? e2e_s / streamed_tokens(r) : not_a_number;
@@ -10397,7 +10401,8 @@ inline double value_by_user(metric_id m, const repeat_data& d, std::size_t i, ti
 /// Whether a completed request has what the metric needs.
 inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     const metric_facts& f = facts_of(m);
-    if (f.needs == value_needs::prompt_tokens && !is_own(m)) return d.records[i].prompt_tokens > 0;
+    if (f.needs == value_needs::prompt_tokens && !is_of_requests(m))
+        return d.records[i].prompt_tokens > 0;
     if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
     if (f.needs == value_needs::cached_tokens) return tells_cached_tokens(d.records[i]);
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));

@@ -17,18 +17,33 @@ foreach(llmbench_name IN ITEMS asio picojson doctest)
     string(TOUPPER "LLMBENCH_${llmbench_name}_INCLUDE_DIR" llmbench_variable)
     set(llmbench_hints "")
     set(llmbench_theirs ${llmbench_name}::${llmbench_name})
+    # A subproject may have no alias: its own target is the project's.
+    if(NOT TARGET ${llmbench_theirs} AND TARGET ${llmbench_name})
+        set(llmbench_theirs ${llmbench_name})
+    endif()
     if(NOT ${llmbench_variable})
         if(NOT TARGET ${llmbench_theirs})
             find_package(${llmbench_name} CONFIG QUIET)
         endif()
         if(TARGET ${llmbench_theirs})
             get_target_property(llmbench_hints ${llmbench_theirs} INTERFACE_INCLUDE_DIRECTORIES)
+            # Those of a subproject are for its build: the paths alone.
+            string(REGEX REPLACE "\\$<BUILD_INTERFACE:([^>]*)>" "\\1" llmbench_hints "${llmbench_hints}")
+            string(REGEX REPLACE "\\$<[^>]*>" "" llmbench_hints "${llmbench_hints}")
+            # Before any other one that is installed: a program has one doctest.
+            find_path(${llmbench_variable} NAMES ${llmbench_file_${llmbench_name}}
+                      PATHS ${llmbench_hints} NO_DEFAULT_PATH)
         endif()
     endif()
     # vcpkg has picojson.h in a directory of its own.
     find_path(${llmbench_variable} NAMES ${llmbench_file_${llmbench_name}} HINTS ${llmbench_hints}
               PATH_SUFFIXES picojson DOC "Directory that holds ${llmbench_file_${llmbench_name}}")
     mark_as_advanced(${llmbench_variable})
+    if(NOT ${llmbench_variable} AND llmbench_name STREQUAL "asio" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+        # Only the simulated server needs it, and says so.
+        add_library(llmbench::${llmbench_name} INTERFACE IMPORTED GLOBAL)
+        continue()
+    endif()
     if(NOT ${llmbench_variable})
         set(llmbench_missing "llmbench needs ${llmbench_name}: install it (Debian and Ubuntu: \
 libasio-dev picojson-dev doctest-dev) or set ${llmbench_variable} to the directory that holds it.")

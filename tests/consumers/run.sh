@@ -126,6 +126,17 @@ if [[ $kind == package ]]; then
     refused "NAME chat SOURCES a.cpp ENVIRONMENT x" "ENVIRONMENT holds 'x': it must be NAME=value"
     refused "NAME chat SOURCES a.cpp URL" "URL has no value"
     refused "NAME chat SOURCES CMakeLists.txt" "needs a line enable_testing()" ""
+    # The project's own doctest is the one, before any that is installed.
+    # shellcheck disable=SC2016  # CMake expands them
+    mkdir -p "$work/wrong/mine/doctest"
+    : > "$work/wrong/mine/doctest/doctest.h"
+    rm -rf "$work/wrong/build"
+    configured 'add_library(doctest INTERFACE)' 'add_library(doctest::doctest ALIAS doctest)' \
+        'target_include_directories(doctest INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/mine> $<INSTALL_INTERFACE:include>)' \
+        'find_package(llmbench REQUIRED)' 'get_target_property(used llmbench::doctest INTERFACE_INCLUDE_DIRECTORIES)' \
+        'if(NOT used STREQUAL "${CMAKE_SOURCE_DIR}/mine")' 'message(FATAL_ERROR "doctest is of ${used}")' 'endif()' ||
+        { cat "$work/wrong/log"; exit 1; }
+    rm -rf "$work/wrong/build"
     # Who asks for the implementation in a file of his own gets no other one.
     printf '#define LLMBENCH_IMPLEMENT\n#include "llmbench.hpp"\n' > "$work/wrong/own.cpp"
     configured 'enable_testing()' 'find_package(llmbench REQUIRED)' 'llmbench_add_gate(NAME own SOURCES own.cpp)' \

@@ -104,10 +104,12 @@ inline request_times times_of(const repeat_data& d, const record& r,
 }
 
 /// Calls `f(us)` for each listed gap of one request; for a buffered one, for the longest gaps that
-/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum.
+/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum. None of a
+/// repeat that keeps no gaps of single requests.
 template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
+    if (i >= d.gap_offsets.size() || d.gap_offsets[i] + gap_count(r) > d.gaps.size()) return;
     const bool is_buffered = how == timing_bound::buffered;
     double together_us = is_buffered ? static_cast<double>(buffered_ns(r)) / 1000 : 0;
     std::size_t open = 0;  // gaps of unknown times, whose sum that is

@@ -761,3 +761,27 @@ TEST_CASE("input throughput counts the prompts of requests that end in the windo
     CHECK(std::isnan(
         evaluate(statistic_data(detail::make(statistic_kind::value, input_throughput).data), d)));
 }
+
+TEST_CASE("a metric of requests has a value exactly where it is a number, with gaps, without, and where none are kept") {
+    repeat_data with = repeat_of({request(0).sent(0).content(200).content(900).finish(950).done(950),
+                                  request(1000).sent(1000).content(1500).finish(1650).done(1650),
+                                  request(2000).sent(2000).content(2000).content(2000).finish(2000).done(2000)});
+    with.records[0].prompt_tokens = with.records[2].prompt_tokens = 100;
+    with.records[0].cached_tokens = 7;
+    repeat_data counted = with, lost = with;
+    counted.gaps_counted = true;
+    counted.gap_offsets.clear();
+    counted.longest_gaps = {700000, 0, 0};
+    lost.gap_offsets.clear();
+    for (const repeat_data* d : {&with, &counted, &lost})
+        for (const metric_id m : all_metrics())
+            for (std::size_t i = 0; i < d->records.size(); ++i) {
+                CAPTURE(metric_name(m));
+                CAPTURE(i);
+                const bool has = has_value(m, *d, i);  // asked of every metric
+                if (is_of_requests(m) && is_in_turns_of(m, d->records[i].turn))
+                    CHECK(has == !std::isnan(request_value(m, *d, i)));
+                for (const timing_bound how : {timing_bound::buffered, timing_bound::optimistic})
+                    request_value(m, *d, i, how);
+            }
+}
