@@ -21,7 +21,7 @@ readings read(const statistic_data& s, const repeat_data& d) {
             evaluate(s, d, timing_bound::pessimistic)};
 }
 template <class S> readings read(const S& s, const repeat_data& d) { return read(s.data, d); }
-template <class M> statistic_data of_run(M m) { return make(statistic_kind::value, m).data; }
+template <class M> statistic_data value_of_run(M m) { return make(statistic_kind::value, m).data; }
 
 /// 20 answers, so many of them sent late by this.
 repeat_data sent_late(int how_many, double late_ms) {
@@ -38,7 +38,7 @@ TEST_CASE("where nothing was late every reading is as measured") {
     repeat_data d = sent_late(0, 0);
     d.window = time_interval::between(at_ms(100), at_ms(1100));
     for (const auto& s : {mean(ttft).data, p99(itl).data, mean(tpot).data, p50(e2e).data,
-                          of_run(output_throughput)}) {
+                          value_of_run(output_throughput)}) {
         CAPTURE(str(s.name));
         const readings r = read(s, d);
         CHECK(r.best == r.measured);
@@ -86,7 +86,7 @@ TEST_CASE("users who waited for a late client would have asked for more") {
     repeat_data d = sent_late(20, 18);  // of the 180 ms that each request takes
     d.window = time_interval::between(at_ms(0), at_ms(2000));
     CHECK(d.late_part == about(0.1));
-    for (const auto& s : {of_run(output_throughput), of_run(request_throughput)}) {
+    for (const auto& s : {value_of_run(output_throughput), value_of_run(request_throughput)}) {
         const readings r = read(s, d);
         CHECK(r.best == about(r.measured / 0.9));
         CHECK(r.worst == r.measured);
