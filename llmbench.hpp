@@ -9,195 +9,195 @@
 // Inside a part every section uses only what stands above it.
 //
 // Part one: declarations
-//   [A1] the version
-//   [A2] doctest, the host
-//   [A3] what all files of a program have in common
-//   [A4] text and lists
-//   [A5] units
-//   [A6] metrics
-//   [A7] metrics of your own
-//   [A8] SLO expressions
-//   [A9] published limits
-//   [A10] lengths and arrivals
-//   [A11] APIs, ours and your own
-//   [A12] workloads
-//   [A13] targets
-//   [A14] side tasks and profiles
-//   [A15] the scenario
-//   [A16] results
-//   [A17] verbs and assertions
+//   [A] the version
+//   [A] doctest, the host
+//   [A] what all files of a program have in common
+//   [A] text and lists
+//   [A] units
+//   [A] metrics
+//   [A] metrics of your own
+//   [A] SLO expressions
+//   [A] published limits
+//   [A] lengths and arrivals
+//   [A] APIs, ours and your own
+//   [A] workloads
+//   [A] targets
+//   [A] side tasks and profiles
+//   [A] the scenario
+//   [A] results
+//   [A] verbs and assertions
 // Part two: the pure core
-//   [C1] the array of every type
-//   [C2] text helpers
-//   [C3] field lists of stored structs
-//   [C4] JSON, read, checked and written
-//   [C5] statistics
-//   [C6] time intervals
-//   [C7] base64 and a hash
-//   [C8] random numbers
-//   [C9] fields as JSON
-//   [C10] secrets in texts
-//   [C11] the table of metrics, and their values as text
-//   [C12] user-defined metrics
-//   [C13] texts with places for values
-//   [C14] URLs
-//   [C15] HTTP/1.1
-//   [C16] server-sent events
-//   [C17] the contents of a page of metrics
-//   [C18] pages of metrics
-//   [C19] names of servers' metrics
-//   [C20] readings of a server's pages
-//   [C21] what output is, what a usage may hold, and when output came as a lump
-//   [C22] bodies of requests
-//   [C23] stream events of any API
-//   [C24] OpenAI's answers
-//   [C25] APIs that generate nothing: embeddings, rerankers and scores
-//   [C26] request and response formats of each API
-//   [C27] the table of APIs, ours and users'
-//   [C28] from the bytes of a body to events
-//   [C29] the timeline of one answer
-//   [C30] from bytes to the timeline of an answer
-//   [C31] histograms of lateness and of gaps
-//   [C32] the programs that sent a load together
-//   [C33] server metrics of a repeat
-//   [C34] whether a load has settled
-//   [C35] the measurements of one repeat, and lists of repeats
-//   [C36] the requests of a repeat, as they end
-//   [C37] grading and comparison of answers
-//   [C38] whether the times of an answer are plausible
-//   [C39] times of requests and sessions, and the bounds of those
-//   [C40] tokens of requests, in the prefix cache and per second
-//   [C41] metrics of requests and of repeats
-//   [C42] how a run changes from its first third to its last
-//   [C43] requests during a side task
-//   [C44] metrics that a server reports
-//   [C45] statistics over several repeats
-//   [C46] the fields of a record and of a repeat
-//   [C47] when a thread of the client did not run, and the kernel's times on its clock
-//   [C48] the rule: distances from a limit, interim analyses, bounds, prior noise
-//   [C49] decisions on objectives and their causes
-//   [C50] the inputs of verdicts: the measurements of a gate, its objectives and rule
-//   [C51] counts of misses: fractions, and percentiles that failures reach
-//   [C52] values: times, speeds and rates
-//   [C53] decisions by the numbers alone: drifts, and which method decides
-//   [C54] validity checks of the client, and verdicts that it may have affected
-//   [C55] the least number of requests for a verdict
-//   [C56] the server's metrics page beside our requests: the cross-check, and explanations
-//   [C57] validity checks of the server: its answers, and whether it keeps up
-//   [C58] checks that make measurements invalid
-//   [C59] the verdicts of a gate, and its calibration
-//   [C60] from verdicts to an exit code
-//   [C61] a sentence for each cause
-//   [C62] decisions in sentences
-//   [C63] verdicts in words
-//   [C64] files of other tools, read value by value
-//   [C65] conversations in rows of files
-//   [C66] datasets
-//   [C67] dates of recordings
-//   [C68] common prefixes of recorded prompts
-//   [C69] traces
-//   [C70] lengths
-//   [C71] arrivals and their send times
-//   [C72] prompts of a given number of tokens
-//   [C73] positions in a trace
-//   [C74] the part of a load that one of several programs sends
-//   [C75] the interface of sources of prompts
-//   [C76] sources of prompts and conversations
-//   [C77] the plan of a gate
-//   [C78] the hash of a plan's traffic
-//   [C79] the number of requests that a plan expects
-//   [C80] the requests of a plan
-//   [C81] a workload's part of the plan
-//   [C82] the search for a capacity
-//   [C83] the capacity that probes show
-//   [C84] capacity searches as scenarios
-//   [C85] which SLOs a scenario can have, and on which day they block
-//   [C86] side tasks and profiles of a scenario
-//   [C87] the options of requests
-//   [C88] the traffic of each variant of a gate
-//   [C89] facts about a gate's server
-//   [C90] extensions that keep measurements of gates, and compare later ones with them
-//   [C91] from a scenario to its plan
-//   [C92] plans as text, and notes on their load
-//   [C93] how requests and side tasks ended, and the tokens that answers report
-//   [C94] timelines, and the points of drawings
-//   [C95] metrics over the repeats of a variant: rows of tables, labels, curves
-//   [C96] servers, and the programs that send a load, over all repeats
-//   [C97] the slowest requests, and ttft by prompt length
-//   [C98] the numbers of a gate that reports show, computed once
-//   [C99] answers that reports show
-//   [C100] the fields of a gate: its servers, its load, its judging parameters
-//   [C101] stored results
-//   [C102] the fields of a variant's measurements, and of a verdict
-//   [C103] calibration.json
-//   [C104] one line of records.jsonl, and the index of events.bin
-//   [C105] gates in reports, and their headlines
-//   [C106] tables of reports
-//   [C107] texts of reports
-//   [C108] the console: gates, and the progress line
-//   [C109] result.json, calibration.json and answers.jsonl
-//   [C110] junit.xml, summary.md, annotations, metrics.txt
-//   [C111] the report page: drawings
-//   [C112] the report page: verdicts
-//   [C113] the report page: other sections of a gate
-//   [C114] the report page: distributions and timelines
-//   [C115] the report page: the result of a search
-//   [C116] the report page: the whole
+//   [C] the array of every type
+//   [C] text helpers
+//   [C] field lists of stored structs
+//   [C] JSON, read, checked and written
+//   [C] statistics
+//   [C] time intervals
+//   [C] base64 and a hash
+//   [C] random numbers
+//   [C] fields as JSON
+//   [C] secrets in texts
+//   [C] the table of metrics, and their values as text
+//   [C] user-defined metrics
+//   [C] texts with places for values
+//   [C] URLs
+//   [C] HTTP/1.1
+//   [C] server-sent events
+//   [C] the contents of a page of metrics
+//   [C] pages of metrics
+//   [C] names of servers' metrics
+//   [C] readings of a server's pages
+//   [C] what output is, what a usage may hold, and when output came as a lump
+//   [C] bodies of requests
+//   [C] stream events of any API
+//   [C] OpenAI's answers
+//   [C] APIs that generate nothing: embeddings, rerankers and scores
+//   [C] request and response formats of each API
+//   [C] the table of APIs, ours and users'
+//   [C] from the bytes of a body to events
+//   [C] the timeline of one answer
+//   [C] from bytes to the timeline of an answer
+//   [C] histograms of lateness and of gaps
+//   [C] the programs that sent a load together
+//   [C] server metrics of a repeat
+//   [C] whether a load has settled
+//   [C] the measurements of one repeat, and lists of repeats
+//   [C] the requests of a repeat, as they end
+//   [C] grading and comparison of answers
+//   [C] whether the times of an answer are plausible
+//   [C] times of requests and sessions, and the bounds of those
+//   [C] tokens of requests, in the prefix cache and per second
+//   [C] metrics of requests and of repeats
+//   [C] how a run changes from its first third to its last
+//   [C] requests during a side task
+//   [C] metrics that a server reports
+//   [C] statistics over several repeats
+//   [C] the fields of a record and of a repeat
+//   [C] when a thread of the client did not run, and the kernel's times on its clock
+//   [C] the rule: distances from a limit, interim analyses, bounds, prior noise
+//   [C] decisions on objectives and their causes
+//   [C] the inputs of verdicts: the measurements of a gate, its objectives and rule
+//   [C] counts of misses: fractions, and percentiles that failures reach
+//   [C] values: times, speeds and rates
+//   [C] decisions by the numbers alone: drifts, and which method decides
+//   [C] validity checks of the client, and verdicts that it may have affected
+//   [C] the least number of requests for a verdict
+//   [C] the server's metrics page beside our requests: the cross-check, and explanations
+//   [C] validity checks of the server: its answers, and whether it keeps up
+//   [C] checks that make measurements invalid
+//   [C] the verdicts of a gate, and its calibration
+//   [C] from verdicts to an exit code
+//   [C] a sentence for each cause
+//   [C] decisions in sentences
+//   [C] verdicts in words
+//   [C] files of other tools, read value by value
+//   [C] conversations in rows of files
+//   [C] datasets
+//   [C] dates of recordings
+//   [C] common prefixes of recorded prompts
+//   [C] traces
+//   [C] lengths
+//   [C] arrivals and their send times
+//   [C] prompts of a given number of tokens
+//   [C] positions in a trace
+//   [C] the part of a load that one of several programs sends
+//   [C] the interface of sources of prompts
+//   [C] sources of prompts and conversations
+//   [C] the plan of a gate
+//   [C] the hash of a plan's traffic
+//   [C] the number of requests that a plan expects
+//   [C] the requests of a plan
+//   [C] a workload's part of the plan
+//   [C] the search for a capacity
+//   [C] the capacity that probes show
+//   [C] capacity searches as scenarios
+//   [C] which SLOs a scenario can have, and on which day they block
+//   [C] side tasks and profiles of a scenario
+//   [C] the options of requests
+//   [C] the traffic of each variant of a gate
+//   [C] facts about a gate's server
+//   [C] extensions that keep measurements of gates, and compare later ones with them
+//   [C] from a scenario to its plan
+//   [C] plans as text, and notes on their load
+//   [C] how requests and side tasks ended, and the tokens that answers report
+//   [C] timelines, and the points of drawings
+//   [C] metrics over the repeats of a variant: rows of tables, labels, curves
+//   [C] servers, and the programs that send a load, over all repeats
+//   [C] the slowest requests, and ttft by prompt length
+//   [C] the numbers of a gate that reports show, computed once
+//   [C] answers that reports show
+//   [C] the fields of a gate: its servers, its load, its judging parameters
+//   [C] stored results
+//   [C] the fields of a variant's measurements, and of a verdict
+//   [C] calibration.json
+//   [C] one line of records.jsonl, and the index of events.bin
+//   [C] gates in reports, and their headlines
+//   [C] tables of reports
+//   [C] texts of reports
+//   [C] the console: gates, and the progress line
+//   [C] result.json, calibration.json and answers.jsonl
+//   [C] junit.xml, summary.md, annotations, metrics.txt
+//   [C] the report page: drawings
+//   [C] the report page: verdicts
+//   [C] the report page: other sections of a gate
+//   [C] the report page: distributions and timelines
+//   [C] the report page: the result of a search
+//   [C] the report page: the whole
 // Part three: effects
-//   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
-//   [E2] the data of gates and results
-//   [E3] functions of results
-//   [E4] the clock, and random bits
-//   [E5] the secrets that this program was told, and what it says without them
-//   [E6] standard input, output and errors
-//   [E7] texts of system errors
-//   [E8] files
-//   [E9] programs that send one load together, by an extension
-//   [E10] settings from the environment
-//   [E11] signals, and other global state
-//   [E12] system limits of a process
-//   [E13] threads of the client
-//   [E14] the machine and the commit
-//   [E15] all files of a scenario
-//   [E16] connections, waiting for them, and their users
-//   [E17] sockets and addresses
-//   [E18] TLS
-//   [E19] a server, and one request and its answer over one socket
-//   [E20] waiting for sockets: by epoll on Linux, by asio elsewhere
-//   [E21] requests that are not measured
-//   [E22] the orders and results of a load
-//   [E23] one connection of the load
-//   [E24] what one client thread has to send, and when
-//   [E25] the connections of one client thread
-//   [E26] the finished requests of one client thread, and the answers that it keeps
-//   [E27] one client thread
-//   [E28] the load of one repeat
-//   [E29] credentials for a server
-//   [E30] targets of extensions
-//   [E31] questions to a server before the load
-//   [E32] started programs, which end with us, and their output
-//   [E33] processes: servers and commands of a scenario
-//   [E34] what a server says of its version and its settings
-//   [E35] the metrics pages of a server, read before and during a load
-//   [E36] servers that a gate starts
-//   [E37] running targets
-//   [E38] whether two targets are one server, and two variants one
-//   [E39] records.jsonl and events.bin, written while the load runs
-//   [E40] the reports of all gates of a program, and its files
-//   [E41] all gates of a program, and how it ends
-//   [E42] gates inside doctest
-//   [E43] the report and the result of a measured gate
-//   [E44] the environment's settings for a gate
-//   [E45] the servers of a gate
-//   [E46] profiles of servers
-//   [E47] the progress of a repeat
-//   [E48] side tasks before and during a load
-//   [E49] one repeat
-//   [E50] the repeats of a gate on its servers
-//   [E51] one gate from its scenario to its result
-//   [E52] a finished run with its requests
-//   [E53] public functions
-//   [E54] main
+//   [E] functions of public values: text, arrivals, SLO expressions, users' own APIs
+//   [E] the data of gates and results
+//   [E] functions of results
+//   [E] the clock, and random bits
+//   [E] the secrets that this program was told, and what it says without them
+//   [E] standard input, output and errors
+//   [E] texts of system errors
+//   [E] files
+//   [E] programs that send one load together, by an extension
+//   [E] settings from the environment
+//   [E] signals, and other global state
+//   [E] system limits of a process
+//   [E] threads of the client
+//   [E] the machine and the commit
+//   [E] all files of a scenario
+//   [E] connections, waiting for them, and their users
+//   [E] sockets and addresses
+//   [E] TLS
+//   [E] a server, and one request and its answer over one socket
+//   [E] waiting for sockets: by epoll on Linux, by asio elsewhere
+//   [E] requests that are not measured
+//   [E] the orders and results of a load
+//   [E] one connection of the load
+//   [E] what one client thread has to send, and when
+//   [E] the connections of one client thread
+//   [E] the finished requests of one client thread, and the answers that it keeps
+//   [E] one client thread
+//   [E] the load of one repeat
+//   [E] credentials for a server
+//   [E] targets of extensions
+//   [E] questions to a server before the load
+//   [E] started programs, which end with us, and their output
+//   [E] processes: servers and commands of a scenario
+//   [E] what a server says of its version and its settings
+//   [E] the metrics pages of a server, read before and during a load
+//   [E] servers that a gate starts
+//   [E] running targets
+//   [E] whether two targets are one server, and two variants one
+//   [E] records.jsonl and events.bin, written while the load runs
+//   [E] the reports of all gates of a program, and its files
+//   [E] all gates of a program, and how it ends
+//   [E] gates inside doctest
+//   [E] the report and the result of a measured gate
+//   [E] the environment's settings for a gate
+//   [E] the servers of a gate
+//   [E] profiles of servers
+//   [E] the progress of a repeat
+//   [E] side tasks before and during a load
+//   [E] one repeat
+//   [E] the repeats of a gate on its servers
+//   [E] one gate from its scenario to its result
+//   [E] a finished run with its requests
+//   [E] public functions
+//   [E] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -289,7 +289,7 @@ with the folder that has asio.hpp"
 
 #include <initializer_list>  // .slos = {...}
 
-// ===== [A1] the version ==========================================================================
+// ===== [A] the version ===========================================================================
 
 #define LLMBENCH_VERSION_MAJOR 1
 #define LLMBENCH_VERSION_MINOR 0
@@ -297,14 +297,14 @@ with the folder that has asio.hpp"
 // Suffix of a pre-release; "" for a release.
 #define LLMBENCH_VERSION_PRE "rc.1"
 
-// ===== [A2] doctest, the host ====================================================================
+// ===== [A] doctest, the host =====================================================================
 
 #ifndef LLMBENCH_NO_DOCTEST
 #include <cfloat>  // DBL_EPSILON, which doctest 2.4.9 leaves to libstdc++
 #include <doctest/doctest.h>  // the host: test cases, assertions, filters
 #endif
 
-// ===== [A3] what all files of a program have in common ===========================================
+// ===== [A] what all files of a program have in common ============================================
 // Linkers know names alone, so names say what must agree: the version, and doctest or none.
 
 #define LLMBENCH_TEXT_(tokens) #tokens
@@ -351,7 +351,7 @@ bool implementation() asm("LLMBENCH_MAIN_belongs_in_one_file_with_" LLMBENCH_MAD
     __attribute__((alias(LLMBENCH_MADE_AS_)));
 #endif
 
-// ===== [A4] text and lists =======================================================================
+// ===== [A] text and lists ========================================================================
 // <string> and <vector> would make every gate file two to three times as slow to compile, so the
 // public structs hold the types of this section. Text and lists convert from and to the std types
 // if those are included. What every gate calls is not inlined: its file compiles sooner.
@@ -561,7 +561,7 @@ private:
 
 }  // namespace detail
 
-// ===== [A5] units ================================================================================
+// ===== [A] units =================================================================================
 // One strong type per dimension. All constructors from plain numbers are explicit: a limit, a rate
 // or a length of time without its unit does not compile.
 
@@ -692,7 +692,7 @@ constexpr token_count operator""_tokens(long double v) {
 
 }  // inline namespace literals
 
-// ===== [A6] metrics ==============================================================================
+// ===== [A] metrics ===============================================================================
 // `p99(ttft) <= 300_ms` is a value: it prints itself, can be stored and shared, and knows the line
 // it was written on. Metrics are enumerators of one type per dimension, so that nonsense does not
 // compile; being enumerators they never shadow a user's own variable of the same name.
@@ -900,7 +900,7 @@ concept gives = requires(const T& t, void (&f)(U)) { f(t); };
 
 }  // namespace detail
 
-// ===== [A7] metrics of your own ==================================================================
+// ===== [A] metrics of your own ===================================================================
 // A function of one completed request is a metric like ours: the same statistics, verdicts,
 // conditions, drifts, baselines and reports.
 
@@ -1001,7 +1001,7 @@ metric<Kind> of_request(const char* name, Kind, double (*value)(const request_vi
         traits::side == detail::bound_side::at_most, value));
 }
 
-// ===== [A8] SLO expressions ======================================================================
+// ===== [A] SLO expressions =======================================================================
 
 /// Some of the requests. `turns` count from 1 in a conversation; a `label` is that of a part of the
 /// workload; `depth` is 0 on the main line of a session; a request is `during` a side task if it
@@ -1318,7 +1318,7 @@ void operator==(M, const T&) = delete;  // equality of measurements is never mea
 template <class T>
 void operator==(capacity_metric, const T&) = delete;
 
-// ===== [A9] published limits =====================================================================
+// ===== [A] published limits ======================================================================
 
 /// Published limits on both latencies, as values to use or to change:
 /// `.slos = presets::mlperf_llama2_70b_server.slos()`, or within a goodput
@@ -1397,7 +1397,7 @@ inline constexpr latency_limits
 
 }  // namespace presets
 
-// ===== [A10] lengths and arrivals ================================================================
+// ===== [A] lengths and arrivals ==================================================================
 
 /// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
 struct length_distribution {
@@ -1608,7 +1608,7 @@ template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
 inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }
 
-// ===== [A11] APIs, ours and your own =============================================================
+// ===== [A] APIs, ours and your own ===============================================================
 
 /// How requests are written and answers read. LLMBENCH_API takes the same names.
 enum class api_format : unsigned char {
@@ -1724,7 +1724,7 @@ private:
     detail::box own_{};
 };
 
-// ===== [A12] workloads ===========================================================================
+// ===== [A] workloads =============================================================================
 
 /// Synthetic prompts with forced output lengths. No two prompts have the same words, so that prefix
 /// caches help only with `shared_prefix`.
@@ -1924,7 +1924,7 @@ inline mix_of_parts mix(const types::list<part>& parts) { return {parts}; }
 inline mix_of_parts mix(std::initializer_list<part> parts) { return {types::list<part>(parts)}; }
 inline any_workload::any_workload(const mix_of_parts& m) : what_(detail::box::make(m)) {}
 
-// ===== [A13] targets =============================================================================
+// ===== [A] targets ===============================================================================
 
 /// A header of requests, or an environment variable of a process.
 struct name_value {
@@ -2083,7 +2083,7 @@ private:
     bool is_stored_ = false;
 };
 
-// ===== [A14] side tasks and profiles =============================================================
+// ===== [A] side tasks and profiles ===============================================================
 
 /// One step of a side task: a request to the server, or a command of the machine.
 struct task_step {
@@ -2126,7 +2126,7 @@ struct profile {
     time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
 };
 
-// ===== [A15] the scenario ========================================================================
+// ===== [A] the scenario ==========================================================================
 
 /// Time limits of one request, which fails beyond them, and of the wait for the last ones.
 struct limits {
@@ -2216,7 +2216,7 @@ struct scenario {
     types::maybe<hourly_cost> cost{};  ///< of its server and of the baseline's; default: none
 };
 
-// ===== [A16] results =============================================================================
+// ===== [A] results ===============================================================================
 
 /// How a request ended: `ok`, where it failed, or `left` by the client after options.cancel_after.
 enum class request_status : unsigned char {
@@ -2486,7 +2486,7 @@ struct past_result {
     types::list<past_gate> gates{};
 };
 
-// ===== [A17] verbs and assertions ================================================================
+// ===== [A] verbs and assertions ==================================================================
 
 /// Measures. With `.slos` the result has their verdicts, but nothing fails: in a doctest case
 /// reports mark them as advisory, elsewhere exit_code() counts them. Throws std::invalid_argument
@@ -2608,7 +2608,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
 
-// ===== [C1] the array of every type ==============================================================
+// ===== [C] the array of every type ===============================================================
 
 namespace llmbench {
 inline namespace v1 {
@@ -2832,7 +2832,7 @@ private:
     std::size_t room_ = 0;
 };
 
-// ===== [C2] text helpers =========================================================================
+// ===== [C] text helpers ==========================================================================
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
@@ -3274,7 +3274,7 @@ inline std::string wrapped_lines(std::string_view text) {
     }
 }
 
-// ===== [C3] field lists of stored structs ========================================================
+// ===== [C] field lists of stored structs =========================================================
 // Each stored struct has one function fields_of(field_visitor&, it). The writer, the reader, the
 // clock mover, ci/result.schema.json and tests all use it, so that none of them omits a field.
 
@@ -3441,7 +3441,7 @@ private:
     const bool assigns_;
 };
 
-// ===== [C4] JSON, read, checked and written ======================================================
+// ===== [C] JSON, read, checked and written =======================================================
 // A file may contain anything. Its numbers pass through here before they are cast, added or used as
 // sizes. An error names the file, the field, the value and what is allowed.
 
@@ -3896,7 +3896,7 @@ private:
     std::string file_, path_;
 };
 
-// ===== [C5] statistics ===========================================================================
+// ===== [C] statistics ============================================================================
 
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -4142,7 +4142,7 @@ inline double pocock_constant(int analyses, double alpha) {
     return bisect(0, 10, -alpha, crossed);
 }
 
-// ===== [C6] time intervals =======================================================================
+// ===== [C] time intervals ========================================================================
 
 /// Nanoseconds of one clock without the end. If the times are in the wrong order, the interval is
 /// empty.
@@ -4174,7 +4174,7 @@ private:
     long long from_ns_ = 0, to_ns_ = 0;
 };
 
-// ===== [C7] base64 and a hash ====================================================================
+// ===== [C] base64 and a hash =====================================================================
 
 /// RFC 4648.
 inline constexpr std::string_view base64_digits =
@@ -4213,7 +4213,7 @@ private:
     std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
 
-// ===== [C8] random numbers =======================================================================
+// ===== [C] random numbers ========================================================================
 // Own generators and distributions: std::*_distribution differ between standard libraries, and the
 // same seed must give the same traffic.
 
@@ -4283,7 +4283,7 @@ private:
     std::array<std::uint64_t, 4> state_{};
 };
 
-// ===== [C9] fields as JSON =======================================================================
+// ===== [C] fields as JSON ========================================================================
 
 /// Writes fields into the open object.
 class field_writer : public field_visitor {
@@ -4527,7 +4527,7 @@ void read_fields(const checked_object& from, document_digits& digits, T& to, Mor
     fields_of(r, to, more...);
 }
 
-// ===== [C10] secrets in texts ====================================================================
+// ===== [C] secrets in texts ======================================================================
 
 /// Shorter words are not secrets, and masking them would garble texts.
 inline constexpr std::size_t shortest_secret = 4;
@@ -4741,7 +4741,7 @@ inline std::size_t begun_secret(std::string_view s, const vector<std::string>& s
     return most;
 }
 
-// ===== [C11] the table of metrics, and their values as text ======================================
+// ===== [C] the table of metrics, and their values as text ========================================
 // All properties of a metric except how its value is computed (core/measured).
 
 enum class metric_unit : unsigned char {
@@ -5168,7 +5168,7 @@ inline std::string limit_text(metric_id m, double v) {
     return unit_text(unit, v, 6);
 }
 
-// ===== [C12] user-defined metrics ================================================================
+// ===== [C] user-defined metrics ==================================================================
 // The metrics that a user's function reads decide what invalidates its verdicts. Synthetic requests
 // show them before the load, and each measured request shows those that it alone leads to.
 
@@ -5264,7 +5264,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
     return row;
 }
 
-// ===== [C13] texts with places for values ========================================================
+// ===== [C] texts with places for values ==========================================================
 // A place stands in braces and takes the next value:
 //   {}            as it is: a text, a count, a number, a value of a metric with its unit
 //   {t} {p}       a time; a coordinate in a drawing
@@ -5439,7 +5439,7 @@ inline std::string filled_place(std::string_view place, const filling& f) {
     return out;
 }
 
-// ===== [C14] URLs ================================================================================
+// ===== [C] URLs ==================================================================================
 
 /// A target: http://host:port/path, the same with https, or unix:/path/of/a.socket.
 struct http_url {
@@ -5563,7 +5563,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     return u;
 }
 
-// ===== [C15] HTTP/1.1 ============================================================================
+// ===== [C] HTTP/1.1 ==============================================================================
 
 /// Whether a list header, such as Connection, has this name.
 inline bool lists(std::string_view list, std::string_view name) {
@@ -5888,7 +5888,7 @@ inline constexpr const char* session_placeholder = "{session}";
 /// For requests before a load.
 inline std::string id_of_check() { return request_id(id_prefix(0, run_variant::candidate, 0), 0); }
 
-// ===== [C16] server-sent events ==================================================================
+// ===== [C] server-sent events ====================================================================
 
 /// Whether an event of OpenAI's responses is about a tool, whose failure the model answers:
 /// "response.mcp_call.failed", "response.mcp_list_tools.failed".
@@ -6017,7 +6017,7 @@ private:
     bool broken_ = false;
 };
 
-// ===== [C17] the contents of a page of metrics ===================================================
+// ===== [C] the contents of a page of metrics =====================================================
 
 struct page_label {
     std::string_view name{};
@@ -6091,7 +6091,7 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
     return histogram_totals{*sum, *count};
 }
 
-// ===== [C18] pages of metrics ====================================================================
+// ===== [C] pages of metrics ======================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0, which have the same samples. A page is read
 // whole or refused, as values of half a page would be misleading.
 
@@ -6324,7 +6324,7 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
     return p;
 }
 
-// ===== [C19] names of servers' metrics ===========================================================
+// ===== [C] names of servers' metrics =============================================================
 // One row per name with the same meaning on every server, with its factor to SI. Names with similar
 // meanings are only in comments.
 
@@ -6675,7 +6675,7 @@ inline constexpr const char how_to_switch_on[] =
     "servers that have no page of metrics by default have one with --enable-metrics (SGLang), "
     "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 
-// ===== [C20] readings of a server's pages ========================================================
+// ===== [C] readings of a server's pages ==========================================================
 
 inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
 static_assert(std::size(quantity_names) == quantity_count);
@@ -6882,7 +6882,7 @@ inline page_reading reading_of(const vector<metrics_page>& pages, bool first_is_
     return r;
 }
 
-// ===== [C21] what output is, what a usage may hold, and when output came as a lump ===============
+// ===== [C] what output is, what a usage may hold, and when output came as a lump =================
 // The one place that says it; readers of APIs and metrics follow.
 
 // 1. Output is what the model wrote and a user sees come, by the name of a field or of a part:
@@ -7099,7 +7099,7 @@ inline int tokens_at_once(const vector<std::uint32_t>& bytes, vector<std::uint32
     return most <= 32 ? 0 : static_cast<int>(most * per_byte);
 }
 
-// ===== [C22] bodies of requests ==================================================================
+// ===== [C] bodies of requests ====================================================================
 
 /// One message of a conversation.
 struct chat_message {
@@ -7246,7 +7246,7 @@ private:
     std::string object_{};
 };
 
-// ===== [C23] stream events of any API ============================================================
+// ===== [C] stream events of any API ==============================================================
 
 inline std::string in_lower_case(std::string_view s) {
     std::string low(s);
@@ -7463,7 +7463,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
     return e;
 }
 
-// ===== [C24] OpenAI's answers ====================================================================
+// ===== [C] OpenAI's answers ======================================================================
 
 /// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
 /// a part may have its own list (Mistral's API, some gateways). What is opaque is left out. False
@@ -7620,7 +7620,7 @@ private:
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
-// ===== [C25] APIs that generate nothing: embeddings, rerankers and scores ========================
+// ===== [C] APIs that generate nothing: embeddings, rerankers and scores ==========================
 
 /// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
@@ -7815,7 +7815,7 @@ inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_
     });
 }
 
-// ===== [C26] request and response formats of each API ============================================
+// ===== [C] request and response formats of each API ==============================================
 
 /// "image/png" and "AA==" of "data:image/png;base64,AA==".
 inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
@@ -8103,7 +8103,7 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
     read_response_end(v, e);
 }
 
-// ===== [C27] the table of APIs, ours and users' ==================================================
+// ===== [C] the table of APIs, ours and users' ====================================================
 
 struct own_request {
     body_writer& to;
@@ -8371,7 +8371,7 @@ inline std::string own_api_problem(const api_traits& a) {
     return {};
 }
 
-// ===== [C28] from the bytes of a body to events ==================================================
+// ===== [C] from the bytes of a body to events ====================================================
 
 /// Splits the body of an answer into events, by the framing of its API.
 class body_reader {
@@ -8511,7 +8511,7 @@ private:
     std::string held_{};
 };
 
-// ===== [C29] the timeline of one answer ==========================================================
+// ===== [C] the timeline of one answer ============================================================
 // The definitions "metrics/1": all numbers derive from these timelines.
 
 /// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB without copying,
@@ -8757,7 +8757,7 @@ private:
     bool ended_ = false, tokenless_ = false, has_media_ = false, tells_usage_ = false;
 };
 
-// ===== [C30] from bytes to the timeline of an answer =============================================
+// ===== [C] from bytes to the timeline of an answer ===============================================
 
 /// Reads one answer without I/O: it takes the bytes of a connection in pieces of any size with
 /// their times, and gives the result of the request.
@@ -8903,7 +8903,7 @@ private:
     long long came_ns_ = 0;
 };
 
-// ===== [C31] histograms of lateness and of gaps ==================================================
+// ===== [C] histograms of lateness and of gaps ====================================================
 
 /// A histogram of whole numbers: exact below 2^(bits + 1), then with 2^bits classes per octave. The
 /// number of values, their sum and extremes are exact.
@@ -8994,7 +8994,7 @@ private:
 using gap_counts = octave_counts<8>;
 inline constexpr double gap_error = 1.0 / 512;
 
-// ===== [C32] the programs that sent a load together ==============================================
+// ===== [C] the programs that sent a load together ================================================
 
 /// How far a machine's clock is ahead of the server's Date headers. These have whole seconds and
 /// some servers write them once a second, so they may be two seconds old.
@@ -9056,7 +9056,7 @@ inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
            ", up to " + time_text(max_s) + " is allowed";
 }
 
-// ===== [C33] server metrics of a repeat ==========================================================
+// ===== [C] server metrics of a repeat ============================================================
 
 /// The readings of a server's pages for one repeat: one before its load, one after it and one per
 /// second in between.
@@ -9192,7 +9192,7 @@ inline bool is_of_gauge(metric_id m) {
            m == metric_id::kv_cache_usage || m == metric_id::server_metric;
 }
 
-// ===== [C34] whether a load has settled ==========================================================
+// ===== [C] whether a load has settled ============================================================
 
 /// A request of a warm-up, finished or not.
 struct warming_request {
@@ -9279,7 +9279,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
            "; what was measured then may still have been on its way";
 }
 
-// ===== [C35] the measurements of one repeat, and lists of repeats ================================
+// ===== [C] the measurements of one repeat, and lists of repeats ==================================
 
 inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
     const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
@@ -9571,7 +9571,7 @@ private:
     vector<shared_repeat> all_{};
 };
 
-// ===== [C36] the requests of a repeat, as they end ===============================================
+// ===== [C] the requests of a repeat, as they end =================================================
 
 /// Adds a request's gaps to the pool if they belong there. Returns the longest one.
 inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
@@ -9691,7 +9691,7 @@ private:
     std::size_t observed_repeats_ = 0;  // requests, from the front
 };
 
-// ===== [C37] grading and comparison of answers ===================================================
+// ===== [C] grading and comparison of answers =====================================================
 // Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
 // marked unreadable.
 
@@ -9853,7 +9853,7 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
     return pairs > 0 ? alike / pairs : not_a_number;
 }
 
-// ===== [C38] whether the times of an answer are plausible ========================================
+// ===== [C] whether the times of an answer are plausible ==========================================
 
 /// Output tokens that events brought. Hidden tokens have no times.
 inline int streamed_tokens(const record& r) {
@@ -10001,7 +10001,7 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
 }
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
-// ===== [C39] times of requests and sessions, and the bounds of those =============================
+// ===== [C] times of requests and sessions, and the bounds of those ===============================
 
 /// `measured`: times as they are. A late client leaves little open: the first token may have come
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
@@ -10158,7 +10158,7 @@ inline vector<double> session_times(const statistic_data& what, const repeat_dat
     return seconds;
 }
 
-// ===== [C40] tokens of requests, in the prefix cache and per second ==============================
+// ===== [C] tokens of requests, in the prefix cache and per second ================================
 
 /// Means over the completed requests; for prompts, over those that report them.
 struct request_tokens {
@@ -10284,7 +10284,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-// ===== [C41] metrics of requests and of repeats ==================================================
+// ===== [C] metrics of requests and of repeats ====================================================
 
 /// The longest gap of one request, 0 without known gaps.
 inline double longest_gap(const repeat_data& d, std::size_t i,
@@ -10661,7 +10661,7 @@ struct fraction_counts {
     }
 };
 
-// ===== [C42] how a run changes from its first third to its last ==================================
+// ===== [C] how a run changes from its first third to its last ====================================
 // Each third of the steady window has slices of equal length. The spread of the slices within a
 // third shows how well it is known, whatever its traffic.
 
@@ -10716,7 +10716,7 @@ inline vector<double> slices_of(const statistic_data& drift, const repeat_data& 
     return values;
 }
 
-// ===== [C43] requests during a side task =========================================================
+// ===== [C] requests during a side task ===========================================================
 
 /// Whether failures in a part of this time are exempt: a side task may have disturbed the server.
 inline bool is_excused(const repeat_facts& d, long long from_ns, long long to_ns) {
@@ -10780,7 +10780,7 @@ inline double recovery_value(const std::string& task, const repeat_facts& d) {
     return not_a_number;
 }
 
-// ===== [C44] metrics that a server reports =======================================================
+// ===== [C] metrics that a server reports =========================================================
 
 /// A value of one repeat and its weight in a mean.
 struct weighed_value {
@@ -11016,7 +11016,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C45] statistics over several repeats =====================================================
+// ===== [C] statistics over several repeats =======================================================
 // As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
 // Never outside the range of the single repeats.
 
@@ -11135,7 +11135,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
     return values_of(what, variant, how).together;
 }
 
-// ===== [C46] the fields of a record and of a repeat ==============================================
+// ===== [C] the fields of a record and of a repeat ================================================
 
 /// Returns the value of sixteen hex digits, else 0.
 inline unsigned long long hash_in(const std::string& digits) {
@@ -11517,7 +11517,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                  any_number);
 }
 
-// ===== [C47] when a thread of the client did not run, and the kernel's times on its clock ========
+// ===== [C] when a thread of the client did not run, and the kernel's times on its clock ==========
 // Without a clock: the caller passes times that it reads anyway.
 
 /// Adds up the time that a thread lost: it woke up later than asked, since an unknown time before,
@@ -11627,7 +11627,7 @@ private:
     bool is_known_ = false, is_proven_ = false;
 };
 
-// ===== [C48] the rule: distances from a limit, interim analyses, bounds, prior noise =============
+// ===== [C] the rule: distances from a limit, interim analyses, bounds, prior noise ===============
 // Values vary in proportion to their size, so they are compared on a log scale. A metric that can
 // be zero is compared on log(x + offset) (Tukey's started logarithm, 1977).
 // Without clock and randomness: the same records give the same verdicts, bit for bit.
@@ -11868,7 +11868,7 @@ inline interim_analysis analysis_of_pairs(const vector<double>& distances, doubl
     return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
 }
 
-// ===== [C49] decisions on objectives and their causes ============================================
+// ===== [C] decisions on objectives and their causes ==============================================
 
 struct arithmetic;
 struct decision;
@@ -12100,7 +12100,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-// ===== [C50] the inputs of verdicts: the measurements of a gate, its objectives and rule =========
+// ===== [C] the inputs of verdicts: the measurements of a gate, its objectives and rule ===========
 
 /// A repeat, or one variant of a pair, that was measured again because the client had affected it.
 struct set_aside_repeat {
@@ -12248,7 +12248,7 @@ inline judging_rule rule_for(const measurements& e, const judging_parameters& t,
     return r;
 }
 
-// ===== [C51] counts of misses: fractions, and percentiles that failures reach ====================
+// ===== [C] counts of misses: fractions, and percentiles that failures reach ======================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -12585,7 +12585,7 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-// ===== [C52] values: times, speeds and rates =====================================================
+// ===== [C] values: times, speeds and rates =======================================================
 
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -12948,7 +12948,7 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
            spread_of::measured;
 }
 
-// ===== [C53] decisions by the numbers alone: drifts, and which method decides ====================
+// ===== [C] decisions by the numbers alone: drifts, and which method decides ======================
 
 inline constexpr double most_longer = 100;  // no longer run is advised
 
@@ -13140,7 +13140,7 @@ inline decision decision_by_numbers(const measurements& e, const judging_paramet
     return d;
 }
 
-// ===== [C54] validity checks of the client, and verdicts that it may have affected ===============
+// ===== [C] validity checks of the client, and verdicts that it may have affected =================
 
 /// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
 inline double late_after_s(const judging_parameters& t) {
@@ -13398,7 +13398,7 @@ inline decision with_client_error(const measurements& e, const judging_parameter
     return decided(std::move(v), verdict::invalid, error->why);
 }
 
-// ===== [C55] the least number of requests for a verdict ==========================================
+// ===== [C] the least number of requests for a verdict ============================================
 // Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
 // depend on the server.
 
@@ -13496,7 +13496,7 @@ inline cause window_fault(const measurements& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-// ===== [C56] the server's metrics page beside our requests: the cross-check, and explanations ====
+// ===== [C] the server's metrics page beside our requests: the cross-check, and explanations ======
 // Compares the counts of its page during a repeat with our requests and tokens.
 
 inline bool is_comparable(const repeat_facts& d) {
@@ -13807,7 +13807,7 @@ inline vector<cause> server_state_of(const measurements& e) {
     return all;
 }
 
-// ===== [C57] validity checks of the server: its answers, and whether it keeps up =================
+// ===== [C] validity checks of the server: its answers, and whether it keeps up ===================
 
 /// Over 5 % of the completed requests is too much.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -14259,7 +14259,7 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     return {};
 }
 
-// ===== [C58] checks that make measurements invalid ===============================================
+// ===== [C] checks that make measurements invalid =================================================
 
 /// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
 /// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
@@ -14480,7 +14480,7 @@ inline cause fault_of_verdict(const measurements& e, const judging_parameters& t
     return {};
 }
 
-// ===== [C59] the verdicts of a gate, and its calibration =========================================
+// ===== [C] the verdicts of a gate, and its calibration ===========================================
 
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
@@ -14892,7 +14892,7 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
     return rows;
 }
 
-// ===== [C60] from verdicts to an exit code =======================================================
+// ===== [C] from verdicts to an exit code =========================================================
 
 /// How a gate ended. The first value is the initial one, so that an escaped exception is not a
 /// pass.
@@ -14951,7 +14951,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C61] a sentence for each cause ===========================================================
+// ===== [C] a sentence for each cause =============================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -15335,7 +15335,7 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-// ===== [C62] decisions in sentences ==============================================================
+// ===== [C] decisions in sentences ================================================================
 
 /// Returns values as the arithmetic of a verdict lists them.
 inline std::string listed(const vector<double>& values) {
@@ -15541,7 +15541,7 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
-// ===== [C63] verdicts in words ===================================================================
+// ===== [C] verdicts in words =====================================================================
 
 /// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
 /// of counted requests "first 3 repeats" if more came after the decision.
@@ -15710,7 +15710,7 @@ inline std::string verdict_limit_text(const verdict_numbers& v) {
                              : limit_text(v.what.what.metric, v.limit);
 }
 
-// ===== [C64] files of other tools, read value by value ===========================================
+// ===== [C] files of other tools, read value by value =============================================
 // At any time one value is held, and the values that were kept. The bytes come through a function,
 // so that this section does no I/O.
 
@@ -15951,7 +15951,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ===== [C65] conversations in rows of files ======================================================
+// ===== [C] conversations in rows of files ========================================================
 
 /// Counts the rows that have a field, for fields that are sent and for fields that are left out.
 class row_fields {
@@ -16316,7 +16316,7 @@ private:
     const field_names& given_;
 };
 
-// ===== [C66] datasets ============================================================================
+// ===== [C] datasets ==============================================================================
 
 /// Keeps a sample of `most`, each set equally likely (algorithm R of Waterman, in Knuth 1981). The
 /// seed gives the order of the sample.
@@ -16472,7 +16472,7 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C67] dates of recordings =================================================================
+// ===== [C] dates of recordings ===================================================================
 
 inline constexpr double latest_stamp_s = 1e11;  // the year 5000
 /// Seconds from UTC of "Z", "UTC", "+02:00", "-0530" or "", else NaN.
@@ -16507,7 +16507,7 @@ inline double seconds_of_date(std::string_view s) {
     return days * 86400 + f[3] * 3600 + f[4] * 60 + *second - seconds_of_zone(s);
 }
 
-// ===== [C68] common prefixes of recorded prompts =================================================
+// ===== [C] common prefixes of recorded prompts ===================================================
 // A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
 // node a prompt: the earlier prompt that it continues, and where.
 
@@ -16618,7 +16618,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C69] traces ==============================================================================
+// ===== [C] traces ================================================================================
 
 struct trace_row {
     double at_s = 0;  // from the first one
@@ -16809,7 +16809,7 @@ struct workload_files {
     row_fields fields{};  // of a dataset's rows
 };
 
-// ===== [C70] lengths =============================================================================
+// ===== [C] lengths ===============================================================================
 
 /// Draws whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -16894,7 +16894,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C71] arrivals and their send times =======================================================
+// ===== [C] arrivals and their send times =========================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which lasts from `measured_from` to, as planned, `measured_to`.
@@ -17166,7 +17166,7 @@ inline bool saturates(const arrival_data& a) {
     return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
 }
 
-// ===== [C72] prompts of a given number of tokens =================================================
+// ===== [C] prompts of a given number of tokens ===================================================
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
 inline constexpr const char* prompt_words[] = {
@@ -17361,7 +17361,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C73] positions in a trace ================================================================
+// ===== [C] positions in a trace ==================================================================
 // A trace is a row of positions; each conversation takes as many as the longest one has turns. So
 // the request at a position does not depend on the lengths of other conversations.
 
@@ -17486,7 +17486,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C74] the part of a load that one of several programs sends ===============================
+// ===== [C] the part of a load that one of several programs sends =================================
 
 inline constexpr std::size_t max_shards = 10000;
 
@@ -17510,7 +17510,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C75] the interface of sources of prompts =================================================
+// ===== [C] the interface of sources of prompts ===================================================
 
 struct shorter_source;
 /// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
@@ -17559,7 +17559,7 @@ struct shorter_source {
     long long left_out = 0;
 };
 
-// ===== [C76] sources of prompts and conversations ================================================
+// ===== [C] sources of prompts and conversations ==================================================
 
 struct given_prompts final : prompt_source {
     vector<std::string> prompts{};
@@ -17948,7 +17948,7 @@ struct user_prompts final : prompt_source {
     }
 };
 
-// ===== [C77] the plan of a gate ==================================================================
+// ===== [C] the plan of a gate ====================================================================
 
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
@@ -18241,7 +18241,7 @@ inline plan plan_of_variant(const plan& p, run_variant variant) {
     });
 }
 
-// ===== [C78] the hash of a plan's traffic ========================================================
+// ===== [C] the hash of a plan's traffic ==========================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -18331,7 +18331,7 @@ inline std::string load_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C79] the number of requests that a plan expects ==========================================
+// ===== [C] the number of requests that a plan expects ============================================
 
 /// The number of requests, except those of side tasks, by turn, depth and part: selections treat
 /// those alike.
@@ -18397,7 +18397,7 @@ inline long long expected_first_turns(const planned_traffic& p) {
     return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
-// ===== [C80] the requests of a plan ==============================================================
+// ===== [C] the requests of a plan ================================================================
 
 /// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -18505,7 +18505,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C81] a workload's part of the plan =======================================================
+// ===== [C] a workload's part of the plan =========================================================
 
 inline void check_think(const time_distribution& d) {
     if (!is_sound(d))
@@ -18787,7 +18787,7 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C82] the search for a capacity ===========================================================
+// ===== [C] the search for a capacity =============================================================
 // Loads are doubled or halved until one clearly holds and one clearly misses, then the gaps beside
 // these two are halved on the logarithmic scale: a grid of loads 9 % apart. All probes at a load
 // are judged together, after each from the third to the fifth. The next load depends only on
@@ -18986,7 +18986,7 @@ inline std::optional<double> trend_of(const vector<probe>& probes, const search_
     return by * static_cast<double>(probes.size() - 1);
 }
 
-// ===== [C83] the capacity that probes show =======================================================
+// ===== [C] the capacity that probes show =========================================================
 // From the measurements alone, so that a stored search can be judged again.
 
 // ---- one probe
@@ -19385,7 +19385,7 @@ inline decision judged_also_of_loads(const measurements& e, const judging_parame
     return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
-// ===== [C84] capacity searches as scenarios ======================================================
+// ===== [C] capacity searches as scenarios ========================================================
 
 // ---- what is refused
 
@@ -19582,7 +19582,7 @@ inline double seconds_of_one(const plan& p) {
     return expected_seconds(traffic_at(p, search_parameters_of(p).start, 0));
 }
 
-// ===== [C85] which SLOs a scenario can have, and on which day they block =========================
+// ===== [C] which SLOs a scenario can have, and on which day they block ===========================
 
 inline constexpr long long days_announced = 7;
 
@@ -19912,7 +19912,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C86] side tasks and profiles of a scenario ===============================================
+// ===== [C] side tasks and profiles of a scenario =================================================
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
@@ -20100,7 +20100,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C87] the options of requests =============================================================
+// ===== [C] the options of requests ===============================================================
 
 /// The objects in which TGI, Ollama and SGLang keep their own fields.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -20209,7 +20209,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C88] the traffic of each variant of a gate ===============================================
+// ===== [C] the traffic of each variant of a gate =================================================
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
@@ -20396,7 +20396,7 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C89] facts about a gate's server =========================================================
+// ===== [C] facts about a gate's server ===========================================================
 
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
@@ -20428,7 +20428,7 @@ struct target_facts {
     bool is_rehearsal = false;  // simulated in place of another server
 };
 
-// ===== [C90] extensions that keep measurements of gates, and compare later ones with them ========
+// ===== [C] extensions that keep measurements of gates, and compare later ones with them ==========
 
 class live_target;
 struct run_mode;
@@ -20470,7 +20470,7 @@ protected:
 /// The extension that is compiled in, or null.
 inline constinit const past_extension* known_past = nullptr;
 
-// ===== [C91] from a scenario to its plan =========================================================
+// ===== [C] from a scenario to its plan ===========================================================
 
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
@@ -20708,7 +20708,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C92] plans as text, and notes on their load ==============================================
+// ===== [C] plans as text, and notes on their load ================================================
 
 inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
@@ -20867,7 +20867,7 @@ inline vector<std::string> load_notes(const planned_traffic& p) {
     return notes;
 }
 
-// ===== [C93] how requests and side tasks ended, and the tokens that answers report ===============
+// ===== [C] how requests and side tasks ended, and the tokens that answers report =================
 
 /// The first element that `is_same` accepts, else this one, added at the end.
 template <class T, class Same>
@@ -21059,7 +21059,7 @@ inline std::string task_figures_text(const task_figures& t) {
                    t.failed, t.example});
 }
 
-// ===== [C94] timelines, and the points of drawings ===============================================
+// ===== [C] timelines, and the points of drawings =================================================
 
 struct curve_point {
     double x = 0, y = 0;
@@ -21203,7 +21203,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C95] metrics over the repeats of a variant: rows of tables, labels, curves ===============
+// ===== [C] metrics over the repeats of a variant: rows of tables, labels, curves =================
 
 /// Over all repeats of a variant.
 struct metric_row {
@@ -21332,7 +21332,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
     return all;
 }
 
-// ===== [C96] servers, and the programs that send a load, over all repeats ========================
+// ===== [C] servers, and the programs that send a load, over all repeats ==========================
 
 struct reported_value {
     statistic_data what{};
@@ -21465,7 +21465,7 @@ inline std::string ranks_text(const vector<rank_part>& all) {
                    hosts.size() > 1 && unsynchronised > 0, unsynchronised});
 }
 
-// ===== [C97] the slowest requests, and ttft by prompt length =====================================
+// ===== [C] the slowest requests, and ttft by prompt length =======================================
 
 /// One measured request as reports show it.
 struct slow_request {
@@ -21529,7 +21529,7 @@ inline vector<curve_point> ttft_by_prompt_of(const repeat_list& variant) {
     return shown;
 }
 
-// ===== [C98] the numbers of a gate that reports show, computed once ==============================
+// ===== [C] the numbers of a gate that reports show, computed once ================================
 
 /// One probe as reports show it.
 struct load_point {
@@ -21783,7 +21783,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C99] answers that reports show ===========================================================
+// ===== [C] answers that reports show =============================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -21851,7 +21851,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
     return rows;
 }
 
-// ===== [C100] the fields of a gate: its servers, its load, its judging parameters ================
+// ===== [C] the fields of a gate: its servers, its load, its judging parameters ===================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -22073,7 +22073,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C101] stored results =====================================================================
+// ===== [C] stored results ========================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -22318,7 +22318,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C102] the fields of a variant's measurements, and of a verdict ===========================
+// ===== [C] the fields of a variant's measurements, and of a verdict ==============================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -22556,7 +22556,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C103] calibration.json ===================================================================
+// ===== [C] calibration.json ======================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -22625,7 +22625,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C104] one line of records.jsonl, and the index of events.bin =============================
+// ===== [C] one line of records.jsonl, and the index of events.bin ================================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -22686,7 +22686,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C105] gates in reports, and their headlines ==============================================
+// ===== [C] gates in reports, and their headlines =================================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -22874,7 +22874,7 @@ inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
         {n, n, took_s});
 }
 
-// ===== [C106] tables of reports ==================================================================
+// ===== [C] tables of reports =====================================================================
 
 struct table_cell {
     std::string text{};
@@ -22987,7 +22987,7 @@ inline report_table labels_table(const gate_report& g) {
     return t;
 }
 
-// ===== [C107] texts of reports ===================================================================
+// ===== [C] texts of reports ======================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -23332,7 +23332,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C108] the console: gates, and the progress line ==========================================
+// ===== [C] the console: gates, and the progress line =============================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -23618,7 +23618,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C109] result.json, calibration.json and answers.jsonl ====================================
+// ===== [C] result.json, calibration.json and answers.jsonl =======================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const vector<gate_report>& gates) {
@@ -23777,7 +23777,7 @@ inline std::string answers_jsonl(const vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C110] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C] junit.xml, summary.md, annotations, metrics.txt =======================================
 
 /// Returns "" if no file has the gate.
 inline std::string place_of(const gate_identity& g) {
@@ -24148,7 +24148,7 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
                   {measured, estimates, limits, loads, metrics});
 }
 
-// ===== [C111] the report page: drawings ==========================================================
+// ===== [C] the report page: drawings =============================================================
 
 /// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
 struct plot_scale {
@@ -24347,7 +24347,7 @@ private:
     int limits_ = 0;
 };
 
-// ===== [C112] the report page: verdicts ==========================================================
+// ===== [C] the report page: verdicts =============================================================
 
 inline std::string icon(const char* name) {
     return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{}\"/></svg>",
@@ -24513,7 +24513,7 @@ inline void mark_variant(table_cell& c, bool is_baseline) {
     c.look = is_baseline ? "arm b" : "arm c";
 }
 
-// ===== [C113] the report page: other sections of a gate ==========================================
+// ===== [C] the report page: other sections of a gate =============================================
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
     if (variant.failures.empty()) return {};
@@ -24732,7 +24732,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(filled("{} more", {g.answers.size() - max_at_once}), "", false, more);
 }
 
-// ===== [C114] the report page: distributions and timelines =======================================
+// ===== [C] the report page: distributions and timelines ==========================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
@@ -25009,7 +25009,7 @@ private:
     const vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C115] the report page: the result of a search ============================================
+// ===== [C] the report page: the result of a search ===============================================
 
 inline const char* style_of(carried shown) {
     return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
@@ -25074,7 +25074,7 @@ inline std::string search_html(const gate_report& g) {
     return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }
 
-// ===== [C116] the report page: the whole =========================================================
+// ===== [C] the report page: the whole ============================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -25463,7 +25463,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <sys/wait.h>  // waitpid, how a server ended
 #include <unistd.h>  // STDOUT_FILENO, unlink, write, close, isatty, _exit, sysconf, read
 
-// ===== [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs =========
+// ===== [E] functions of public values: text, arrivals, SLO expressions, users' own APIs ==========
 
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
@@ -25773,7 +25773,7 @@ box own_api(const api& a) {
 }  // namespace llmbench
 #endif
 
-// ===== [E2] the data of gates and results ========================================================
+// ===== [E] the data of gates and results =========================================================
 
 namespace llmbench {
 inline namespace v1 {
@@ -25836,7 +25836,7 @@ struct result_access {
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E3] functions of results =================================================================
+// ===== [E] functions of results ==================================================================
 
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
@@ -25931,7 +25931,7 @@ const types::list<record>& result::requests() const& {
 }  // namespace llmbench
 #endif
 
-// ===== [E4] the clock, and random bits ===========================================================
+// ===== [E] the clock, and random bits ============================================================
 // All time and all sleeping goes through here, so that a thread may live in a virtual environment
 // with its own time.
 
@@ -26096,7 +26096,7 @@ private:
     int file_;
 };
 
-// ===== [E5] the secrets that this program was told, and what it says without them ================
+// ===== [E] the secrets that this program was told, and what it says without them =================
 
 /// Thread-safe.
 class known_secrets {
@@ -26145,7 +26145,7 @@ private:
     vector<std::string> all_{}, sent_{}, in_output_{};
 };
 
-// ===== [E6] standard input, output and errors ====================================================
+// ===== [E] standard input, output and errors =====================================================
 
 /// Columns of the terminal, 80 if unknown.
 inline std::size_t console_width() {
@@ -26172,7 +26172,7 @@ inline void say(const std::string& s) {
     std::cout << known_secrets::of_this_program().masked(s) << std::flush;
 }
 
-// ===== [E7] texts of system errors ===============================================================
+// ===== [E] texts of system errors ================================================================
 
 /// strerror_r() returns the text, or an int and leaves the text in `room`.
 inline const char* words_of(const char* words, const char*) { return words; }
@@ -26188,7 +26188,7 @@ inline std::string resolver_error_text(int code) {
     return ::gai_strerror(code);
 }
 
-// ===== [E8] files ================================================================================
+// ===== [E] files =================================================================================
 
 /// A file that is read: a regular one, or a pipe. A pipe that nobody writes to ends the wait.
 class input_file {
@@ -26356,7 +26356,7 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
     return {[in](char* room, std::size_t n) { return in->read(room, n); }, path};
 }
 
-// ===== [E9] programs that send one load together, by an extension ================================
+// ===== [E] programs that send one load together, by an extension =================================
 
 class gate_servers;
 class live_target;
@@ -26415,7 +26415,7 @@ inline int rank_of_program() { return load_sharing_of_program->rank(); }
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E10] settings from the environment =======================================================
+// ===== [E] settings from the environment =========================================================
 
 extern "C" char** environ;  // not declared by every system's headers
 
@@ -26711,7 +26711,7 @@ inline const surroundings& surroundings_of_program() {
 /// The directory of reports, and of logs of started servers.
 inline const std::string& report_directory() { return surroundings_of_program().report_directory; }
 
-// ===== [E11] signals, and other global state =====================================================
+// ===== [E] signals, and other global state =======================================================
 
 /// Set by the first ending signal: the load ends, and its results are reported.
 inline std::atomic<bool> stop_asked{false};
@@ -26782,7 +26782,7 @@ private:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E12] system limits of a process ==========================================================
+// ===== [E] system limits of a process ============================================================
 
 #ifdef __APPLE__
 #include <sys/sysctl.h>  // its range of ports
@@ -26840,7 +26840,7 @@ inline port_range outgoing_ports() {
     return all;
 }
 
-// ===== [E13] threads of the client ===============================================================
+// ===== [E] threads of the client =================================================================
 
 /// Calls `work`, and `failed` with the text of an exception: one that leaves a thread or a
 /// destructor would end the program.
@@ -26955,7 +26955,7 @@ private:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E14] the machine and the commit ==========================================================
+// ===== [E] the machine and the commit ============================================================
 
 #ifdef __APPLE__
 #include <cstdlib>  // getprogname
@@ -27036,7 +27036,7 @@ inline environment_facts environment_now() {
     return f;
 }
 
-// ===== [E15] all files of a scenario =============================================================
+// ===== [E] all files of a scenario ===============================================================
 
 /// Loads the images of a sample.
 inline void read_images(const dataset& d, vector<dialogue>& sample) {
@@ -27139,7 +27139,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     return f;
 }
 
-// ===== [E16] connections, waiting for them, and their users ======================================
+// ===== [E] connections, waiting for them, and their users ========================================
 
 struct address;
 
@@ -27209,7 +27209,7 @@ public:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E17] sockets and addresses ===============================================================
+// ===== [E] sockets and addresses =================================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -27513,7 +27513,7 @@ inline int free_port() {
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E18] TLS =================================================================================
+// ===== [E] TLS ===================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -27703,7 +27703,7 @@ struct tls_channel {
 #endif
 inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
 
-// ===== [E19] a server, and one request and its answer over one socket ============================
+// ===== [E] a server, and one request and its answer over one socket ==============================
 // The base of every client in this program. It never waits: its user waits.
 
 /// The addresses of a server: the name is resolved once for all users, and the address that
@@ -27911,7 +27911,7 @@ private:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E20] waiting for sockets: by epoll on Linux, by asio elsewhere ===========================
+// ===== [E] waiting for sockets: by epoll on Linux, by asio elsewhere =============================
 
 #ifdef __linux__
 #include <netinet/tcp.h>  // TCP_INFO
@@ -28274,7 +28274,7 @@ inline std::unique_ptr<network> new_network() {
                                : std::make_unique<machine_network>();
 }
 
-// ===== [E21] requests that are not measured ======================================================
+// ===== [E] requests that are not measured ========================================================
 
 struct http_answer {
     int status = 0;
@@ -28490,7 +28490,7 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
     return answer_to(at, request, within_s);
 }
 
-// ===== [E22] the orders and results of a load ====================================================
+// ===== [E] the orders and results of a load ======================================================
 
 /// Shared by all threads of one load. Unused after the measured part has begun.
 class settling_watch {
@@ -28717,7 +28717,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
                                                             : run_phase::measure;
 }
 
-// ===== [E23] one connection of the load ==========================================================
+// ===== [E] one connection of the load ============================================================
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io {
@@ -29150,7 +29150,7 @@ private:
     bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 
-// ===== [E24] what one client thread has to send, and when ========================================
+// ===== [E] what one client thread has to send, and when ==========================================
 // Uses no clock and no sockets: callers pass the time.
 
 /// A request to be sent now.
@@ -29504,7 +29504,7 @@ private:
     bool stopped_ = false;
 };
 
-// ===== [E25] the connections of one client thread ================================================
+// ===== [E] the connections of one client thread ==================================================
 
 /// All connections of one thread, each in one of four lists: busy, idle, opening, closed. Closed
 /// ones stay until drop_retired(), because one of them may be the caller.
@@ -29578,7 +29578,7 @@ private:
     connections busy_{}, idle_{}, opening_{}, retired_{};
 };
 
-// ===== [E26] the finished requests of one client thread, and the answers that it keeps ===========
+// ===== [E] the finished requests of one client thread, and the answers that it keeps =============
 
 /// Grades answers as they come and drops their texts, except those compared with the other
 /// variant's and some that reports may show.
@@ -29685,7 +29685,7 @@ private:
     std::uint64_t may_count_ = 0;
 };
 
-// ===== [E27] one client thread ===================================================================
+// ===== [E] one client thread =====================================================================
 
 /// The bytes of one request of the trace, and limits on its answer.
 struct built_request {
@@ -29967,7 +29967,7 @@ private:
     double cpu_utilization_ = 0;
 };
 
-// ===== [E28] the load of one repeat ==============================================================
+// ===== [E] the load of one repeat ================================================================
 
 inline std::size_t in_flight_at_most(const load_order& o) {
     return o.what->shard.of(static_cast<std::size_t>(o.what->sent->arrivals.max_in_flight));
@@ -30124,7 +30124,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     }
 }
 
-// ===== [E29] credentials for a server ============================================================
+// ===== [E] credentials for a server ==============================================================
 
 /// Header lines of all requests to a server, and the secrets in them.
 struct credentials {
@@ -30258,7 +30258,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
     return c;
 }
 
-// ===== [E30] targets of extensions ===============================================================
+// ===== [E] targets of extensions =================================================================
 
 /// A server of an extension, which accepts every request of a plan.
 class extension_server {
@@ -30282,7 +30282,7 @@ protected:
     ~target_extension() = default;
 };
 
-// ===== [E31] questions to a server before the load ===============================================
+// ===== [E] questions to a server before the load =================================================
 
 /// Returns "GET /v1/models answered HTTP 401: no such key", shortened.
 inline std::string quoted_answer(const load_target& to, const char* method,
@@ -30682,7 +30682,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 
-// ===== [E32] started programs, which end with us, and their output ===============================
+// ===== [E] started programs, which end with us, and their output =================================
 
 /// A pipe from a program to us; no ends, with errno, on failure.
 struct pipe_ends {
@@ -30970,7 +30970,7 @@ private:
     std::thread reading_{};
 };
 
-// ===== [E33] processes: servers and commands of a scenario =======================================
+// ===== [E] processes: servers and commands of a scenario =========================================
 
 /// The command, with `exec` before it if that changes nothing: one plain command, no shell word, no
 /// variables. The server is then the process that we started.
@@ -31171,7 +31171,7 @@ inline carried_command carried_out(const std::string& line, const load_target& t
     return c;
 }
 
-// ===== [E34] what a server says of its version and its settings ==================================
+// ===== [E] what a server says of its version and its settings ====================================
 
 struct self_description {
     std::string version{};   // "vllm 0.11.0", "" if unknown
@@ -31247,7 +31247,7 @@ inline std::string command_for_reports(const std::string& command,
     return printable(without_secrets(out, secrets), 1000);
 }
 
-// ===== [E35] the metrics pages of a server, read before and during a load ========================
+// ===== [E] the metrics pages of a server, read before and during a load ==========================
 
 /// One page, and all that is needed to request it.
 struct page_address {
@@ -31521,7 +31521,7 @@ private:
     repeated reading_{};
 };
 
-// ===== [E36] servers that a gate starts ==========================================================
+// ===== [E] servers that a gate starts ============================================================
 
 /// The log file of the program's next server.
 inline std::string next_log(run_variant variant) {
@@ -31619,7 +31619,7 @@ private:
     std::unique_ptr<server_process> running_{};
 };
 
-// ===== [E37] running targets =====================================================================
+// ===== [E] running targets =======================================================================
 
 /// Uses a path of the gate for all requests.
 inline void take_path(load_target& to, const std::string& path) {
@@ -31992,7 +31992,7 @@ private:
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 
-// ===== [E38] whether two targets are one server, and two variants one ============================
+// ===== [E] whether two targets are one server, and two variants one ==============================
 
 /// An address and port in IPv6 form, so that IPv4 addresses equal their mapped ones, and loopbacks
 /// equal each other.
@@ -32120,7 +32120,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
                 "otherwise{.same = true}"});
 }
 
-// ===== [E39] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E] records.jsonl and events.bin, written while the load runs =============================
 
 /// Prints which file is incomplete, and why.
 inline void report_not_whole(const std::string& directory, const std::string& why) {
@@ -32315,7 +32315,7 @@ private:
     repeated writing_{};
 };
 
-// ===== [E40] the reports of all gates of a program, and its files ================================
+// ===== [E] the reports of all gates of a program, and its files ==================================
 
 /// Whether an outcome needs an exit code other than 0.
 inline bool is_red(gate_outcome o) {
@@ -32595,7 +32595,7 @@ private:
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E41] all gates of a program, and how it ends =============================================
+// ===== [E] all gates of a program, and how it ends ===============================================
 
 #ifdef __APPLE__
 #include <dlfcn.h>  // dlsym
@@ -32885,7 +32885,7 @@ private:
     bool cut_off_ = false;  // a gate, or a test case
 };
 
-// ===== [E42] gates inside doctest ================================================================
+// ===== [E] gates inside doctest ==================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
@@ -32993,7 +32993,7 @@ inline bool inside_test_case() { return false; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 
-// ===== [E43] the report and the result of a measured gate ========================================
+// ===== [E] the report and the result of a measured gate ==========================================
 
 /// Marks verdicts that need no judgement as skipped.
 inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
@@ -33113,7 +33113,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
-// ===== [E44] the environment's settings for a gate ===============================================
+// ===== [E] the environment's settings for a gate =================================================
 
 /// The models that replace the servers of one gate.
 class rehearsal {
@@ -33269,7 +33269,7 @@ inline void check_writable(const std::string& file) {
         refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
-// ===== [E45] the servers of a gate ===============================================================
+// ===== [E] the servers of a gate =================================================================
 
 /// The server of the candidate, and that of the baseline: another one, or the same.
 class gate_servers {
@@ -33389,7 +33389,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-// ===== [E46] profiles of servers =================================================================
+// ===== [E] profiles of servers ===================================================================
 
 /// Starts and ends a profile on a server: by HTTP, or by the scenario's commands.
 class profiler {
@@ -33542,7 +33542,7 @@ inline vector<std::string> end_profiles(const live_target& server, int gate) {
     return notes;
 }
 
-// ===== [E47] the progress of a repeat ============================================================
+// ===== [E] the progress of a repeat ==============================================================
 
 /// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
 /// terminal, ever rarer lines in a log.
@@ -33670,7 +33670,7 @@ private:
     progress_meter* meter_;
 };
 
-// ===== [E48] side tasks before and during a load =================================================
+// ===== [E] side tasks before and during a load ===================================================
 
 inline std::string post_text(const load_target& to, const std::string& path,
                              const std::string& body) {
@@ -33805,7 +33805,7 @@ private:
     repeated doing_{};
 };
 
-// ===== [E49] one repeat ==========================================================================
+// ===== [E] one repeat ============================================================================
 
 /// Returns "" unless the last measured requests all failed to connect.
 inline std::string gone_reason(const vector<record>& records) {
@@ -34046,7 +34046,7 @@ inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_or
     return d;
 }
 
-// ===== [E50] the repeats of a gate on its servers ================================================
+// ===== [E] the repeats of a gate on its servers ==================================================
 
 /// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
 /// set aside is measured again in its position, because order and requests depend on it.
@@ -34461,7 +34461,7 @@ private:
     vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
-// ===== [E51] one gate from its scenario to its result ============================================
+// ===== [E] one gate from its scenario to its result ==============================================
 
 /// Null if the target has no extension.
 inline const target_extension* extension_of(const any_target& t) {
@@ -34777,7 +34777,7 @@ inline result gate_of(const scenario& s, const char* file, int line, const char*
                     line, verb);
 }
 
-// ===== [E52] a finished run with its requests ====================================================
+// ===== [E] a finished run with its requests ======================================================
 
 /// The index of events.bin in result.json: the offsets of the lines' gaps, and its coverage.
 struct described_events : event_index {
@@ -34955,7 +34955,7 @@ inline void check_stored_objectives(const stored_run& run, const plan& what, con
     }
 }
 
-// ===== [E53] public functions ====================================================================
+// ===== [E] public functions ======================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 #ifndef LLMBENCH_NO_BODIES
@@ -35106,7 +35106,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E54] main ================================================================================
+// ===== [E] main ==================================================================================
 
 // Here, so that main() itself, which a macro brings, is one line. If doctest is disabled, the
 // functions that this calls are in the file with main() alone.

@@ -108,6 +108,9 @@ class Part:
         lines = (src / name).read_text().splitlines()
         if "#pragma once" not in lines or not lines[0].startswith("// "):
             raise Refused(f"{name} does not begin with a comment on what it is and #pragma once")
+        for number, line in enumerate(lines, 1):
+            if not self.extension and len(line.encode()) > COLUMNS:
+                raise Refused(f"{name}:{number} has {len(line.encode())} columns: {COLUMNS} are allowed")
         pragma = lines.index("#pragma once")
         self.title, self.notes = lines[0][3:], lines[1:pragma]
         self.includes, self.system = [], []
@@ -223,9 +226,8 @@ def read_parts(src, root=ROOT, of_header=()):
         if path.is_file() and name not in reached and not apart and path.suffix != ".md":
             raise Refused(f"{name} is reached by nothing: no part includes it, nor does {root}")
     order.sort(key=lambda part: part.floor)
-    for letter in ZONES:
-        for number, part in enumerate((p for p in order if p.zone == letter), 1):
-            part.tag = f"[{letter}{number}]"
+    for part in order:
+        part.tag = f"[{part.zone}]"  # a number would change in all that follow a new part
     return order
 
 

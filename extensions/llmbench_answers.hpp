@@ -2,7 +2,7 @@
 // Put together from src/ by ci/assemble.py: edit there, not here.
 //
 // Part one: declarations
-//   [A1] questions whose answers are known
+//   [A] questions whose answers are known
 // Part three: graders, files of questions, and what is sent of them
 //
 // SPDX-License-Identifier: MIT
@@ -35,7 +35,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
               "llmbench_answers.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
               ": take both from one release");
 
-// ===== [A1] questions whose answers are known ====================================================
+// ===== [A] questions whose answers are known =====================================================
 
 namespace llmbench {
 inline namespace v1 {
@@ -120,7 +120,7 @@ struct in_llmbench_answers_hpp::questions {
 
 #include <picojson.h>  // JSON of servers
 
-// ===== [E1] numbers as written by people and models, in plain characters =========================
+// ===== [E] numbers as written by people and models, in plain characters ==========================
 
 namespace llmbench {
 inline namespace v1 {
@@ -541,7 +541,7 @@ inline number_said number_in_answer(std::string_view text) {
     return {std::string(of.substr(found->begin, found->end - found->begin)), found->n};
 }
 
-// ===== [E2] questions, their graders and keys, and their part of the plan ========================
+// ===== [E] questions, their graders and keys, and their part of the plan =========================
 
 class choice_reader {
 public:
@@ -922,7 +922,7 @@ private:
     const std::string graders_;
 };
 
-// ===== [E3] questions, read from their file ======================================================
+// ===== [E] questions, read from their file =======================================================
 
 class questions_of_files final : public workload_extension {
 public:

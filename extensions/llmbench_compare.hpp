@@ -2,7 +2,7 @@
 // Put together from src/ by ci/assemble.py: edit there, not here.
 //
 // Part one: declarations
-//   [A1] several settings of a server, and one load after the other
+//   [A] several settings of a server, and one load after the other
 // Part three: turns of settings, loads one after the other, and what reports tell of them
 //
 // SPDX-License-Identifier: MIT
@@ -35,7 +35,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
               "llmbench_compare.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
               ": take both from one release");
 
-// ===== [A1] several settings of a server, and one load after the other ===========================
+// ===== [A] several settings of a server, and one load after the other ============================
 
 namespace llmbench {
 inline namespace v1 {
@@ -206,7 +206,7 @@ inline curve_result curve(const scenario& s, const types::list<offered_load>& lo
 #include <string>
 #include <utility>  // move, exchange, pair
 
-// ===== [E1] several settings: turns, ratios, significant differences =============================
+// ===== [E] several settings: turns, ratios, significant differences ==============================
 // Each setting is measured once a round. Two are compared by their ratios within rounds, which
 // cancel effects on the whole round.
 
@@ -558,7 +558,7 @@ inline settings_comparison comparison_of_settings(const vector<measured_setting>
     return c;
 }
 
-// ===== [E2] checks of scenarios for a curve and for several settings =============================
+// ===== [E] checks of scenarios for a curve and for several settings ==============================
 
 inline constexpr std::size_t fewest_loads = 2, max_loads = 16;
 
@@ -658,7 +658,7 @@ inline scenario scenario_of_a_setting(scenario s) {
     return s;
 }
 
-// ===== [E3] curves over the load =================================================================
+// ===== [E] curves over the load ==================================================================
 
 /// One load, measured as a gate of its own, and the result of its verdicts.
 struct judged_load {
@@ -882,7 +882,7 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                    page_table("By load", curve_table(unit, rows))});
 }
 
-// ===== [E4] texts on several settings ============================================================
+// ===== [E] texts on several settings =============================================================
 
 /// A comparison in reports, beside the gates of its settings.
 struct comparison_report {
@@ -1098,7 +1098,7 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-// ===== [E5] comparisons and curves in the files of the program ===================================
+// ===== [E] comparisons and curves in the files of the program ====================================
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -1404,7 +1404,7 @@ public:
     }
 };
 
-// ===== [E6] several settings of a server, measured in turns ======================================
+// ===== [E] several settings of a server, measured in turns =======================================
 
 /// One setting: its server, its part of the plan and its measurements.
 struct setting_under_test {
@@ -1657,7 +1657,7 @@ private:
     progress_meter meter_;
 };
 
-// ===== [E7] compare() and curve(), from a scenario to the result =================================
+// ===== [E] compare() and curve(), from a scenario to the result ==================================
 
 /// Shared by all copies of a result; never changes.
 struct comparison_data {

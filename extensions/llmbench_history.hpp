@@ -2,7 +2,7 @@
 // Put together from src/ by ci/assemble.py: edit there, not here.
 //
 // Part one: declarations
-//   [A1] the main branch's runs as a baseline
+//   [A] the main branch's runs as a baseline
 // Part three: runs read, learned from, judged by and added
 //
 // SPDX-License-Identifier: MIT
@@ -35,7 +35,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
               "llmbench_history.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
               ": take both from one release");
 
-// ===== [A1] the main branch's runs as a baseline =================================================
+// ===== [A] the main branch's runs as a baseline ==================================================
 
 namespace llmbench {
 inline namespace v1 {
@@ -101,7 +101,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #include <sys/utsname.h>  // the kernel
 #include <unistd.h>  // fsync, link, unlink, close
 
-// ===== [E1] levels of a series, and their first runs =============================================
+// ===== [E] levels of a series, and their first runs ==============================================
 
 namespace llmbench {
 inline namespace v1 {
@@ -300,7 +300,7 @@ inline vector<history_segment> segments_of(const history_series& s,
     return out;
 }
 
-// ===== [E2] lines of a history's files, and their series =========================================
+// ===== [E] lines of a history's files, and their series ==========================================
 
 inline constexpr const char* history_schema = "llmbench/history/1";
 inline constexpr std::size_t longest_history_line = 65536;  // bytes
@@ -642,7 +642,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     return all;
 }
 
-// ===== [E3] a server and its machine, a series, and a gate as its line of a history ==============
+// ===== [E] a server and its machine, a series, and a gate as its line of a history ===============
 
 /// Unknown properties are "".
 struct fingerprint {
@@ -1045,7 +1045,7 @@ inline history_entry history_entry_of(const plan& p, run_series in, const finger
     return e;
 }
 
-// ===== [E4] the folder of a history: settings, reading, adding a run =============================
+// ===== [E] the folder of a history: settings, reading, adding a run ==============================
 
 enum class history_use : unsigned char { read, append, off };
 
@@ -1275,7 +1275,7 @@ inline std::string append_history(const std::filesystem::path& folder,
     });
 }
 
-// ===== [E5] what a history teaches, and a run judged against it ==================================
+// ===== [E] what a history teaches, and a run judged against it ===================================
 
 /// 80 % quantile of the F distribution.
 inline double f_quantile_80(double df1, double df2) {
@@ -1744,7 +1744,7 @@ inline interim_analysis analysis_with_history(const vector<double>& distances,
     return l;
 }
 
-// ===== [E6] the history that a gate is judged by, and verdicts by it =============================
+// ===== [E] the history that a gate is judged by, and verdicts by it ==============================
 // All that the rule needs: judging again needs no folder and gives the same bits.
 
 /// One statistic in one direction: data for the rule and the reports.
@@ -2180,7 +2180,7 @@ private:
     };
 }
 
-// ===== [E7] gates judged by the history of main, and added to it =================================
+// ===== [E] gates judged by the history of main, and added to it ==================================
 
 inline constexpr double fingerprint_within_s = 2;
 

@@ -3,7 +3,7 @@
 // or as ranks of MPI. Include it after llmbench.hpp.
 //
 // Part one: declarations
-//   [A1] a load that several programs send
+//   [A] a load that several programs send
 // Part three: what each of these programs does, and what is made of their parts
 //
 // Macros, optional, in the file with the implementation:
@@ -39,7 +39,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
               "llmbench_machines.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
               ": take both from one release");
 
-// ===== [A1] a load that several programs send ====================================================
+// ===== [A] a load that several programs send =====================================================
 
 namespace llmbench {
 inline namespace v1 {
@@ -85,7 +85,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #include <picojson.h>  // JSON of servers
 #include <sys/resource.h>  // getrusage
 
-// ===== [E1] measurements on another machine's clock ==============================================
+// ===== [E] measurements on another machine's clock ===============================================
 
 namespace llmbench {
 inline namespace v1 {
@@ -123,7 +123,7 @@ inline void move_clock(repeat_data& d, long long by_ns) {
     fields_of(mover, d, checked, statistics);
 }
 
-// ===== [E2] one repeat from the parts of several programs ========================================
+// ===== [E] one repeat from the parts of several programs =========================================
 
 /// As in result.json, records.jsonl and events.bin: facts on the first line, a line for each
 /// request, an empty line, and all gaps in that order. Every gap must be listed.
@@ -378,7 +378,7 @@ inline measured_gate gathered(vector<stored_shard> shards, const slo_list& slos)
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E3] a load sent by several programs without communication ================================
+// ===== [E] a load sent by several programs without communication =================================
 
 #ifdef __linux__
 #include <sys/timex.h>  // adjtimex
@@ -621,7 +621,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, repeat_or
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E4] programs started together by MPI =====================================================
+// ===== [E] programs started together by MPI ======================================================
 // Rank 0 plans, judges and reports; the others send their share of the load and return their
 // measurements. Only this part calls MPI, from one thread (MPI_THREAD_FUNNELED), with nine
 // functions: Init_thread, Comm_rank, Comm_size, Bcast, Barrier, Allreduce, Gatherv, Finalize and
@@ -1020,7 +1020,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_or
 }  // namespace llmbench
 #endif
 
-// ===== [E5] this program's role in a shared load =================================================
+// ===== [E] this program's role in a shared load ==================================================
 
 namespace llmbench {
 inline namespace v1 {

@@ -2,7 +2,7 @@
 // Put together from src/ by ci/assemble.py: edit there, not here.
 //
 // Part one: declarations
-//   [A1] recorded sessions
+//   [A] recorded sessions
 // Part three: sessions as graphs of model calls, and their files
 //
 // SPDX-License-Identifier: MIT
@@ -35,7 +35,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
               "llmbench_sessions.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
               ": take both from one release");
 
-// ===== [A1] recorded sessions ====================================================================
+// ===== [A] recorded sessions =====================================================================
 
 namespace llmbench {
 inline namespace v1 {
@@ -95,7 +95,7 @@ struct in_llmbench_sessions_hpp::sessions {
 
 #include <picojson.h>  // JSON of servers
 
-// ===== [E1] sessions as graphs of model calls, and what their readers share ======================
+// ===== [E] sessions as graphs of model calls, and what their readers share =======================
 
 namespace llmbench {
 inline namespace v1 {
@@ -297,7 +297,7 @@ private:
     std::size_t read_steps_ = 0;
 };
 
-// ===== [E2] recorded sessions, one JSON line per step ============================================
+// ===== [E] recorded sessions, one JSON line per step =============================================
 
 /// The format of another tool's recording, by the members in its first bytes, as named by `llmbench
 /// convert`; "" if unknown.
@@ -568,7 +568,7 @@ private:
     std::map<std::string, steps_by_name> done_{};  // by session: steps of those that share
 };
 
-// ===== [E3] recorded sessions as traffic =========================================================
+// ===== [E] recorded sessions as traffic ==========================================================
 // A source of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sessions of a corpus in the order of the seed, repeated if needed. A step's prompt is one
@@ -818,7 +818,7 @@ private:
     const std::shared_ptr<const session_corpus> corpus_;
 };
 
-// ===== [E4] recorded sessions, read from their files =============================================
+// ===== [E] recorded sessions, read from their files ==============================================
 
 /// In a folder, all files by name.
 inline vector<std::string> files_at(const std::string& path, const char* field) {

@@ -2,7 +2,7 @@
 // Put together from src/ by ci/assemble.py: edit there, not here.
 //
 // Part one: declarations
-//   [A1] the simulated server as a target
+//   [A] the simulated server as a target
 // Part three: the simulated server, its virtual world, rehearsals
 //
 // SPDX-License-Identifier: MIT
@@ -35,7 +35,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
               "llmbench_simulated.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
               ": take both from one release");
 
-// ===== [A1] the simulated server as a target =====================================================
+// ===== [A] the simulated server as a target ======================================================
 
 namespace llmbench {
 inline namespace v1 {
@@ -161,7 +161,7 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 
 #include <picojson.h>  // JSON of servers
 
-// ===== [E1] engine model =========================================================================
+// ===== [E] engine model ==========================================================================
 // A continuous-batching engine in virtual time. The simulated server uses it with a real clock; a
 // Monte Carlo study runs it at full speed.
 
@@ -431,7 +431,7 @@ private:
     counters counters_{};
 };
 
-// ===== [E2] requests to the simulated server =====================================================
+// ===== [E] requests to the simulated server ======================================================
 
 /// Only for requests of ours and of clients like curl.
 class request_parser {
@@ -663,7 +663,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-// ===== [E3] answers of the simulated server ======================================================
+// ===== [E] answers of the simulated server =======================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 struct answer_facts {
@@ -1000,7 +1000,7 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-// ===== [E4] other replies of the simulated server, and its metrics page ==========================
+// ===== [E] other replies of the simulated server, and its metrics page ===========================
 // vLLM's metrics under their names, in the text format of Python's Prometheus client (0.0.4).
 
 /// Why a sequence ended; `abort`: its client left.
@@ -1245,7 +1245,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-// ===== [E5] the simulated server's connections, and its handling of requests =====================
+// ===== [E] the simulated server's connections, and its handling of requests ======================
 
 /// A Date header for these Unix seconds.
 inline std::string http_date_of(long long unix_s) {
@@ -1643,7 +1643,7 @@ private:
     bool catching_up_ = false;
 };
 
-// ===== [E6] a virtual machine: its time and its network ==========================================
+// ===== [E] a virtual machine: its time and its network ===========================================
 // Everything happens in one thread, in the order of its times, so that every run gives the same
 // bytes.
 
@@ -2000,7 +2000,7 @@ inline std::unique_ptr<network> virtual_environment::new_network() {
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E7] simulated() as a target ==============================================================
+// ===== [E] simulated() as a target ===============================================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -2265,7 +2265,7 @@ public:
 };
 inline constinit const simulated_extension simulated_targets{};
 
-// ===== [E8] functions of simulated() in the implementation =======================================
+// ===== [E] functions of simulated() in the implementation ========================================
 
 constinit const target_extension* const
     include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
@@ -2287,7 +2287,7 @@ int serve_simulated(const engine& e, int port) {
     return 0;
 }
 
-// ===== [E9] a rehearsal: the pace of a measured server, and the predicted results ================
+// ===== [E] a rehearsal: the pace of a measured server, and the predicted results =================
 
 namespace detail {
 
@@ -2664,7 +2664,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     return t;
 }
 
-// ===== [E10] models of servers in a rehearsal ====================================================
+// ===== [E] models of servers in a rehearsal ======================================================
 
 /// An engine for each server of a gate; they differ only in their seeds.
 struct rehearsal_model {

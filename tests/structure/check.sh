@@ -19,11 +19,11 @@ check() {
     else failed=$((failed + 1)); echo "NOT OK: $name"; head -n 40 "$work/log"; fi
 }
 
-# The table is the "//   [A6] SLO expressions" lines above the include guard.
+# The table is the "//   [A] SLO expressions" lines above the include guard.
 contents_equal_banners() {
-    sed -n '/^#ifndef LLMBENCH_HPP/q; s|^//   \(\[[A-Z][0-9]*\] .*\)$|\1|p' "$header" \
+    sed -n '/^#ifndef LLMBENCH_HPP/q; s|^//   \(\[[A-Z]\] .*\)$|\1|p' "$header" \
         > "$work/contents"
-    sed -n 's|^// ===== \(\[[A-Z][0-9]*\] .*[^ =]\) =*$|\1|p' "$header" > "$work/banners"
+    sed -n 's|^// ===== \(\[[A-Z]\] .*[^ =]\) =*$|\1|p' "$header" > "$work/banners"
     [[ -s $work/contents ]] && diff "$work/contents" "$work/banners"
 }
 
@@ -157,8 +157,8 @@ preprocessed_size() {
 # a banner are the include guard and any number of namespaces.
 cut_after() {
     local cut="$work/cut.hpp" opened closed
-    awk -v tag="[$1]" '
-        /^\/\/ =====/ { if (seen) exit; seen = ($3 == tag) }
+    awk -v title="[A] $1" '
+        /^\/\/ =====/ { if (seen) exit; sub(/^\/\/ ===== /, ""); sub(/ =+$/, ""); seen = ($0 == title); next }
         /^}  \/\/ inline namespace v1/ { exit }
         { print }' "$header" > "$cut"
     opened=$(grep -cE '^#[[:space:]]*if' "$cut" || true)
@@ -261,7 +261,7 @@ check "every macro has our prefix" macro_names
 check "a file with gates reads no expensive header" included_headers
 check "a file with gates stays small" preprocessed_size
 while read -r section; do
-    check "the header ends well after [$section]" cut_after "$section"
-done < <(sed -n 's|^// ===== \[\(A[0-9]*\)\] .*|\1|p' "$header")
+    check "the header ends well after [A] $section" cut_after "$section"
+done < <(sed -n 's|^// ===== \[A\] \(.*[^ =]\) =*$|\1|p' "$header")
 echo "$passed passed, $failed failed"
 ((failed == 0))
