@@ -6899,10 +6899,11 @@ inline bool has_any_of(std::string_view name, std::initializer_list<std::string_
     return any_of(parts, [&](std::string_view p) { return name.find(p) != name.npos; });
 }
 inline bool is_opaque(std::string_view name) {
-    return has_any_of(name, {"signature", "encrypt", "redact", "opaque", "citation"});
+    return has_any_of(name, {"signature", "encrypt", "redact", "opaque", "citation", "result"});
 }
 inline bool names_thoughts(std::string_view name) {
-    constexpr std::string_view others[] = {"_reason", "_id", "_format", "_effort", "_type"};
+    constexpr std::string_view others[] = {"_reason", "_id",   "_format", "_effort",
+                                           "_type",   "_state", "_status", "_mode"};
     return has_any_of(name, {"think", "thought", "reason"}) && !is_opaque(name) &&
            !any_of(others, [&](std::string_view end) { return name.ends_with(end); });
 }
@@ -6912,7 +6913,7 @@ inline bool is_marked_as_thought(const picojson::value& v) {
     return true_member(v, "thought") || (marked && true_member(*marked, "thought"));
 }
 inline bool names_call(std::string_view type) {
-    return has_any_of(type, {"tool_use", "_call"}) && type.find("result") == type.npos;
+    return has_any_of(type, {"tool_use", "_call"}) && !is_opaque(type);
 }
 
 // 2. A usage has the tokens of the prompt and of the completion. Of other counts each API says
@@ -7050,15 +7051,21 @@ inline token_counts tokens_of(const usage_counts& u, const streamed_content& s) 
     } else if (!streams_thought) {
         t.before = named[5];
     }
-    if (t.hidden < 0 || t.output <= s.events) return t.before = 0, t;
-    const int most = t.output - s.events;  // each event has at least one
+    if (t.hidden < 0) return t.before = 0, t;
+    const int most = std::max(t.output - s.events, 0);  // each event has at least one
+    long long other = 0;
+    for (unsigned k = 3; k < 5; ++k) other += apart >> k & 1 ? 0 : named[k];
+    // There may be more events than tokens: a router splits the text anew, or some are apart.
+    const long long left = t.output - t.before - other;
+    const bool is_sure = other > 0 || rest == 0;
+    if (is_sure && t.before + other > 0 && (s.events - 2) * 4ll > left * 5)
+        return t.before = 0, t.hidden = -1, t;
+    if (most == 0) return t.before = 0, t;
     if (t.before == 0 && s.events > 1 && s.first_bytes > 0 &&
         s.first_tokens - max_event_tokens > s.first_bytes)
         t.before = s.first_tokens - 1;
     t.before = std::min(t.before, most);
-    long long unseen = t.before;
-    for (unsigned k = 3; k < 5; ++k) unseen += apart >> k & 1 ? 0 : named[k];
-    t.hidden = static_cast<int>(std::min<long long>(unseen, most));
+    t.hidden = static_cast<int>(std::min<long long>(t.before + other, most));
     const int shown = t.output - t.hidden;
     const bool may_hide = (shown - s.events) * 4ll > s.events && !s.is_counted && s.bytes > 0;
     const bool hides_some = s.hides_thought && !streams_thought && named[5] == 0 && rest <= 0;
@@ -7071,30 +7078,42 @@ inline token_counts tokens_of(const usage_counts& u, const streamed_content& s) 
 //    that one event counts as what it brings. A later pause is no lump: its tokens had that time.
 
 /// Tokens that came at once, beyond those of the first event by the server. `bytes`: of each event;
-/// `gaps_us`: before each but the first; `tokens`: of all, `first` of them in the first event. A
-/// long token is no lump: 32 bytes beyond the usual are.
-inline int tokens_at_once(const vector<std::uint32_t>& bytes, vector<std::uint32_t> gaps_us,
+/// `gaps_us`: before each but the first; `tokens`: of all, `first` of them in the first event.
+/// Events within a tenth of the mean gap came together. A long token is no lump: 32 bytes beyond
+/// the usual are.
+inline int tokens_at_once(const vector<std::uint32_t>& bytes, const vector<std::uint32_t>& gaps_us,
                           int tokens, int first) {
-    const auto middle_of = [](vector<std::uint32_t>& v) {
+    if (gaps_us.empty() || gaps_us.size() + 1 != bytes.size() || tokens <= first) return 0;
+    double all = bytes[0], spread_us = 0;
+    for (std::size_t i = 0; i < gaps_us.size(); ++i) {
+        all += bytes[i + 1];
+        spread_us += gaps_us[i];
+    }
+    const double together_us = spread_us / 10 / static_cast<double>(gaps_us.size());
+    vector<double> pieces{static_cast<double>(bytes[0])}, pauses_us;
+    double pause_us = 0;
+    for (std::size_t i = 0; i < gaps_us.size(); ++i) {
+        pause_us += gaps_us[i];
+        if (gaps_us[i] <= together_us) {
+            pieces.back() += bytes[i + 1];
+            continue;
+        }
+        pieces.push_back(bytes[i + 1]);
+        pauses_us.push_back(pause_us);
+        pause_us = 0;
+    }
+    if (all == 0 || pauses_us.empty()) return 0;
+    const auto middle_of = [](vector<double> v) {
         const auto at = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
         std::nth_element(v.begin(), at, v.end());
-        return static_cast<double>(*at);
+        return *at;
     };
-    double all = 0;
-    for (const std::uint32_t b : bytes) all += b;
-    if (gaps_us.empty() || gaps_us.size() + 1 != bytes.size() || all == 0 || tokens <= first)
-        return 0;
-    vector<std::uint32_t> sorted_bytes = bytes, sorted_gaps = gaps_us;
-    const double us = middle_of(sorted_gaps), usual = middle_of(sorted_bytes);
-    if (us == 0) return 0;
-    const double per_byte = tokens / all;
+    const double us = middle_of(pauses_us), usual = middle_of(pieces), per_byte = tokens / all;
     double most = 0, came = 0, after_us = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        came += bytes[i];
-        if (i > 0) after_us += gaps_us[i - 1];
-        const double since = 4 * usual * after_us / us;
-        if (since > all) break;
-        most = std::max(most, came - std::max(usual, first / per_byte) - since);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        came += pieces[i];
+        if (i > 0) after_us += pauses_us[i - 1];
+        most = std::max(most, came - std::max(usual, first / per_byte) - 4 * usual * after_us / us);
     }
     return most <= 32 ? 0 : static_cast<int>(most * per_byte);
 }

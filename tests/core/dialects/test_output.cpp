@@ -87,6 +87,14 @@ TEST_CASE("parts of the completion that never come as text are hidden") {
     CHECK(split_of(R"({"prompt_tokens":9,"completion_tokens":100,"completion_tokens_details":)"
                    R"({"reasoning_tokens":30,"rejected_prediction_tokens":30}})", streamed(40)) ==
           split{9, 100, 60});
+    // In more events than tokens: split anew, or apart, which a total would tell.
+    CHECK(split_of(prediction, streamed(80)).hidden == -1);
+    CHECK(split_of(R"({"prompt_tokens":9,"completion_tokens":100,"total_tokens":109,"reasoning_tokens":60})",
+                   streamed(80)).hidden == -1);
+    CHECK(split_of(R"({"prompt_tokens":9,"completion_tokens":40,"reasoning_tokens":30})", streamed(40)) ==
+          split{9, 40, 0});
+    CHECK(split_of(R"({"prompt_tokens":9,"completion_tokens":30,"total_tokens":99,"completion_tokens_details":)"
+                   R"({"rejected_prediction_tokens":60}})", streamed(40)) == split{9, 30, 0});
     // A zero is no proof that nothing is hidden: the text must bear the tokens.
     CHECK(split_of(R"({"completion_tokens":140,"completion_tokens_details":{"reasoning_tokens":0}})",
                    streamed(40)).hidden == -1);
@@ -160,6 +168,16 @@ TEST_CASE("a lump is what came before it can have been generated, by its bytes")
     vector<std::uint32_t> drafts(41, 5);
     for (std::size_t i = 1; i < 41; i += 3) drafts[i] = 40;
     CHECK(at_once(drafts, steady, 139) == 0);
+    // A flush in many events, of which the first read has few.
+    vector<std::uint32_t> flushed(199, 0);
+    flushed.insert(flushed.end(), steady.begin(), steady.end());
+    CHECK(at_once(vector<std::uint32_t>(240, 5), flushed, 240) == 199);
+    flushed[7] = 1;
+    CHECK(at_once(vector<std::uint32_t>(240, 5), flushed, 240) > 190);
+    // Bursts all along are a pace.
+    vector<std::uint32_t> bursts;
+    for (int i = 0; i < 39; ++i) bursts.push_back(i % 5 == 4 ? 50 : 0);
+    CHECK(at_once(vector<std::uint32_t>(40, 5), bursts, 40) == 0);
     CHECK(at_once({}, {}, 5) == 0);
     CHECK(at_once({0, 0}, {10}, 5) == 0);
     CHECK(at_once({5, 5}, {0}, 5) == 0);
