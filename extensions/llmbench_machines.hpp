@@ -181,6 +181,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     if (by_window_of_all) to.window = to.window.shared_with(part.window);
     to.short_outputs += part.short_outputs;
     to.long_outputs += part.long_outputs;
+    to.short_prompts += part.short_prompts;
     to.resends += part.resends;
     to.idle_resends += part.idle_resends;
     to.connection_resets += part.connection_resets;

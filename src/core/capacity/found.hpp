@@ -18,7 +18,7 @@
 #include "core/judging/numbers.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/server.hpp"
+#include "core/judging/load.hpp"
 #include "core/judging/validity.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"

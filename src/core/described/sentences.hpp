@@ -169,6 +169,10 @@ inline constexpr cause_sentence cause_sentences[] = {
      "answers that were asked for"},
     {because::several_choices, "several_choices", "{c} brought several choices, one was asked for: "
      "their tokens share one stream"},
+    {because::short_prompts, "short_prompts", "{c} report under 80 % of the prompt tokens that "
+     "were asked for: it reads only a part of its prompts"},
+    {because::equal_prompts, "equal_prompts", "{c} report {0} prompt tokens each, though what was "
+     "sent has other lengths: it reads no more of a prompt"},
     {because::known_prompts, "known_prompts", "{.3g%} % of the prompt tokens came from its prefix "
      "cache, the workload shares at most {.3g%} %: the prompts were seen before"},
     {because::cached_over_prompt, "cached_over_prompt", "its usage has {0} cached tokens of {0} "

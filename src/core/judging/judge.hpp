@@ -15,6 +15,7 @@
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/client.hpp"
+#include "core/judging/load.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"

@@ -1,11 +1,10 @@
-// validity checks of the server: its answers, and whether it keeps up
+// validity checks of the server's answers
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
-#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/credible.hpp"
@@ -15,14 +14,12 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
-#include <algorithm>  // any_of, max, min, nth_element, sort, upper_bound
+#include <algorithm>  // max, min, nth_element
 #include <array>
-#include <cmath>  // isnan, pow, sqrt
 #include <cstddef>  // ptrdiff_t, size_t
-#include <iterator>  // size
 #include <map>
 #include <set>
-#include <utility>  // move, pair
+#include <utility>  // pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -49,6 +46,9 @@ struct answer_counts {
     std::size_t ended_by_themselves = 0, ended_at_length = 0, ended_without_reason = 0;
     long long most_tokens = 0;
     std::size_t of_choices = 0;               // with several choices
+    std::size_t short_prompts = 0;            // read in part, of those with asked lengths
+    std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
+    int equal_tokens = 0;
     std::size_t over_content = 0;             // more tokens in usage than in the text
     std::size_t without_usage = 0;            // though the API reports it, and events are no tokens
     std::size_t over_length = 0;              // more tokens than the maximum asked for
@@ -145,10 +145,36 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
 }
+/// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
+/// server that reads only so much of each.
+class equal_prompts {
+public:
+    void add(const record& r) {
+        if (r.prompt_tokens <= 0 || r.most_prompt_tokens <= 0) return;
+        with_tokens& of = by_tokens_[r.prompt_tokens];
+        of.least = of.n++ == 0 ? r.most_prompt_tokens : std::min(of.least, r.most_prompt_tokens);
+        of.most = std::max(of.most, r.most_prompt_tokens);
+    }
+    void count_in(answer_counts& c) const {
+        for (const auto& [tokens, of] : by_tokens_)
+            if (of.most / 2 >= of.least && of.n > c.equal_prompts) {
+                c.equal_prompts = of.n;
+                c.equal_tokens = tokens;
+            }
+    }
+
+private:
+    struct with_tokens {
+        std::size_t n = 0;
+        int least = 0, most = 0;
+    };
+    std::map<int, with_tokens> by_tokens_{};
+};
 /// A user's metric is asked for its values only if it is one of `asked`.
 inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
                                       const statistic_data& asked = {}) {
     answer_counts c;
+    equal_prompts equal;
     const double fast_gap = fast_gap_of(variant);
     vector<metric_id> may_miss = all_metrics();
     erase_if(may_miss, [&](metric_id m) {
@@ -159,6 +185,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
     for (const repeat_data& d : variant) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
+        c.short_prompts += static_cast<std::size_t>(d.short_prompts);
         const long long reported = c.cache.requests;
         const selects selected(which, d);
         for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -167,6 +194,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
             if (!selected(r)) continue;
             ++c.requests;
             if (ok) add_completed(c, r, fast_gap);
+            if (ok) equal.add(r);
             for (const metric_id m : may_miss) {
                 if (!is_in_turns_of(m, r.turn)) continue;
                 value_count& n = c.values[static_cast<std::size_t>(m)];
@@ -178,6 +206,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
         if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
         if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
     }
+    equal.count_in(c);
     return c;
 }
 
@@ -220,6 +249,11 @@ inline cause other_load(const answer_counts& c) {
     if (is_too_much(c.filtered, c.completed)) return c.of_completed(because::filtered, c.filtered);
     if (is_too_much(c.of_choices, c.completed))
         return c.of_completed(because::several_choices, c.of_choices);
+    if (is_too_much(c.short_prompts, c.completed))
+        return c.of_completed(because::short_prompts, c.short_prompts);
+    if (2 * c.equal_prompts > c.completed)
+        return {because::equal_prompts, {as_number(c.equal_prompts), as_number(c.completed),
+                                         static_cast<double>(c.equal_tokens)}};
     return {};
 }
 
@@ -280,201 +314,6 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
                 {as_number(c.perhaps_in_a_burst), as_number(c.streamed())}, whose::client};
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
         return {because::comes_in_bursts, {c.read_together / c.events}};
-    return {};
-}
-
-/// Slope of the means of ten batches, and its t value (8 degrees of freedom).
-struct trend {
-    double per_batch = 0, t = 0;
-};
-inline trend trend_of(const vector<double>& values) {
-    constexpr std::size_t batches = 10;
-    vector<double> means;
-    for (std::size_t b = 0; b < batches; ++b)
-        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
-                                 values.begin() +
-                                     static_cast<long>((b + 1) * values.size() / batches)}));
-    const double center = mean_of(means), middle = (batches - 1) / 2.0;
-    double xy = 0, xx = 0, residual = 0;
-    for (std::size_t b = 0; b < batches; ++b) {
-        xy += (static_cast<double>(b) - middle) * (means[b] - center);
-        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
-    }
-    trend r;
-    r.per_batch = xy / xx;
-    for (std::size_t b = 0; b < batches; ++b) {
-        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
-        residual += (means[b] - fitted) * (means[b] - fitted);
-    }
-    const double error = std::sqrt(residual / (batches - 2) / xx);
-    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
-    return r;
-}
-
-/// A request, or a session of several steps.
-struct load_unit {
-    long long scheduled_ns = 0, end_ns = 0;
-    double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
-    double tokens = 0;
-    bool is_measured = true, all_ok = true;
-};
-/// Whether a load consists of sessions. The probes of a search have few sessions, so that its
-/// requests count.
-inline bool starts_sessions(const repeat_data& d) {
-    return d.load == 0 && std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
-        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
-    });
-}
-/// The 90th percentile of the wait for first tokens among the first tenth of the requests.
-inline double usual_wait_ns(const repeat_data& d) {
-    vector<std::pair<long long, double>> waits;
-    for (const record& r : d.records)
-        if (r.status == request_status::ok)
-            waits.emplace_back(r.scheduled_ns,
-                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
-    std::sort(waits.begin(), waits.end());
-    vector<double> early;
-    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
-    std::sort(early.begin(), early.end());
-    return early.empty() ? 0 : nearest_rank(early, 0.9);
-}
-inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
-    vector<load_unit> units;
-    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
-    std::map<long long, std::size_t> of_session;
-    for (const record& r : d.records) {
-        std::size_t at = units.size();
-        if (sessions && r.conversation >= 0)
-            at = of_session.emplace(r.conversation, at).first->second;
-        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
-        load_unit& u = units[at];
-        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
-        u.end_ns = std::max(u.end_ns, r.end_ns);
-        u.tokens += r.output_tokens;
-        if (r.status == request_status::ok)
-            u.waited_ns += std::max(
-                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
-        u.is_measured = u.is_measured && is_measured(r);
-        u.all_ok = u.all_ok && r.status == request_status::ok;
-    }
-    sort_by(units, [](const load_unit& u) { return u.scheduled_ns; });
-    return units;
-}
-
-/// The typical time of an answer, 0 without answers.
-inline double usual_answer_s(const repeat_data& d) {
-    vector<double> took;
-    for (const record& r : d.records)
-        if (is_measured(r) && !has_failed(r))
-            took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
-    if (took.empty()) return 0;
-    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
-    std::nth_element(took.begin(), middle, took.end());
-    return *middle;
-}
-/// A load that lasts for less than four answers is mostly its own start: too few of its requests
-/// meet the others that its rate adds up to.
-inline double least_load_s(double answer_s) { return 4 * answer_s; }
-inline bool is_too_short(double load_s, double needed_s) { return needed_s > 1.25 * load_s; }
-/// Why a load with a rate ended too early to show whether the server keeps up with it. It lasts as
-/// long as requests or sessions start, warm-up included. A search makes its probes long enough.
-inline cause too_short_repeat(const repeat_data& d) {
-    if (d.load != 0) return {};
-    long long first = 0, last = 0;
-    double starts = 0, sessions = 0;
-    for (const record& r : d.records) {
-        sessions += r.turn > 0 || r.depth > 0;
-        if (r.turn > 0 || r.depth > 0) continue;
-        first = starts++ == 0 ? r.scheduled_ns : std::min(first, r.scheduled_ns);
-        last = std::max(last, r.scheduled_ns);
-    }
-    if (starts < 2) return {};
-    const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
-    const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
-    if (!is_too_short(load_s, needed_s)) return {};
-    return {because::probe_too_short,
-            {answer_s, load_s, needed_s, rounded_up(starts * needed_s / load_s), sessions},
-            whose::plan};
-}
-
-/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
-/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
-/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
-/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
-/// 90th percentile, without the growth of waits for first tokens, which is the server's.
-inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
-    const bool sessions = starts_sessions(d);
-    const vector<load_unit> units = started_by(d, sessions);
-    // Of a load far over the capacity a quarter waits for longer than the load lasts.
-    const std::size_t early_units =
-        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
-    vector<long long> ends;
-    vector<double> early;
-    for (const load_unit& u : units) {
-        ends.push_back(u.end_ns);
-        if (ends.size() <= early_units && u.all_ok)
-            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
-    }
-    if (early.empty()) return {};
-    std::sort(ends.begin(), ends.end());
-    std::sort(early.begin(), early.end());
-    const long long filled = units[0].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
-    vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < units.size(); ++k) {
-        const load_unit& u = units[k];
-        if (!u.is_measured || u.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
-        in_flight.push_back(static_cast<double>(k + 1) -
-                            static_cast<double>(ended - ends.begin()));
-        if (u.all_ok) tokens.push_back(u.tokens);
-    }
-    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
-    for (const record& r : d.records)
-        if (is_pooled(r) && r.scheduled_ns >= filled &&
-            r.scheduled_ns <= units.back().scheduled_ns)
-            first_tokens.emplace_back(
-                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-    std::sort(first_tokens.begin(), first_tokens.end());
-    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
-    const double n = static_cast<double>(in_flight.size());
-    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
-    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
-    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
-    const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
-    return {sessions ? because::over_saturated_by_sessions : because::over_saturated,
-            {0, growth, n, 10 * slower.per_batch}};
-}
-
-/// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
-/// repeats of a variant show it. NaN: the load has no rate.
-inline cause over_saturation_of(const measurements& e, const variant_list& variants,
-                                double arrival_cv2) {
-    if (std::isnan(arrival_cv2)) return {};
-    const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
-        std::size_t shown = 0;
-        cause example;
-        for (const repeat_data& d : variant)
-            if (cause why = shown_in(d)) {
-                ++shown;
-                example = std::move(why);
-            }
-        return 2 * shown > variant.size() ? example : cause{};
-    };
-    for (const auto* variant : variants) {
-        cause over = in_most(*variant, [&](const repeat_data& d) {
-            return over_saturated_repeat(d, arrival_cv2);
-        });
-        if (over) over.numbers[0] = variant == &e.baseline;
-        else over = in_most(*variant, too_short_repeat);
-        if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
-        if (over) return over;
-    }
     return {};
 }
 

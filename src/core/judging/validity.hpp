@@ -14,6 +14,7 @@
 #include "core/judging/client.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/judging/decision.hpp"
+#include "core/judging/load.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/server.hpp"

@@ -102,6 +102,7 @@ struct repeat_facts {
     double startup_s = not_a_number, first_answer_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // with more
+    long long short_prompts = 0;  // with under 80 % of the prompt tokens asked for
     long long resends = 0;        // of requests whose kept connection closed without an answer
     long long idle_resends = 0;   // of these, on connections idle for over a second
     long long connection_resets =

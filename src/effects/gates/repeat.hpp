@@ -68,6 +68,13 @@ inline void note_length(const planned_traffic& p, const finished_request& f, rep
     d.short_outputs += f.what.output_tokens < forced - leeway;
     d.long_outputs += f.what.output_tokens > forced + leeway;
 }
+/// Counts an answer to a part of its prompt. A template or the fit of words is some tokens off.
+inline void note_prompt(const planned_traffic& p, const finished_request& f, repeat_data& d) {
+    const record& r = f.what;
+    if (p.stride > 1 || !makes_up_prompts(p) || !is_measured(r)) return;
+    if (r.status != request_status::ok || r.prompt_tokens <= 0) return;
+    d.short_prompts += r.prompt_tokens + 16 < 0.8 * item_of(p, f.index).prompt_tokens;
+}
 /// Adds the tokens that a prefix cache may have of a prompt with reported cached tokens.
 inline void note_shared_tokens(const planned_traffic& p, const token_fit& fit,
                                const finished_request& f, repeat_data& d) {
@@ -82,6 +89,7 @@ inline void note_answers(const plan& p, const load_target& target, const request
                          repeat_data& d) {
     for (const finished_request& f : all.requests()) {
         if (target.api->forces_lengths) note_length(p, f, d);
+        note_prompt(p, f, d);
         note_shared_tokens(p, target.tokens, f, d);
         d.resends += f.what.resends;
         if (f.what.idle_ns >= tires_after_ns) d.idle_resends += f.what.resends;

@@ -1,7 +1,7 @@
 // A load over the server's capacity: how it is known, and what it makes of verdicts.
 #include "llmbench.hpp"
 #include "core/judging/judge.hpp"
-#include "core/judging/server.hpp"
+#include "core/judging/load.hpp"
 #include "core/planning/planning.hpp"
 #include "core/described/sentences.hpp"
 #include "extensions/simulated/core/engine_model.hpp"

@@ -321,6 +321,29 @@ TEST_CASE("a label that fails by itself fails the guard, which speaks of all req
     CHECK(str(lost.reason) == "server: none of the 12 requests of \"small\" succeeded");
 }
 
+TEST_CASE("a server that reads a part of each prompt is asked another load") {
+    measurement m = measured(vector<repeat_data>(2, steady_repeat(80, 100)));
+    const auto reason = [&] { return std::string(judged(m, mean(ttft) <= 1_s).reason); };
+    for (repeat_data& d : m.candidate)
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            d.records[i].prompt_tokens = 2048;
+            d.records[i].most_prompt_tokens = 20000 + static_cast<int>(i);
+        }
+    CHECK(reason() == "");  // prompts of one length
+    for (repeat_data& d : m.candidate)
+        for (std::size_t i = 0; i < d.records.size(); i += 3) d.records[i].most_prompt_tokens = 50000;
+    CHECK(reason() == "server: 200 of 200 completed requests report 2048 prompt tokens each, though "
+                      "what was sent has other lengths: it reads no more of a prompt");
+    for (repeat_data& d : m.candidate)
+        for (std::size_t i = 0; i < 50; ++i) d.records[i].prompt_tokens = 1000 + static_cast<int>(i);
+    CHECK(reason() == "");  // half of them
+    m.candidate[0].short_prompts = 10;
+    CHECK(reason() == "");
+    m.candidate[1].short_prompts = 1;
+    CHECK(reason() == "server: 11 of 200 completed requests report under 80 % of the prompt tokens "
+                      "that were asked for: it reads only a part of its prompts");
+}
+
 TEST_CASE("a ratio of two statistics is one of each repeat, judged by what the ratios spread by") {
     // Repeats differ by half, and the two halves of each by a fifth.
     measurement m = measured(repeats_with_ttft({80, 120, 100}));
