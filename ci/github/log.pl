@@ -35,9 +35,16 @@ sub add_secret {
     if ($s =~ /\n/) { $secrets{$_} = 1 for grep { length >= 8 } split /\n/, $s }
     add_secret($1) if $s =~ /\A[^ ]* (.*)\z/s;
 }
+my $named = qr/(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|AUTH|AUTHORIZATION|COOKIE|CREDENTIAL|CREDENTIALS)(?:[_-]|\z)/i;
 for my $name (keys %ENV) {
     my $value = $ENV{$name};
-    add_secret($value) if length $value >= 8 && $name =~ /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|AUTH)(?:_|\z)/i;
+    add_secret($value) if length $value >= 8 && $name =~ $named;
+    if ($name =~ /\A(?:BASELINE_)?SERVER\z/) {  # --api-key x, TOKEN=x
+        while ($value =~ /([\w-]+)(?:=|\s+|:\s*)(?=["']?([^\s"'&,;|<>]{8,}))/g) {
+            my ($its, $word) = ($1, $2);
+            add_secret($word) if $its =~ $named && $word !~ /\A\$/;
+        }
+    }
     add_secret($value) if $name =~ /\ALLMBENCH_(?:BASELINE_)?API_KEY\z/;
     next unless $name =~ /\ALLMBENCH_.*URL\z/;
     add_secret($1) if $value =~ m{\A[a-z]*://([^/?\@]*)\@};

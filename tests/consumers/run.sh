@@ -90,7 +90,7 @@ if [[ $kind == package ]]; then
         echo "a gate passed without its server"
         exit 1
     fi
-    grep -q "did not answer 200 at http://127.0.0.1:$port/health within 1 s" unready.log
+    grep -q "http://127.0.0.1:$port was not ready within 1 s" unready.log
     grep -q "the model file is broken on port $port" unready.log
     # One that is there already is not measured in its place.
     "$server" serve "$port" > squatter.log &
@@ -100,7 +100,7 @@ if [[ $kind == package ]]; then
         echo "a gate measured another server than its own"
         exit 1
     fi
-    grep -q "something is at http://127.0.0.1:$port/health already" squatted.log
+    grep -q "the server needs a URL of its own: something is there already" squatted.log
     kill "$squatter"
     squatter=''
     # What is written wrong is told by name when it is configured.

@@ -178,6 +178,14 @@ for text in MIIEpAIBAAKC sEcReTlInE sk-0123 3456789 sk-1 lower-case abcd-efgh of
 done
 expect "other words are" says "TOKENIZERS false-false" "$artifact/server.log"
 
+# The names are those of the program.
+for name in $(sed -n '/^inline bool names_secret/,/^}/p' "$here/../../src/core/base/secrets.hpp" | grep -o '"[A-Z]*"' | tr -d '"'); do
+    masks() { is "$(printf said-0123456 | env "MY_$name=said-0123456" perl "$ci/github/log.pl" show)" "    | ***"; }
+    expect "a variable MY_$name is a secret" masks
+done
+masks() { is "$(printf 'said-0123456' | env "SERVER=serve --api-key said-0123456" perl "$ci/github/log.pl" show)" "    | ***"; }
+expect "a key in the server's command is one" masks
+
 echo "== a server that tells a runner what to do"
 cat > "$work/commands" << 'STUB'
 for name in error Warning add-mask stop-commands set-env group echo notice; do
