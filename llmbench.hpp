@@ -26680,47 +26680,50 @@ inline std::string variables_help() {
         out += printed(" %-29s %s\n", v.name, v.meaning);
     return out;
 }
-/// The number of letters to add, remove or change between two words (Levenshtein).
+/// The number of letters to add, remove, change or swap between two words.
 inline std::size_t letters_apart(std::string_view a, std::string_view b) {
-    vector<std::size_t> row(b.size() + 1);
+    vector<std::size_t> before, last, row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
     for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t before = std::exchange(row[0], i + 1);
+        before = std::exchange(last, row);
+        row[0] = i + 1;
         for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = before + (a[i] != b[j]);
-            before = row[j + 1];
-            row[j + 1] = std::min({changed, before + 1, row[j] + 1});
+            row[j + 1] = std::min({last[j] + (a[i] != b[j]), last[j + 1] + 1, row[j] + 1});
+            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+                row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
         }
     }
     return row[b.size()];
 }
-/// Returns the variable of ours that a name may mean, "" for none: part of its name, or a few
-/// letters away. Longer names such as LLMBENCH_API_KEY_B are the user's own.
+/// Returns the variable of ours that a name means, "" for none: it is a letter away (two of a long
+/// name), or at least half of the name. A longer name such as LLMBENCH_API_KEY_B is the user's own.
 inline std::string meant_by(const std::string& name) {
     constexpr std::string_view prefix = "LLMBENCH_";
-    if (name.rfind(prefix, 0) != 0) return {};
-    const std::string rest = name.substr(prefix.size());
     const known_variable* nearest = &known_variables[0];
     for (const known_variable& v : known_variables) {
-        if (name == v.name || name.rfind(std::string(v.name) + "_", 0) == 0) return {};
+        if (name == v.name) return {};
         if (letters_apart(name, v.name) < letters_apart(name, nearest->name)) nearest = &v;
     }
-    if (letters_apart(name, nearest->name) <= 2) return nearest->name;
-    for (const known_variable& v : known_variables)
-        if (rest.size() >= 3 && std::string_view(v.name).find(rest) != std::string_view::npos)
-            return v.name;
+    const std::string ours = nearest->name;
+    if (letters_apart(name, ours) <= (ours.size() < prefix.size() + 6 ? 1u : 2u))
+        return name.rfind(ours + "_", 0) == 0 ? "" : ours;
+    if (name.rfind(prefix, 0) != 0) return {};
+    const std::string_view rest = std::string_view(name).substr(prefix.size());
+    for (const known_variable& v : known_variables) {
+        const std::string_view whole = std::string_view(v.name).substr(prefix.size());
+        if (2 * rest.size() >= whole.size() && whole.find(rest) != whole.npos) return v.name;
+    }
     return {};
 }
-/// Returns a sentence for each variable ("NAME=value") that is not ours but looks like ours.
-inline vector<std::string> misspelt_variables(const vector<std::string>& environment) {
-    vector<std::string> notes;
+/// Throws std::invalid_argument with one sentence for the first variable ("NAME=value") that is not
+/// ours but looks like ours: a gate that ignored it would be green without doing what it asks.
+inline void refuse_misspelt(const vector<std::string>& environment) {
     for (const std::string& variable : environment) {
         const std::string name = variable.substr(0, variable.find('='));
         if (const std::string meant = meant_by(name); !meant.empty())
-            notes.push_back(printable(name, 60) + " is set and is no variable of llmbench; is " +
-                            meant + " meant?");
+            refuse({printable(name, 60), " is set and is no variable of llmbench: is ", meant,
+                    " meant? (a variable of your own needs another name)"});
     }
-    return notes;
 }
 inline vector<std::string> whole_environment() {
     vector<std::string> all;
@@ -34635,10 +34638,9 @@ protected:
             throw;
         }
         all_.records().open();
+        refuse_misspelt(whole_environment());
         asked_ = settings_of(environment);
         if (!asked_.rehearse.empty()) all_.note_rehearsal();
-        for (const std::string& note : misspelt_variables(whole_environment()))
-            if (all_.is_news(note)) say("note: " + note + "\n");
     }
     void add_end_notes(gate_report& g) const {
         g.under.notes.insert(g.under.notes.end(), ends_.begin(), ends_.end());

@@ -157,6 +157,18 @@ refusals() {
     says "p99(ttft) needs at least 300 measured requests"
     cases 2 "pass" LLMBENCH_SEED=many
     says 'LLMBENCH_SEED is "many": it must be a whole number above 0'
+    # A variable that is misspelt would be a gate that does not do what it was asked, and is green.
+    local misspelt="LLMBENCH_INCONCLUSIV is set and is no variable of llmbench: is LLMBENCH_INCONCLUSIVE meant?"
+    cases 2 "default target" LLMBENCH_URL=$closed LLMBENCH_INCONCLUSIV=fail
+    says "$misspelt"
+    says_not "Connection refused"
+    cases 2 "settings" LLMBENCH_INCONCLUSIV=fail
+    says "$misspelt"
+    cases 0 "pass" LLMBENCH_API_KEY_B=own LLMBENCH_GPU=0
+    ends 2 env LLMBENCH_INCONCLUSIV=fail "$no_doctest" pass
+    says "$misspelt"
+    ends 1 env LLMBENCH_INCONCLUSIV=fail "$own_main" --test-case=pass
+    says "$misspelt"
 }
 
 # ---- invalid: the server is not there, or ends
@@ -738,8 +750,6 @@ progress() {
     cases 1 "miss" CLICOLOR_FORCE=1 NO_COLOR=1
     says "ERROR"
     says_not $'\x1b'
-    cases 0 "pass" LLMBENCH_ULR=http://h
-    says "note: LLMBENCH_ULR is set and is no variable of llmbench; is LLMBENCH_URL meant?"
     cases 0 "pass" LC_ALL=C.UTF-8
     says $'\xe2\x9c\x93 PASS'  # a check mark
 }

@@ -149,10 +149,9 @@ protected:
             throw;
         }
         all_.records().open();
+        refuse_misspelt(whole_environment());
         asked_ = settings_of(environment);
         if (!asked_.rehearse.empty()) all_.note_rehearsal();
-        for (const std::string& note : misspelt_variables(whole_environment()))
-            if (all_.is_news(note)) say("note: " + note + "\n");
     }
     void add_end_notes(gate_report& g) const {
         g.under.notes.insert(g.under.notes.end(), ends_.begin(), ends_.end());

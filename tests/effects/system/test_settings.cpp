@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 using namespace llmbench::detail;
 using texts::refusal_of;
@@ -136,19 +137,33 @@ TEST_CASE("where a program runs decides what its console shows") {
     CHECK(surroundings_of(in({{"GITHUB_ACTIONS", "true"}}), false).on_github);
 }
 
-TEST_CASE("a variable that is nearly one of ours is named, somebody's own is not") {
-    const auto note = [](const std::string& name) {
-        const vector<std::string> notes = misspelt_variables({"PATH=/bin", name + "=secret"});
-        return notes.empty() ? std::string() : notes[0];
+TEST_CASE("a variable that is nearly one of ours is refused, somebody's own is not") {
+    const auto refused = [](const std::string& name) {
+        return refusal_of([&] { refuse_misspelt({"PATH=/bin", name + "=secret"}); });
     };
-    CHECK(note("LLMBENCH_ULR") ==
-          "LLMBENCH_ULR is set and is no variable of llmbench; is LLMBENCH_URL meant?");
-    CHECK(note("LLMBENCH_BUDGET").find("LLMBENCH_TIME_BUDGET meant") != std::string::npos);
-    CHECK(note("LLMBENCH_INCONCLUSIV").find("LLMBENCH_INCONCLUSIVE meant") != std::string::npos);
-    for (const char* fine : {"LLMBENCH_URL", "LLMBENCH_API_KEY_B", "LLMBENCH_MY_OWN_THING",
-                             "LLM_URL", "URL"})
-        CHECK(note(fine) == "");
-    for (const known_variable& v : known_variables) CHECK(note(v.name) == "");
+    CHECK(refused("LLMBENCH_ULR") ==
+          "LLMBENCH_ULR is set and is no variable of llmbench: is LLMBENCH_URL meant? (a variable "
+          "of your own needs another name)");
+    const std::pair<const char*, const char*> misspelt[] = {
+        {"LLMBENCH_BUDGET", "TIME_BUDGET"},       {"LLMBENCH_INCONCLUSIV", "INCONCLUSIVE"},
+        {"LLMBENCH_INCONCULSIVE", "INCONCLUSIVE"}, {"LLMBENCH_SEDD", "SEED"},
+        {"LLMBENCH_API_KY", "API_KEY"},           {"LLMBENCH_HISTORY_DRI", "HISTORY_DIR"},
+        {"LLMBENCH_CALIB", "CALIBRATE"},          {"LLMBENCH_BASELINE", "BASELINE_URL"},
+        {"LLMBENCH_REPORT", "REPORT_DIR"},        {"LLMBECH_INCONCLUSIVE", "INCONCLUSIVE"},
+        {"LLM_BENCH_URL", "URL"},                 {"LLMBENCHURL", "URL"}};
+    for (const auto& [name, meant] : misspelt)
+        CHECK(refused(name).find("is LLMBENCH_" + std::string(meant) + " meant") !=
+              std::string::npos);
+    // Three letters in common are no misspelling.
+    for (const char* fine : {"LLMBENCH_URL", "LLMBENCH_URL_B", "LLMBENCH_API_KEY_B",
+                             "LLMBENCH_API_B", "LLMBENCH_MY_OWN_THING", "LLMBENCH_SERVER",
+                             "LLMBENCH_GPU", "LLMBENCH_BASE", "LLMBENCH_BENCH", "LLMBENCH_DIR",
+                             "LLMBENCH_", "LLM_URL", "URL", "", "BASH_FUNC_x%%"})
+        CHECK(refused(fine) == "");
+    for (const known_variable& v : known_variables) CHECK(refused(v.name) == "");
+    CHECK(letters_apart("ulr", "url") == 1);
+    CHECK(letters_apart("abc", "") == 3);
+    CHECK(letters_apart("ca", "abc") == 3);
 }
 
 TEST_CASE("the help lists every variable that is read") {
