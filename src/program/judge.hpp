@@ -1,4 +1,4 @@
-// llmbench judge, merge and show: finished runs
+// llmbench judge and merge: finished runs
 #pragma once
 
 #include "api/result.hpp"
@@ -6,29 +6,24 @@
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/judge.hpp"
 #include "core/metric/table.hpp"
 #include "core/planning/check_slo.hpp"
-#include "core/reports/console.hpp"
 #include "core/stored/stored.hpp"
 #include "core/traffic/plan.hpp"
-#include "effects/gates/gate_result.hpp"
 #include "effects/gates/execution.hpp"
 #include "effects/gates/stored_run.hpp"
-#include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/verbs.hpp"
 #include "extensions/machines.hpp"
 #include "program/arguments.hpp"
-#include "program/definitions.hpp"
 #include "program/others/imported_run.hpp"
 #include "program/others/runs_together.hpp"
 #include "program/run_options.hpp"
 #include "program/slo_text.hpp"
 #include "program/values.hpp"
 
-#include <algorithm>  // max, none_of
+#include <algorithm>  // none_of
 #include <cstddef>  // size_t
 #include <cstdint>  // uintmax_t
 #include <filesystem>
@@ -255,70 +250,6 @@ inline int merge_shards(const given_options& o) {
     });
 }
 
-/// Returns a gate as the console shows it, and by other tools' definitions.
-inline std::string shown(measured_gate g, const std::string& name,
-                         const vector<other_tool>& tools) {
-    g.what.name = name;
-    g.found = analyse(g.seen, g.judged_by);
-    std::string out = console_text(report_of(g, {}), surroundings_of_program().style());
-    if (!g.what.sent->is_read)
-        out += others_text(tools, g.seen.candidate, g.what.sent->common.stream);
-    return out;
-}
-
-/// Returns a result.json without its requests, which are missing.
-inline std::string shown_without_records(const past_gate& g) {
-    std::string out = "\n" + str(g.name) + ": " + str(g.outcome) + "\n";
-    std::size_t width = 9;
-    for (const past_slo& s : g.slos) width = std::max(width, s.slo.size());
-    for (const past_slo& s : g.slos) {
-        past_gate alone;
-        alone.slos = {s};
-        std::string unknown;
-        const slo_list what = is_guard(s) ? slo_list{error_guard()} : objectives_of(alone, &unknown);
-        const auto value = [&](double v) {
-            return s.relative         ? digits_text(v, 4) + " x"
-                   : unknown.empty() ? value_text(what[0].what.metric, v)
-                                     : digits_text(v, 4);
-        };
-        out += printed("  %-12s %-*s %s [%s, %s]%s%s\n", to_string(s.outcome),
-                       static_cast<int>(width), str(s.slo).c_str(), value(s.measured).c_str(),
-                       value(s.estimate.low).c_str(), value(s.estimate.high).c_str(),
-                       s.reason.empty() ? "" : "; ", str(s.reason).c_str());
-    }
-    return out;
-}
-
-inline int show_runs(const given_options& o) {
-    const vector<other_tool> tools = tools_named(o["--as"]);
-    vector<std::string> others;
-    for (const std::string& f : files_in(o, "FILE", "no file is named: give a report directory, as "
-                                                    "`llmbench show llmbench-report`, or result "
-                                                    "files of another tool")) {
-        if (!is_own_run(f)) {
-            others.push_back(f);
-            continue;
-        }
-        const own_run run = run_at(f);
-        for (const past_gate& g : gates_in(run, o["--gate"])) {
-            std::string left_out;
-            if (run.has_records()) {
-                const slo_list slos = objectives_of(g, &left_out);
-                say(shown(gate_of_own(run, str(g.name), slos), str(g.name), tools) + left_out);
-            }
-            else if (tools.empty()) say(shown_without_records(g));
-            else
-                refuse({"--as needs the times of the requests: ", printable(run.records()),
-                        " is not there"});
-        }
-    }
-    if (others.empty()) return 0;
-    if (!tools.empty())
-        refuse({"--as is of llmbench's own runs: ", printable(others[0]), " has another tool's"});
-    say(shown(gate_of_files(others, {}), enumerated(others), {}));
-    return 0;
-}
-
 inline constexpr option_row judged_report_row{
     "--report", "PATH", "where reports go; default: llmbench-judged"};
 inline verb judge_verb() {
@@ -360,20 +291,4 @@ inline verb merge_verb() {
             exit_codes_of_gates,
         merge_shards};
 }
-inline verb show_verb() {
-    return {"show",
-            "Show a run as tables",
-            {{"Files",
-              {{"FILE", "", "a report directory, a result.json, or another tool's files",
-                takes::many}}},
-             {"Options",
-              {{"--as", "TOOLS", "vllm,sglang,guidellm,aiperf: in their definitions, too"},
-               {"--gate", "NAME", "one of several in the run"}}}},
-            "Examples:\n"
-            "  llmbench show llmbench-report\n"
-            "  llmbench show llmbench-report --as vllm,guidellm\n"
-            "Nothing is judged: it ends with 0 where the files can be read, else with 2.",
-            show_runs};
-}
-
 }  // namespace llmbench_program

@@ -13,6 +13,7 @@
 #include "program/history.hpp"
 #include "program/judge.hpp"
 #include "program/run.hpp"
+#include "program/show.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -48,6 +49,7 @@ int llmbench_main(int argc, char** argv) {
             if (argc > 1 && of_verb->get_name() == argv[1]) at = of_verb;
         refuse({unplaced_argument(*at, at != &app, enumerated(names), e, at->remaining(true))});
     }
+    refuse_misspelt(whole_environment());  // also where no gate begins
     for (const verb& v : verbs)
         if (app.got_subcommand(v.name)) return v.run(given);
     std::fputs(app.help().c_str(), stderr);

@@ -72,6 +72,8 @@ refusals() {
     }
     refused "llmbench: no server is named: give --url http://127.0.0.1:8000, or --command" run
     refused "--urls is no option of llmbench run, is --url meant?" run --urls http://127.0.0.1:1
+    LLMBENCH_HISTORY_DRI=h refused "LLMBENCH_HISTORY_DRI is set and is no variable of llmbench: is LLMBENCH_HISTORY_DIR meant?" \
+        history --page history.html
     refused '"b" belongs to no option: put quotes around' "${here[@]}" --name a b
     refused "--users takes one value, once" "${here[@]}" --users
     refused "--users takes one value, once" "${here[@]}" --users 8 --users 9
@@ -284,6 +286,34 @@ own_runs() {
     says "llmbench run: failed" "p90(ttft) <= 5 s"
     ends 2 show alone --as vllm
     says "--as needs the times of the requests"
+    # Two runs on one page: both curves, or why there is none; nothing of the runs is written to.
+    ends 0 show llmbench-report llmbench-report --page pair.html
+    says "pair.html"
+    page_says() { holds "pair.html does not say: $1" grep -qF -- "$1" pair.html; }
+    page_says "Server: no difference."
+    page_says 'data-n="A"'
+    page_says 'data-n="B"'
+    ends 0 show alone llmbench-report --page pair.html --gate "llmbench run"
+    page_says "A has no curve: alone/records.jsonl is not there."
+    # not_shown SENTENCE ARGUMENT...
+    not_shown() {
+        rm -f pair.html
+        ends 2 show "${@:2}" --page pair.html
+        says "$1"
+        lines 1
+        if [[ -e pair.html ]]; then wrong "it left a page"; else ok; fi
+    }
+    mkdir -p none later
+    sed 's|llmbench/result/2|llmbench/result/3|' llmbench-report/result.json > later/result.json
+    not_shown "--page needs two report directories, as" llmbench-report
+    not_shown "3 are named" llmbench-report alone alone
+    not_shown "none/result.json cannot be read: No such file" llmbench-report none
+    not_shown "later/result.json is not a result of this schema (llmbench/result/2)" llmbench-report later
+    not_shown "has no measured gate \"other\": it has \"llmbench run\"" alone llmbench-report --gate other
+    not_shown "--as and --page are both given" alone llmbench-report --as vllm
+    not_shown "--page needs two runs of llmbench: nowhere is none" alone nowhere
+    ends 2 show alone llmbench-report --page alone/result.json
+    says "--page is alone/result.json: it must be outside alone, whose files are read"
     # A time budget may end before the first pair: there is a baseline, and nothing to judge.
     mkdir unpaired
     python3 - <<'END'

@@ -1,0 +1,330 @@
+// llmbench show A B --page: two runs on one page
+// Nothing is judged anew: verdicts are those of the runs.
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/vector.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/figures/rows.hpp"
+#include "core/metric/filled.hpp"
+#include "core/metric/table.hpp"
+#include "core/reports/page/page.hpp"
+#include "core/reports/page/plot.hpp"
+#include "core/reports/page/verdicts.hpp"
+#include "core/reports/tables.hpp"
+#include "core/stored/stored.hpp"
+#include "program/slo_text.hpp"
+
+#include <algorithm>  // max, min
+#include <cmath>      // fabs, isfinite, pow
+#include <cstddef>    // size_t
+#include <optional>
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <utility>  // move
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// A text of result.json that the page shows where two runs differ in it.
+struct compared_fact {
+    const char *title, *object, *field;
+};
+inline constexpr compared_fact facts_of_run[] = {{"began", "environment", "started_at"},
+                                                 {"commit", "environment", "commit"},
+                                                 {"client's CPU", "environment", "cpu"},
+                                                 {"client's cores", "environment", "cores"},
+                                                 {"client's system", "environment", "os"},
+                                                 {"compiler", "environment", "compiler"},
+                                                 {"llmbench", "", "version"},
+                                                 {"definitions", "", "definitions"}};
+inline constexpr compared_fact facts_of_scenario[] = {
+    {"workload", "scenario", "workload"}, {"load", "scenario", "arrivals"},
+    {"warm-up", "scenario", "warmup_requests"}, {"measured", "scenario", "extent"},
+    {"options", "scenario", "options"}, {"limits", "scenario", "limits"},
+    {"repeats", "scenario", "repeats_planned"}, {"seed", "scenario", "seed_text"},
+    {"trace hash", "scenario", "trace_hash"}};
+inline constexpr compared_fact facts_of_server[] = {
+    {"kind", "target", "kind"}, {"URL", "target", "url"}, {"model", "target", "model"},
+    {"API", "target", "api"}, {"version", "target", "version"},
+    {"settings", "target", "settings"}, {"command", "target", "command"}, {"TLS", "target", "tls"},
+    {"requests", "target", "options"}, {"measured by", "target", "measured_by"},
+    {"baseline's URL", "baseline_target", "url"},
+    {"baseline's version", "baseline_target", "version"},
+    {"baseline's settings", "baseline_target", "settings"},
+    {"baseline's command", "baseline_target", "command"}};
+
+template <std::size_t N>
+vector<std::string> texts_of(const checked_object& of, const compared_fact (&facts)[N]) {
+    vector<std::string> texts;
+    for (const compared_fact& f : facts) {
+        const checked_object from = *f.object ? of.at(f.object) : of;
+        const picojson::value* v = from.present(f.field);
+        texts.push_back(!v ? "" : v->is<std::string>() ? v->get<std::string>() : v->serialize());
+    }
+    return texts;
+}
+
+/// One gate of a run. `no_curves` says why it has no distributions, "" if it has.
+struct gate_side {
+    past_gate judged{};
+    vector<std::string> scenario{}, server{};
+    std::string no_curves{};
+    variant_distribution ttft{}, tpot{};
+};
+struct run_side {
+    std::string folder{};
+    vector<std::string> facts{};
+    vector<gate_side> gates{};
+    const gate_side* gate(const text& name) const {
+        for (const gate_side& g : gates)
+            if (g.judged.name == name) return &g;
+        return nullptr;
+    }
+};
+/// Reads a result.json, without the requests; `gate` names one of several, "" means all. Throws
+/// std::invalid_argument if there is none.
+inline run_side run_side_of(const std::string& json, const std::string& file,
+                            const std::string& gate = "") {
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
+    const past_result past = read_past_result(json, file);
+    run_side run{.facts = texts_of(root, facts_of_run)};
+    std::string names;
+    std::size_t k = 0;
+    for (const checked_object& g : root.each("gates")) {
+        const std::string name = g.text("name");
+        const bool is_rehearsal = g.has("rehearsal");  // not in `past`
+        fill(names, "{,}\"{}\"{ (a rehearsal)|}", {printable(name, 80), is_rehearsal});
+        if (is_rehearsal) continue;
+        const past_gate& judged = past.gates[k++];
+        if (!gate.empty() && gate != name) continue;
+        const bool is_measured = !array_member(g.at("candidate").value(), "repeats").empty();
+        run.gates.push_back({judged, texts_of(g, facts_of_scenario), texts_of(g, facts_of_server),
+                             is_measured              ? ""
+                             : g.text("refusal").empty() ? "nothing was measured"
+                                                         : g.text("refusal")});
+    }
+    if (run.gates.empty())
+        refuse({file, " has no measured gate", gate.empty() ? "" : " \"" + printable(gate, 80) + "\"",
+                ": it has ", names.empty() ? "none" : names});
+    return run;
+}
+
+/// Returns the objective of a file, nothing if it cannot be read, as one on a user's metric.
+inline std::optional<slo> slo_of(const past_slo& s) {
+    try {
+        return parse_slo(s.slo);
+    } catch (const std::invalid_argument&) {
+        return {};
+    }
+}
+/// "p90(ttft)" and "<= 300 ms" of "advisory(p90(ttft) <= 300 ms)".
+struct slo_words {
+    std::string statistic{}, limit{};
+};
+inline slo_words words_of(const past_slo& s) {
+    std::string text = str(s.slo);
+    if (text.rfind("advisory(", 0) == 0) text = text.substr(9, text.size() - 10);
+    const std::size_t at = std::min(text.rfind(s.at_most ? " <= " : " >= "), text.size());
+    return {text.substr(0, at) + (s.relative ? " / baseline" : ""),
+            filled("{}{, advisory|}", {trimmed(text.substr(at)), s.advisory})};
+}
+inline std::string value_words(const past_slo& s, double v) {
+    const std::optional<slo> what = slo_of(s);
+    return s.relative ? digits_text(v, 4) + " x"
+           : what     ? value_text(what->what.metric, v)
+                      : digits_text(v, 4);
+}
+inline std::string ratio_words(double of, double to) {
+    const double ratio = of / to;
+    return of == to                                ? "same"
+           : std::isfinite(ratio) && ratio > 0 ? printed("%.3f x", ratio)
+                                                   : "none";
+}
+
+/// The value, the verdict and the interval of an objective in one run.
+inline table_cell objective_cell(const past_slo* s) {
+    if (!s) return {.text = "no such objective", .look = ""};
+    table_cell c{.text = std::isnan(s->measured) ? "not measured" : value_words(*s, s->measured),
+                 .look = "",
+                 .ratio = badge(to_string(s->outcome), to_string(s->outcome))};
+    if (std::isfinite(s->estimate.low) && std::isfinite(s->estimate.high))
+        fill(c.ratio, "<div class=\"note\">{x} to {x}</div>",
+             {value_words(*s, s->estimate.low), value_words(*s, s->estimate.high)});
+    return c;
+}
+/// A row for each statistic that either run has an objective on, and the reasons of verdicts.
+inline std::string objectives_html(const gate_side& a, const gate_side& b) {
+    const auto at = [](const gate_side& g, const std::string& statistic) -> const past_slo* {
+        for (const past_slo& s : g.judged.slos)
+            if (words_of(s).statistic == statistic) return &s;
+        return nullptr;
+    };
+    report_table t{{"objective", "B / A", "A", "B"}, 4};
+    std::string reasons;
+    for (const gate_side* from : {&a, &b})
+        for (const past_slo& s : from->judged.slos) {
+            const auto [statistic, limit] = words_of(s);
+            const past_slo *first = at(a, statistic), *second = at(b, statistic);
+            if (s.outcome != verdict::pass)
+                fill(reasons, "[{?}<p class=\"note\">{A|B}, {x}: {x}.</p>\n]",
+                     {s.reason, from == &a, statistic, s.reason});
+            if (from == &b && first) continue;
+            t.add({statistic});
+            const std::string other = first && second ? words_of(*second).limit : limit;
+            t.last().ratio = filled(other == limit ? "{x}" : "A {x}; B {x}", {limit, other});
+            const double x = first ? first->measured : not_a_number;
+            const double y = second ? second->measured : not_a_number;
+            t.append({ratio_words(y, x)});
+            t.last().look = "arm";
+            if (const double change = y / x - 1; std::isfinite(change) && change != 0)
+                t.last().ratio = filled("{.1f%} % {worse|better}",
+                                        {std::fabs(change), (change > 0) == s.at_most});
+            t.rows.back().push_back(objective_cell(first));
+            t.rows.back().push_back(objective_cell(second));
+        }
+    return t.rows.empty() ? "" : page_table("Objectives of " + str(a.judged.name), t) + reasons;
+}
+
+/// Draws both runs by percentile, "" if neither has values. A far limit is left out.
+inline std::string curves_figure(metric_id id, const gate_side& a, const gate_side& b,
+                                 variant_distribution gate_side::*of) {
+    const variant_distribution &first = a.*of, &second = b.*of;
+    double low = std::min(first.least, second.least), high = std::max(first.most, second.most);
+    if (!(high > 0)) return {};
+    low = std::max(low, high * 1e-5);
+    std::size_t values = 0;
+    vector<slo> limits;
+    for (const gate_side* side : {&a, &b}) {
+        const std::size_t n = (side->*of).values;
+        if (n > 0) values = values > 0 ? std::min(values, n) : n;
+        for (const past_slo& s : side->judged.slos) {
+            const std::optional<slo> o = slo_of(s);
+            const bool is_drawn = o && o->what.metric == id && is_of_all(o->what) &&
+                                  o->factor == 0 && o->bound < 4 * high &&
+                                  (o->what.kind == statistic_kind::percentile ||
+                                   o->what.kind == statistic_kind::mean);
+            if (is_drawn && !any_of(limits, [&](const slo& x) { return x.text() == o->text(); }))
+                limits.push_back(*o);
+        }
+    }
+    for (const slo& s : limits) {
+        low = std::min(low, s.bound);
+        high = std::max(high, s.bound);
+    }
+    plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
+    if (high < 6 * low) x = {plot_scale::shape::linear, std::max(0.0, low - 0.06 * high), high * 1.06};
+    const plot_scale y{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(values))};
+    plot p(x, plot_unit::seconds, y, plot_unit::percentile);
+    const auto draw = [&](const char* style, const char* name, const vector<curve_point>& line) {
+        vector<curve_point> drawn;
+        for (const curve_point& q : line)
+            if (q.y <= y.high + 1e-12) drawn.push_back({std::min(q.x, x.high), q.y});
+        p.line(style, name, drawn);
+    };
+    for (const auto& line : first.lines) draw("b2", "A's repeats", line);
+    for (const auto& line : second.lines) draw("c2", "B's repeats", line);
+    draw("b1", "A", first.pooled);
+    draw("c1", "B", second.pooled);
+    for (const slo& s : limits) {
+        const std::string name = str(s.what.name);
+        p.limit(s.bound, s.what.kind == statistic_kind::mean ? not_a_number : s.what.q, s.at_most,
+                filled("{} {<|>}= {}", {name.substr(0, name.find('(')), s.at_most,
+                                        value_text(id, s.bound)}));
+    }
+    std::string ratios, alt = filled("{} by percentile", {metric_name(id)});
+    const metric_row &m = first.row, &n = second.row;
+    const auto add = [&](const char* name, double metric_row::*value) {
+        if (first.values > 0 && second.values > 0)
+            fill(ratios, "{,}{} {}", {name, ratio_words(n.*value, m.*value)});
+        fill(alt, "; {}: A {}, B {}", {name, {id, m.*value}, {id, n.*value}});
+    };
+    add("p50", &metric_row::p50);
+    add("p90", &metric_row::p90);
+    add("p99", &metric_row::p99);
+    return p.figure(filled("{}[<span>B / A: {}</span>]", {metric_name(id), ratios}), alt, true);
+}
+
+template <std::size_t N>
+std::string differences_html(const char* of, const compared_fact (&facts)[N],
+                             const vector<std::string>& a, const vector<std::string>& b) {
+    report_table t{{of, "A", "B"}, 3};
+    for (std::size_t i = 0; i < N; ++i)
+        if (a[i] != b[i])
+            t.add({facts[i].title, a[i].empty() ? "none" : a[i], b[i].empty() ? "none" : b[i]});
+    return t.rows.empty() ? filled("<p>{}: no difference.</p>\n", {of})
+                          : page_table(filled("{}: differences", {of}), t);
+}
+
+inline constexpr const char* own_style =
+    ".plots{grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),24rem))}\n"
+    "td{min-width:3.5rem}td .note{font-size:.95em}";
+inline constexpr const char* curves_key =
+    "<p class=\"note\">Height: the percentile. Thick line: the requests of all repeats. Thin lines: "
+    "the single repeats. Dashed upright line: a limit, at its percentile or, of a mean, on the axis. <b class=\"arm b\">- - A</b> <b class=\"arm "
+    "c\">B</b></p>\n";
+/// "failed", and of a gate that passed whether an objective was left open.
+inline std::string outcome_badge(const past_gate& g) {
+    bool is_open = false;
+    for (const past_slo& s : g.slos)
+        is_open = is_open || (s.outcome == verdict::inconclusive && !s.advisory);
+    const std::string word = is_open && g.outcome == "passed" ? "inconclusive" : str(g.outcome);
+    const char* look = word == "passed"         ? "pass"
+                       : word == "failed"       ? "fail"
+                       : word == "inconclusive" ? "inconclusive"
+                       : word == "skipped"      ? "skipped"
+                                                : "invalid";
+    return badge(look, xml_escaped(word));
+}
+inline std::string pair_html(const gate_side& a, const gate_side& b) {
+    std::string h = filled("<section>\n<h2>{x}</h2>\n<p>A {} &ensp; B {}</p>\n{}",
+                           {a.judged.name, outcome_badge(a.judged), outcome_badge(b.judged),
+                            objectives_html(a, b)});
+    const std::string curves = curves_figure(metric_id::ttft, a, b, &gate_side::ttft) +
+                               curves_figure(metric_id::tpot, a, b, &gate_side::tpot);
+    fill(h, "<h3>Distributions</h3>\n[{?}{}<div class=\"plots\">\n{}</div>\n]",
+         {curves, curves_key, curves});
+    if (curves.empty() && a.no_curves.empty() && b.no_curves.empty())
+        h += "<p class=\"note\">Neither run has a ttft or a tpot.</p>\n";
+    for (const gate_side* side : {&a, &b})
+        fill(h, "[{?}<p class=\"note\">{A|B} has no curve: {x}.</p>\n]",
+             {side->no_curves, side == &a, side->no_curves});
+    return h + "<h3>Differences</h3>\n" +
+           differences_html("Scenario", facts_of_scenario, a.scenario, b.scenario) +
+           differences_html("Server", facts_of_server, a.server, b.server) + "</section>\n";
+}
+
+/// Returns the page. Throws std::invalid_argument if the runs have no gate in common.
+inline std::string side_by_side_html(const run_side& a, const run_side& b) {
+    std::string pairs, only[2], names[2];
+    for (const bool is_second : {false, true})
+        for (const gate_side& g : (is_second ? b : a).gates) {
+            const gate_side* other = (is_second ? a : b).gate(g.judged.name);
+            fill(names[is_second], "{,}\"{}\"", {printable(str(g.judged.name), 80)});
+            if (!other) fill(only[is_second], "{,}\"{}\"", {g.judged.name});
+            else if (!is_second) pairs += pair_html(g, *other);
+        }
+    if (pairs.empty())
+        refuse({a.folder, " and ", b.folder, " have no gate in common: the first has ", names[0],
+                ", the second ", names[1]});
+    return joined(
+        {filled("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+                "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Two runs "
+                "- llmbench</title>\n<style>{}\n{}</style>\n</head>\n<body>{}<main>\n<header>\n<h1>Two "
+                "runs side by side</h1>\n<p>A: {x}<br>B: {x}</p>\n[<p>Only A has the gates {x}.</p>\n"
+                "][<p>Only B has the gates {x}.</p>\n]<p class=\"note\">Values are those of the "
+                "requests of all repeats, with the interval that decided the verdict. Two runs of "
+                "one server differ, too: no ratio here is a verdict.</p>\n</header>\n",
+                {page_style, own_style, page_icons, a.folder, b.folder, only[0], only[1]}),
+         differences_html("Run", facts_of_run, a.facts, b.facts), pairs, "</main>\n<script>",
+         page_script, "</script>\n</body>\n</html>\n"});
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
