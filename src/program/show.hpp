@@ -44,7 +44,8 @@ inline std::string shown_without_records(const past_gate& g) {
     for (const past_slo& s : g.slos) width = std::max(width, s.slo.size());
     for (const past_slo& s : g.slos) {
         out += printed("  %-12s %-*s %s [%s, %s]%s%s\n", to_string(s.outcome),
-                       static_cast<int>(width), str(s.slo).c_str(), value_words(s, s.measured).c_str(),
+                       static_cast<int>(width), str(s.slo).c_str(),
+                       value_words(s, s.measured).c_str(),
                        value_words(s, s.estimate.low).c_str(),
                        value_words(s, s.estimate.high).c_str(),
                        s.reason.empty() ? "" : "; ", str(s.reason).c_str());
@@ -75,7 +76,8 @@ inline int show_side_by_side(const given_options& o) {
         refuse({"--page needs two report directories, as `llmbench show before after --page "
                 "diff.html`: ", std::to_string(files.size()), files.size() == 1 ? " is" : " are",
                 " named"});
-    if (o.has("--as")) refuse({"--as and --page are both given: the page has our definitions only"});
+    if (o.has("--as"))
+        refuse({"--as and --page are both given: the page has our definitions only"});
     const std::filesystem::path page = std::filesystem::absolute(o["--page"]);
     vector<run_side> runs;
     for (const std::string& f : files) {
@@ -86,7 +88,8 @@ inline int show_side_by_side(const given_options& o) {
         if (std::filesystem::equivalent(page.parent_path(), run.directory, ignored))
             refuse({"--page is ", printable(o["--page"]), ": it must be outside ",
                     printable(run.directory), ", whose files are read"});
-        runs.push_back(run_side_of(file_content(run.result(), "the run"), run.result(), o["--gate"]));
+        runs.push_back(
+            run_side_of(file_content(run.result(), "the run"), run.result(), o["--gate"]));
         runs.back().folder = run.directory;
         add_curves(runs.back(), run);
     }

@@ -110,7 +110,7 @@ inline run_side run_side_of(const std::string& json, const std::string& file,
                                                          : g.text("refusal")});
     }
     if (run.gates.empty())
-        refuse({file, " has no measured gate", gate.empty() ? "" : " \"" + printable(gate, 80) + "\"",
+        refuse({file, " has no measured gate", filled("[ \"{}\"]", {printable(gate, 80)}),
                 ": it has ", names.empty() ? "none" : names});
     return run;
 }
@@ -206,7 +206,7 @@ inline std::string curves_figure(metric_id id, const gate_side& a, const gate_si
         for (const past_slo& s : side->judged.slos) {
             const std::optional<slo> o = slo_of(s);
             const bool is_drawn = o && o->what.metric == id && is_of_all(o->what) &&
-                                  o->factor == 0 && o->bound < 4 * high &&
+                                  o->factor == 0 && o->bound < 4 * high && 20 * o->bound > low &&
                                   (o->what.kind == statistic_kind::percentile ||
                                    o->what.kind == statistic_kind::mean);
             if (is_drawn && !any_of(limits, [&](const slo& x) { return x.text() == o->text(); }))
@@ -218,7 +218,8 @@ inline std::string curves_figure(metric_id id, const gate_side& a, const gate_si
         high = std::max(high, s.bound);
     }
     plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
-    if (high < 6 * low) x = {plot_scale::shape::linear, std::max(0.0, low - 0.06 * high), high * 1.06};
+    if (high < 6 * low)
+        x = {plot_scale::shape::linear, std::max(0.0, low - 0.06 * high), high * 1.06};
     const plot_scale y{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(values))};
     plot p(x, plot_unit::seconds, y, plot_unit::percentile);
     const auto draw = [&](const char* style, const char* name, const vector<curve_point>& line) {
@@ -265,9 +266,9 @@ inline constexpr const char* own_style =
     ".plots{grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),24rem))}\n"
     "td{min-width:3.5rem}td .note{font-size:.95em}";
 inline constexpr const char* curves_key =
-    "<p class=\"note\">Height: the percentile. Thick line: the requests of all repeats. Thin lines: "
-    "the single repeats. Dashed upright line: a limit, at its percentile or, of a mean, on the axis. <b class=\"arm b\">- - A</b> <b class=\"arm "
-    "c\">B</b></p>\n";
+    "<p class=\"note\">Height: the percentile. Thick line: the requests of all repeats. Thin "
+    "lines: the single repeats. Dashed upright line: a limit, at its percentile or, of a mean, on "
+    "the axis. <b class=\"arm b\">- - A</b> <b class=\"arm c\">B</b></p>\n";
 /// "failed", and of a gate that passed whether an objective was left open.
 inline std::string outcome_badge(const past_gate& g) {
     bool is_open = false;
@@ -314,12 +315,12 @@ inline std::string side_by_side_html(const run_side& a, const run_side& b) {
                 ", the second ", names[1]});
     return joined(
         {filled("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-                "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Two runs "
-                "- llmbench</title>\n<style>{}\n{}</style>\n</head>\n<body>{}<main>\n<header>\n<h1>Two "
-                "runs side by side</h1>\n<p>A: {x}<br>B: {x}</p>\n[<p>Only A has the gates {x}.</p>\n"
-                "][<p>Only B has the gates {x}.</p>\n]<p class=\"note\">Values are those of the "
-                "requests of all repeats, with the interval that decided the verdict. Two runs of "
-                "one server differ, too: no ratio here is a verdict.</p>\n</header>\n",
+                "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Two "
+                "runs - llmbench</title>\n<style>{}\n{}</style>\n</head>\n<body>{}<main>\n<header>"
+                "\n<h1>Two runs side by side</h1>\n<p>A: {x}<br>B: {x}</p>\n[<p>Only A has the "
+                "gates {x}.</p>\n][<p>Only B has the gates {x}.</p>\n]<p class=\"note\">Values are "
+                "those of the requests of all repeats, with the interval that decided the verdict. "
+                "Two runs of one server differ, too: no ratio here is a verdict.</p>\n</header>\n",
                 {page_style, own_style, page_icons, a.folder, b.folder, only[0], only[1]}),
          differences_html("Run", facts_of_run, a.facts, b.facts), pairs, "</main>\n<script>",
          page_script, "</script>\n</body>\n</html>\n"});
