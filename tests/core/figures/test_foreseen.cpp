@@ -91,15 +91,17 @@ TEST_CASE("shares are foreseen by their counts") {
     REQUIRE(f.is_known());
     CHECK(f.shows_from > 0.01);
     CHECK(f.shows_from < 0.1);
-    // 2,000 requests of which none failed pass 1 %, 20 do not, but by the guard, which observes.
+    // 2,000 requests of which none failed pass any limit, 20 only that of the guard, which observes.
     CHECK(foreseen_of(verdict_on_failures(2000, 0, error_rate <= 1_pct, 2), judging_rule{})
               .inconclusive < 0.01);
-    CHECK(foreseen_of(verdict_on_failures(20, 0, error_rate <= 1_pct, 2), judging_rule{})
+    CHECK(foreseen_of(verdict_on_failures(20, 0, error_rate <= 0.9_pct, 2), judging_rule{})
               .inconclusive > 0.9);
+    CHECK(foreseen_of(verdict_on_failures(20, 0, error_rate <= 2_pct, 2), judging_rule{})
+              .inconclusive < 0.01);
     slo_verdict guard = verdict_on_failures(20, 0, error_rate <= 1_pct, 2);
     guard.what.at.line = 0;
     CHECK(foreseen_of(guard, judging_rule{}).inconclusive < 0.01);
-    const foreseen near = foreseen_of(verdict_on_failures(200, 2, error_rate <= 1_pct, 2),
+    const foreseen near = foreseen_of(verdict_on_failures(200, 2, error_rate <= 0.9_pct, 2),
                                       judging_rule{});
     CHECK(near.inconclusive > 0.8);
 }

@@ -24,7 +24,7 @@ TEST_CASE("what the time budget leaves open is inconclusive and says so") {
     CHECK(open.outcome == verdict::inconclusive);
     CHECK(str(open.reason) == why);
     CHECK(open.estimate.value == about(0.099));
-    CHECK(on({repeat_with_failures(100, 0), repeat_with_failures(100, 0)}, error_rate <= 1_pct)
+    CHECK(on({repeat_with_failures(100, 0), repeat_with_failures(100, 0)}, error_rate <= 0.9_pct)
               .reason == text(why));
     // Noise is no other reason to be silent about it.
     const slo_verdict noisy = on(repeats_with_ttft({70, 100}), s);
