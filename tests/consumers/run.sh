@@ -127,10 +127,10 @@ if [[ $kind == package ]]; then
     refused "NAME chat SOURCES a.cpp URL" "URL has no value"
     refused "NAME chat SOURCES CMakeLists.txt" "needs a line enable_testing()" ""
     # The project's own doctest is the one, before any that is installed.
-    # shellcheck disable=SC2016  # CMake expands them
     mkdir -p "$work/wrong/mine/doctest"
     : > "$work/wrong/mine/doctest/doctest.h"
     rm -rf "$work/wrong/build"
+    # shellcheck disable=SC2016  # CMake expands them
     configured 'add_library(doctest INTERFACE)' 'add_library(doctest::doctest ALIAS doctest)' \
         'target_include_directories(doctest INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/mine> $<INSTALL_INTERFACE:include>)' \
         'find_package(llmbench REQUIRED)' 'get_target_property(used llmbench::doctest INTERFACE_INCLUDE_DIRECTORIES)' \

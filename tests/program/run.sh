@@ -139,7 +139,7 @@ gates() {
 
 # ---- a baseline named by its URL is asked exactly what the target is asked
 same_requests() {
-    local a b recorder option group= values=() pages=("$("$llmbench" run --help)") told
+    local a b recorder option values=() pages=("$("$llmbench" run --help)") told
     a=$(python3 "$tests/support/free_ports.py" 1)
     b=$(python3 "$tests/support/free_ports.py" 1)
     python3 "$tests/support/recorder.py" "$a" "$b" &
@@ -151,13 +151,13 @@ same_requests() {
     export KEY_OF_BOTH=sk-of-both
     local -A with=(
         [--model]=other [--api]=openai_completions [--path]=/v9/ask [--key-variable]=KEY_OF_BOTH
-        [--header]='X-Tenant: blue' [--metrics-url]=/page [--ready-within]=1s [--insecure]=
-        [--prompt-tokens]=32 [--output-tokens]=6 [--own-length]= [--prefix-tokens]=8
+        [--header]='X-Tenant: blue' [--metrics-url]=/page [--ready-within]=1s [--insecure]=""
+        [--prompt-tokens]=32 [--output-tokens]=6 [--own-length]="" [--prefix-tokens]=8
         [--prefix-groups]='2 --prefix-tokens 8' [--prefix-share]='50% --prefix-tokens 8'
         [--dataset]='lines.txt --format text_lines' [--format]='text_lines --dataset lines.txt'
         [--unsalted]='--dataset lines.txt --format text_lines' [--prompt]=yes [--turns]=2
         [--max-tokens]='5 --prompt yes' [--temperature]=0.5 [--system-prompt]=short [--extra-body]='{"top_k":3}'
-        [--no-stream]=)
+        [--no-stream]="")
     # What names a server, or is of one that is started; test_run_options.cpp has --ca-file.
     local apart=" --url --command --ready --env --directory --ca-file "
     while IFS= read -r option; do

@@ -84,7 +84,7 @@ CASES = {
                       "if: always()\nrun: 'echo it=${{ steps.it.outputs.said }}.'"), lambda r: "it=word." in r.log),
     "later-env": (steps('run: |\n  echo LATER=on >> "$GITHUB_ENV"\n  echo "first=$LATER."', "run: 'echo then=$LATER.'"),
                   lambda r: "first=." in r.log and "then=on." in r.log),
-    "streams": (steps("run: setsid sleep 9 &", "run: 'echo next; pgrep -f \"^sleep 9\" > /dev/null && echo early'"),
+    "streams": (steps("run: setsid sleep 9.0731 &", "run: 'echo next; pgrep -fx \"sleep 9.0731\" > /dev/null && echo early'"),
                 lambda r: "\nearly\n" in r.log),
     "orphans": (steps("run: setsid sleep 1234 > /dev/null 2>&1 &"), lambda r: "orphan: 'sleep\\x001234" in r.log),
     "unknown-input": (steps("uses: ./it\nwith: {other: '5'}"), lambda r: "other= " in r.log and "Unexpected" in r.log),
