@@ -6903,15 +6903,21 @@ inline bool is_opaque(std::string_view name) {
     return has_any_of(name, {"signature", "encrypt", "redact", "opaque", "citation", "result"});
 }
 inline bool names_thoughts(std::string_view name) {
-    constexpr std::string_view others[] = {"_reason", "_id",   "_format", "_effort",
-                                           "_type",   "_state", "_status", "_mode"};
+    constexpr std::string_view others[] = {"_reason", "_id",     "_format", "_effort", "_type",
+                                           "_state",  "_status", "_mode",   "_level",  "_budget",
+                                           "_enabled", "_time",  "_tokens", "_model",  "_duration"};
     return has_any_of(name, {"think", "thought", "reason"}) && !is_opaque(name) &&
            !any_of(others, [&](std::string_view end) { return name.ends_with(end); });
 }
-/// Whether a part, or a delta, says of its text that it is reasoning: Gemini does.
+/// Whether a part, or a delta, says of its text that it is reasoning: Gemini does, also through
+/// LiteLLM.
 inline bool is_marked_as_thought(const picojson::value& v) {
-    const picojson::value* marked = value_at(v, "extra_content.google");
-    return true_member(v, "thought") || (marked && true_member(*marked, "thought"));
+    for (const char* mark : {"thought", "is_thought", "thinking", "is_thinking", "is_reasoning"})
+        if (true_member(v, mark)) return true;
+    for (const char* within : {"extra_content.google", "provider_specific_fields"})
+        if (const picojson::value* in = value_at(v, within); in && is_marked_as_thought(*in))
+            return true;
+    return names_thoughts(string_member(v, "type"));
 }
 inline bool names_call(std::string_view type) {
     return has_any_of(type, {"tool_use", "_call"}) && !is_opaque(type);
@@ -6924,14 +6930,15 @@ inline bool names_call(std::string_view type) {
 //    cached, written    of the prompt. Apart: the prompt is longer than its number
 //    tool use           of searches and tools. Apart: neither prompt nor output
 //    reasoning          of the completion. Apart: output only if it was streamed
-//    rejected, media    of the completion, never streamed as text
+//    rejected, media    of the completion, never streamed as text; neither is what is
+//                       beyond its text and its reasoning, where both are known
 
 /// The counts of a usage in tokens, -1 where absent.
 struct usage_counts {
     int prompt_tokens = -1, completion_tokens = -1, total_tokens = -1;
     int cached_tokens = -1, written_tokens = -1, tool_use_tokens = -1;
     int rejected_tokens = -1, media_tokens = -1;
-    int reasoning_tokens = -1;
+    int reasoning_tokens = -1, text_tokens = -1;
     bool cache_is_apart = false;  // in this API always
 };
 inline constexpr int usage_counts::*all_counts[] = {
@@ -6939,7 +6946,7 @@ inline constexpr int usage_counts::*all_counts[] = {
     &usage_counts::total_tokens,    &usage_counts::cached_tokens,
     &usage_counts::written_tokens,  &usage_counts::tool_use_tokens,
     &usage_counts::rejected_tokens, &usage_counts::media_tokens,
-    &usage_counts::reasoning_tokens};
+    &usage_counts::reasoning_tokens, &usage_counts::text_tokens};
 
 /// A server may report several times. The latest number counts, but a zero replaces none.
 inline void note_usage(usage_counts& so_far, const usage_counts& more) {
@@ -6983,8 +6990,11 @@ inline void read_usage(const picojson::value& usage, usage_counts& c, std::strin
         for (const usage_name& u : usage_names)
             if (name == u.name && (of.empty() || u.in_details))
                 c.*u.count = std::max(c.*u.count, n);
-        if (of_output && (name == "audio_tokens" || name == "image_tokens"))
+        if (!of_output || !name.ends_with("_tokens")) continue;
+        if (has_any_of(name, {"audio", "image", "video"}))
             c.media_tokens = sum_of_counts(std::max(c.media_tokens, 0), n);
+        if (name.starts_with("rejected")) c.rejected_tokens = std::max(c.rejected_tokens, n);
+        if (name == "text_tokens") c.text_tokens = std::max(c.text_tokens, n);
     }
 }
 
@@ -7056,6 +7066,8 @@ inline token_counts tokens_of(const usage_counts& u, const streamed_content& s) 
     const int most = std::max(t.output - s.events, 0);  // each event has at least one
     long long other = 0;
     for (unsigned k = 3; k < 5; ++k) other += apart >> k & 1 ? 0 : named[k];
+    if (u.text_tokens > 0 && (named[5] > 0 || !streams_thought))
+        other = std::max(other, 0ll + t.output - u.text_tokens - named[5]);
     // There may be more events than tokens: a router splits the text anew, or some are apart.
     const long long left = t.output - t.before - other;
     const bool is_sure = other > 0 || rest == 0;
@@ -7360,6 +7372,11 @@ struct stream_event : usage_counts {
                                                   "insufficient", "preempt", "malformed",
                                                   "overload"});
     }
+    /// A word of a server's own that comes with content again is a state, as "in_progress".
+    static bool is_state(std::string_view reason, std::string_view before) {
+        return !reason.empty() && reason == before && reason != "stop" && !is_at_length(reason) &&
+               reason != "tool_calls" && !is_filtered(reason) && !is_failure(reason);
+    }
     static bool is_at_length(std::string_view reason) { return reason == "length"; }
     /// The server cut off the answer: "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive"
     /// (Zhipu), "SAFETY" and "RECITATION" (Gemini), "guardrail_intervened" (Bedrock).
@@ -7496,8 +7513,9 @@ bool each_text(const picojson::value& v, bool reasons, stream_event& e, Take&& t
             return each_text(part, reasons, e, take);
         });
     const std::string type = string_member(v, "type");
-    reasons = reasons || names_thoughts(type) || is_marked_as_thought(v);
-    if (is_opaque(type)) return e.note_opaque(type, reasons), true;
+    reasons = reasons || is_marked_as_thought(v);
+    if (is_opaque(type) || has_any_of(type, {"status", "progress"}))
+        return e.note_opaque(type, reasons), true;
     if (names_call(type)) return e.take_call(v.serialize().size()), true;
     for (const char* name :
          {"text", "thinking", "reasoning", "summary", "refusal", "content", "delta"})
@@ -7545,7 +7563,8 @@ inline bool take_output(const picojson::value& choice, const char* output, strea
     if (value_at(*delta, "extra_content.google.thought_signature")) e.hides_thought = true;
     const auto call = [&](const picojson::value& called) {
         stream_memory none;
-        e.take_call((memory ? *memory : none).call(called));
+        // Without a name and arguments it is announced only.
+        if (const std::size_t bytes = (memory ? *memory : none).call(called)) e.take_call(bytes);
     };
     for (const picojson::value& tool : array_member(*delta, "tool_calls")) {
         const picojson::value* function = member(tool, "function");
@@ -8614,7 +8633,13 @@ public:
     void on_event(const stream_event& e, long long now_ns) {
         if (ended_) return;
         if (e.malformed) return fail(request_status::protocol, e.error);
-        if (!e.finish_reason.empty())
+        if (e.content && choices_ == 1 && e.choices == 1 &&
+            stream_event::is_state(e.finish_reason, finish_reason_)) {
+            state_ = std::exchange(finish_reason_, {});
+            finished_ = 0;
+        }
+        const bool says_end = !e.finish_reason.empty() && e.finish_reason != state_;
+        if (says_end)
             stream_event::note_finish(finish_reason_, finish_choice_, e.finish_reason,
                                       e.finish_choice);
         if (!e.error.empty()) {
@@ -8628,7 +8653,7 @@ public:
         came_.hides_thought = came_.hides_thought || e.hides_thought;
         has_media_ = has_media_ || e.has_media;
         choices_ = std::max(choices_, e.choices);
-        if (!e.finish_reason.empty()) finished_ += std::max(e.finished, 1);
+        if (says_end) finished_ += std::max(e.finished, 1);
         note_usage(usage_, e);
         tokenless_ = tokenless_ || e.tokenless;
         if (!e.done) return;
@@ -8765,7 +8790,7 @@ private:
     }
 
     gap_list gaps_{}, bytes_{};  // between events, and of each
-    std::string finish_reason_{}, error_{};
+    std::string finish_reason_{}, state_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0, own_bytes_ = 0;
     int unknown_gaps_ = 0;

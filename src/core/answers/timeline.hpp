@@ -12,7 +12,7 @@
 #include <algorithm>  // min, max
 #include <cstdint>  // uint32_t, uint64_t
 #include <string>
-#include <utility>  // move, pair
+#include <utility>  // exchange, move, pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -98,7 +98,13 @@ public:
     void on_event(const stream_event& e, long long now_ns) {
         if (ended_) return;
         if (e.malformed) return fail(request_status::protocol, e.error);
-        if (!e.finish_reason.empty())
+        if (e.content && choices_ == 1 && e.choices == 1 &&
+            stream_event::is_state(e.finish_reason, finish_reason_)) {
+            state_ = std::exchange(finish_reason_, {});
+            finished_ = 0;
+        }
+        const bool says_end = !e.finish_reason.empty() && e.finish_reason != state_;
+        if (says_end)
             stream_event::note_finish(finish_reason_, finish_choice_, e.finish_reason,
                                       e.finish_choice);
         if (!e.error.empty()) {
@@ -112,7 +118,7 @@ public:
         came_.hides_thought = came_.hides_thought || e.hides_thought;
         has_media_ = has_media_ || e.has_media;
         choices_ = std::max(choices_, e.choices);
-        if (!e.finish_reason.empty()) finished_ += std::max(e.finished, 1);
+        if (says_end) finished_ += std::max(e.finished, 1);
         note_usage(usage_, e);
         tokenless_ = tokenless_ || e.tokenless;
         if (!e.done) return;
@@ -249,7 +255,7 @@ private:
     }
 
     gap_list gaps_{}, bytes_{};  // between events, and of each
-    std::string finish_reason_{}, error_{};
+    std::string finish_reason_{}, state_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0, own_bytes_ = 0;
     int unknown_gaps_ = 0;

@@ -6,6 +6,7 @@
 #include "core/dialects/stream_event.hpp"
 
 #include <algorithm>  // clamp, max
+#include <cstddef>  // size_t
 #include <string>
 #include <string_view>
 
@@ -26,8 +27,9 @@ bool each_text(const picojson::value& v, bool reasons, stream_event& e, Take&& t
             return each_text(part, reasons, e, take);
         });
     const std::string type = string_member(v, "type");
-    reasons = reasons || names_thoughts(type) || is_marked_as_thought(v);
-    if (is_opaque(type)) return e.note_opaque(type, reasons), true;
+    reasons = reasons || is_marked_as_thought(v);
+    if (is_opaque(type) || has_any_of(type, {"status", "progress"}))
+        return e.note_opaque(type, reasons), true;
     if (names_call(type)) return e.take_call(v.serialize().size()), true;
     for (const char* name :
          {"text", "thinking", "reasoning", "summary", "refusal", "content", "delta"})
@@ -75,7 +77,8 @@ inline bool take_output(const picojson::value& choice, const char* output, strea
     if (value_at(*delta, "extra_content.google.thought_signature")) e.hides_thought = true;
     const auto call = [&](const picojson::value& called) {
         stream_memory none;
-        e.take_call((memory ? *memory : none).call(called));
+        // Without a name and arguments it is announced only.
+        if (const std::size_t bytes = (memory ? *memory : none).call(called)) e.take_call(bytes);
     };
     for (const picojson::value& tool : array_member(*delta, "tool_calls")) {
         const picojson::value* function = member(tool, "function");

@@ -35,15 +35,21 @@ inline bool is_opaque(std::string_view name) {
     return has_any_of(name, {"signature", "encrypt", "redact", "opaque", "citation", "result"});
 }
 inline bool names_thoughts(std::string_view name) {
-    constexpr std::string_view others[] = {"_reason", "_id",   "_format", "_effort",
-                                           "_type",   "_state", "_status", "_mode"};
+    constexpr std::string_view others[] = {"_reason", "_id",     "_format", "_effort", "_type",
+                                           "_state",  "_status", "_mode",   "_level",  "_budget",
+                                           "_enabled", "_time",  "_tokens", "_model",  "_duration"};
     return has_any_of(name, {"think", "thought", "reason"}) && !is_opaque(name) &&
            !any_of(others, [&](std::string_view end) { return name.ends_with(end); });
 }
-/// Whether a part, or a delta, says of its text that it is reasoning: Gemini does.
+/// Whether a part, or a delta, says of its text that it is reasoning: Gemini does, also through
+/// LiteLLM.
 inline bool is_marked_as_thought(const picojson::value& v) {
-    const picojson::value* marked = value_at(v, "extra_content.google");
-    return true_member(v, "thought") || (marked && true_member(*marked, "thought"));
+    for (const char* mark : {"thought", "is_thought", "thinking", "is_thinking", "is_reasoning"})
+        if (true_member(v, mark)) return true;
+    for (const char* within : {"extra_content.google", "provider_specific_fields"})
+        if (const picojson::value* in = value_at(v, within); in && is_marked_as_thought(*in))
+            return true;
+    return names_thoughts(string_member(v, "type"));
 }
 inline bool names_call(std::string_view type) {
     return has_any_of(type, {"tool_use", "_call"}) && !is_opaque(type);
@@ -56,14 +62,15 @@ inline bool names_call(std::string_view type) {
 //    cached, written    of the prompt. Apart: the prompt is longer than its number
 //    tool use           of searches and tools. Apart: neither prompt nor output
 //    reasoning          of the completion. Apart: output only if it was streamed
-//    rejected, media    of the completion, never streamed as text
+//    rejected, media    of the completion, never streamed as text; neither is what is
+//                       beyond its text and its reasoning, where both are known
 
 /// The counts of a usage in tokens, -1 where absent.
 struct usage_counts {
     int prompt_tokens = -1, completion_tokens = -1, total_tokens = -1;
     int cached_tokens = -1, written_tokens = -1, tool_use_tokens = -1;
     int rejected_tokens = -1, media_tokens = -1;
-    int reasoning_tokens = -1;
+    int reasoning_tokens = -1, text_tokens = -1;
     bool cache_is_apart = false;  // in this API always
 };
 inline constexpr int usage_counts::*all_counts[] = {
@@ -71,7 +78,7 @@ inline constexpr int usage_counts::*all_counts[] = {
     &usage_counts::total_tokens,    &usage_counts::cached_tokens,
     &usage_counts::written_tokens,  &usage_counts::tool_use_tokens,
     &usage_counts::rejected_tokens, &usage_counts::media_tokens,
-    &usage_counts::reasoning_tokens};
+    &usage_counts::reasoning_tokens, &usage_counts::text_tokens};
 
 /// A server may report several times. The latest number counts, but a zero replaces none.
 inline void note_usage(usage_counts& so_far, const usage_counts& more) {
@@ -115,8 +122,11 @@ inline void read_usage(const picojson::value& usage, usage_counts& c, std::strin
         for (const usage_name& u : usage_names)
             if (name == u.name && (of.empty() || u.in_details))
                 c.*u.count = std::max(c.*u.count, n);
-        if (of_output && (name == "audio_tokens" || name == "image_tokens"))
+        if (!of_output || !name.ends_with("_tokens")) continue;
+        if (has_any_of(name, {"audio", "image", "video"}))
             c.media_tokens = sum_of_counts(std::max(c.media_tokens, 0), n);
+        if (name.starts_with("rejected")) c.rejected_tokens = std::max(c.rejected_tokens, n);
+        if (name == "text_tokens") c.text_tokens = std::max(c.text_tokens, n);
     }
 }
 
@@ -188,6 +198,8 @@ inline token_counts tokens_of(const usage_counts& u, const streamed_content& s) 
     const int most = std::max(t.output - s.events, 0);  // each event has at least one
     long long other = 0;
     for (unsigned k = 3; k < 5; ++k) other += apart >> k & 1 ? 0 : named[k];
+    if (u.text_tokens > 0 && (named[5] > 0 || !streams_thought))
+        other = std::max(other, 0ll + t.output - u.text_tokens - named[5]);
     // There may be more events than tokens: a router splits the text anew, or some are apart.
     const long long left = t.output - t.before - other;
     const bool is_sure = other > 0 || rest == 0;

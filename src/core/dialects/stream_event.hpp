@@ -109,6 +109,11 @@ struct stream_event : usage_counts {
                                                   "insufficient", "preempt", "malformed",
                                                   "overload"});
     }
+    /// A word of a server's own that comes with content again is a state, as "in_progress".
+    static bool is_state(std::string_view reason, std::string_view before) {
+        return !reason.empty() && reason == before && reason != "stop" && !is_at_length(reason) &&
+               reason != "tool_calls" && !is_filtered(reason) && !is_failure(reason);
+    }
     static bool is_at_length(std::string_view reason) { return reason == "length"; }
     /// The server cut off the answer: "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive"
     /// (Zhipu), "SAFETY" and "RECITATION" (Gemini), "guardrail_intervened" (Bedrock).

@@ -931,6 +931,18 @@ TEST_CASE("words for nothing are no finish reason, no error and no number") {
                                 nothing + "\"}}\n\n";
         check_ok(heard_events(openai_chat, chunks + odd + chat_end), {2, 2, 1, 9, "stop", "To it"});
     }
+    // A server's own word that comes with more content is a state.
+    for (const char* state : {"in_progress", "running", "N/A", "-"}) {
+        CAPTURE(state);
+        const std::string with = R"(,"finish_reason":")" + std::string(state) + "\"";
+        const std::string chunks = chat_chunk(R"("content":"To")", with) + chat_chunk(R"("content":" it")", with);
+        check_ok(heard_events(openai_chat, chunks + chat_end), {2, 2, 1, 9, "stop", "To it"});
+        check_failed(heard_events(openai_chat, chunks + chat_chunk(R"("content":".")", with)),
+                     request_status::truncated, "without a finish reason");
+    }
+    const std::string stops = R"(,"finish_reason":"stop")";  // Gemini's, in every chunk
+    check_ok(heard_events(openai_chat, chat_chunk(R"("content":"To")", stops) + chat_chunk(R"("content":" it")", stops)),
+             {2, 2, 1, 0, "stop", "To it"});
     // A model may say them.
     check_ok(heard_events(openai_chat, chat_chunk(R"("content":"null")") + chat_end), {1, 2, 1, 9, "stop", "null"});
 }
@@ -952,6 +964,17 @@ TEST_CASE("an answer without a reason ended in order where usage counts it and t
 
 TEST_CASE("reasoning in two fields is one, and what is opaque is no event") {
     const auto of = [](const std::string& delta) { return heard_events(openai_chat, chat_chunk(delta) + chat_end).r; };
+    for (const char* setting : {"reasoning_level", "thinking_budget", "thinking_enabled", "reasoning_effort", "think_time"})
+        CHECK(of(R"("content":"To",")" + std::string(setting) + R"(":"high")").text_bytes == 2);
+    for (const char* mark : {R"("is_thinking":true)", R"("type":"thinking")", R"("provider_specific_fields":{"thought":true})"}) {
+        const record thought = heard_events(openai_chat, chat_chunk(R"("content":"Hm",)" + std::string(mark)) +
+                                                             chat_chunk(R"("content":"To")") + chat_end).r;
+        CHECK(thought.first_answer_ns >= thought.first_token_ns);
+        CHECK(heard_events(openai_chat, chat_chunk(R"("content":"Hm",)" + std::string(mark)) + chat_end).r.first_answer_ns == 0);
+    }
+    for (const char* announced : {R"("content":[{"type":"status","text":"searching"}])",
+                                  R"("tool_calls":[{"index":0,"id":"c","function":{"name":"","arguments":""}}])"})
+        CHECK(heard_events(openai_chat, chat_chunk(announced) + chat_chunk(R"("content":"To")") + chat_end).r.events == 1);
     CHECK(of(R"("reasoning_content":"Hm","reasoning":"Hm","content":"")").text_bytes == 2);
     CHECK(of(R"("content":"Hi","content_blocks":[{"type":"text","text":"Hi"}])").text_bytes == 2);
     const record r = heard_events(openai_chat,

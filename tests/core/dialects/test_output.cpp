@@ -87,6 +87,19 @@ TEST_CASE("parts of the completion that never come as text are hidden") {
     CHECK(split_of(R"({"prompt_tokens":9,"completion_tokens":100,"completion_tokens_details":)"
                    R"({"reasoning_tokens":30,"rejected_prediction_tokens":30}})", streamed(40)) ==
           split{9, 100, 60});
+    for (const char* part : {"rejected_draft_tokens", "video_tokens"}) {
+        CAPTURE(part);
+        const std::string json = R"({"prompt_tokens":9,"completion_tokens":100,"completion_tokens_details":{")" +
+                                 std::string(part) + R"(":60}})";
+        CHECK(split_of(json.c_str(), streamed(40)) == split{9, 100, 60});
+    }
+    // What is neither text nor reasoning.
+    CHECK(split_of(R"({"completion_tokens":100,"completion_tokens_details":{"text_tokens":40}})", streamed(40)).hidden == 60);
+    CHECK(split_of(R"({"completion_tokens":100,"completion_tokens_details":{"text_tokens":40,"reasoning_tokens":60}})",
+                   streamed(100, 60)).hidden == 0);
+    CHECK(split_of(R"({"completion_tokens":100,"completion_tokens_details":{"text_tokens":40}})",
+                   streamed(100, 60)).hidden == 0);
+    CHECK(split_of(R"({"completion_tokens":100,"completion_tokens_details":{"text_tokens":0}})", streamed(100)).hidden == 0);
     // In more events than tokens: split anew, or apart, which a total would tell.
     CHECK(split_of(prediction, streamed(80)).hidden == -1);
     CHECK(split_of(R"({"prompt_tokens":9,"completion_tokens":100,"total_tokens":109,"reasoning_tokens":60})",
