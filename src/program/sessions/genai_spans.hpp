@@ -92,8 +92,8 @@ inline void add_messages(const picojson::value* v, vector<span_call::message>& t
     }
 }
 
-/// Returns seconds since 1970 of an ISO time, or of a number that is a time since 2001 as seconds,
-/// ms, us or ns.
+/// Returns seconds since 1970 of an ISO time, or of a number that is one of these years as
+/// seconds, ms, us or ns: a clock that starts with the machine is none.
 inline double span_time(const checked_object& span, const vector<const char*>& names) {
     for (const char* name : names) {
         const picojson::value* v = span.present(name);
@@ -101,11 +101,11 @@ inline double span_time(const checked_object& span, const vector<const char*>& n
         const std::string text = v->is<std::string>() ? v->get<std::string>() : "";
         double at = parsed_number<double>(text).value_or(number_in(*v));
         if (std::isnan(at)) at = seconds_of_date(text) - seconds_of_date("1970-01-01 00:00:00");
-        constexpr double first = 1e9, last = 1e10;  // the years 2001 and 2286
+        constexpr double first = 1577836800, last = 2208988800;  // the years 2020 and 2040
         for (int units = 0; units < 3 && at >= 100 * last; ++units) at /= 1000;
         if (!(at >= first && at < last))
-            span.refuse(name, "an ISO time, or seconds, ms, us or ns since 1970, from the year 2001 "
-                              "on, are allowed");
+            span.refuse(name, "an ISO time, or seconds, ms, us or ns since 1970, from the years 2020 "
+                              "to 2039, are allowed");
         return at;
     }
     span.refuse(names[0], "a time is needed");
