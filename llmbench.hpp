@@ -2187,6 +2187,13 @@ constexpr warmup_amount until_stable(const D& most) {
     return until_stable(time_span(most));
 }
 
+/// When a gate ends before its last repeat.
+enum class stop_when : unsigned char {
+    all_decided,   ///< once every objective is decided
+    at_first_miss  ///< also once one blocking objective is shown to be missed
+};
+inline constexpr stop_when at_first_miss = stop_when::at_first_miss;
+
 /// One measurement, described. Designated initialisers must keep this order.
 struct scenario {
     types::text name{};             ///< default: the test case's
@@ -2201,6 +2208,9 @@ struct scenario {
     /// baseline four to eight pairs, or twelve. n: at most n, and advisory SLOs are waited for,
     /// too; run() without SLOs measures n, or three.
     types::whole repeats = 0;
+    /// at_first_miss: objectives that are open then stay inconclusive. Default: LLMBENCH_STOP, else
+    /// all_decided.
+    stop_when stop = stop_when::all_decided;
     slo_list slos{};
     types::whole seed = 0;          ///< 0: LLMBENCH_SEED, else 1
     llmbench::limits limits{};
@@ -4012,6 +4022,8 @@ inline double chi_square_quantile(double z, double df) {
     return df * std::pow(1 - spread + z * std::sqrt(spread), 3);
 }
 inline double chi_square_95(double df) { return chi_square_quantile(1.6449, df); }
+/// The quantile of 20 %, within 1 % from 9 degrees of freedom on.
+inline double chi_square_20(double df) { return chi_square_quantile(-0.8416, df); }
 
 /// One-sided Clopper-Pearson (1934) bounds of a fraction after k hits in n trials, each at error
 /// level alpha. k and n may be fractional (counts divided by a design effect).
@@ -11733,6 +11745,9 @@ inline constexpr int first_pair_analysis = 4, last_pair_analysis = 8;
 inline constexpr int last_noisy_pair_analysis = 12;  // where eight spread by more than the prior
 inline constexpr int last_noisy_analysis = 8;  // where five are open by their own spread
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
+inline constexpr double distance_of_modes = 0.02;  // of a quiet machine's speed, as a logarithm
+/// The noise of any machine, by which two repeats at twice the limit are a miss.
+inline constexpr double most_noise = 0.25;
 
 /// The error levels of a gate. They hold over all analyses: bounds are z standard errors away, with
 /// z from pocock_constant.
@@ -11745,6 +11760,8 @@ struct judging_rule {
     double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
     bool trusts_prior = false;  // uses a prior larger than the repeats' spread
+    /// 1: without quiet repeats, blatant misses, and calibrations in place of the prior.
+    int revision = 2;
     bool is_single_analysis = false;     // one analysis of all repeats
     int made_again{};  // analyses after repeats that were set aside
     /// Whether another analysis takes place: not more than the constants allow, and one of all
@@ -11801,14 +11818,16 @@ inline verdict_unit counting_unit(bool in_pairs) {
 }
 
 /// The noise of an interim analysis: a prior moderated by the measured spread, the same with the
-/// prior of a noisy machine, or the measured spread alone.
-enum class spread_of : unsigned char { moderated, noisy, measured };
+/// prior of a noisy machine, the measured spread alone, that with a margin for modes, or the noise
+/// of any machine.
+enum class spread_of : unsigned char { moderated, noisy, measured, quiet, assumed };
 
 /// One interim analysis: distances ln(statistic) - ln(limit), negative where the SLO is met.
 struct interim_analysis {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
+    double pass_margin = 0, fail_margin = 0;  // for modes that the repeats may not have shown
     spread_of spread = spread_of::moderated;
     double history_sd = not_a_number;  // of repeats of earlier runs, where that is the prior
 };
@@ -11818,12 +11837,13 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
     l.fail_z = rule.fail_z;
     l.pass_t = student_t_quantile(normal_cdf(l.pass_z), l.df);
     l.fail_t = student_t_quantile(normal_cdf(l.fail_z), l.df);
-    l.pass_bound = l.mean + l.pass_t * l.se;
-    l.fail_bound = l.mean - l.fail_t * l.se;
+    l.pass_bound = l.mean + l.pass_t * l.se + l.pass_margin;
+    l.fail_bound = l.mean - l.fail_t * l.se - l.fail_margin;
     // A true distance this far over the limit is shown in four of five runs.
-    l.detectable = std::expm1((l.fail_t + four_in_five) * l.se);
-    if (l.pass_bound < 0) l.outcome = verdict::pass;
-    else if (l.fail_bound > 0) l.outcome = verdict::fail;
+    l.detectable = std::expm1((l.fail_t + four_in_five) * l.se + l.fail_margin);
+    l.outcome = l.pass_bound < 0   ? verdict::pass
+                : l.fail_bound > 0 ? verdict::fail
+                                   : verdict::inconclusive;
 }
 
 /// An analysis without its standard error: the prior noise moderated by these squares and degrees
@@ -11844,76 +11864,166 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     return l;
 }
-/// An analysis by this variance alone. `shares`: 1 / n for n values.
-inline interim_analysis measured_analysis(double mean, double variance, double df, double shares,
-                                          double day_sd, double s0, const judging_rule& rule) {
-    interim_analysis l;
-    l.spread = spread_of::measured;
-    l.mean = mean;
-    l.prior_sd = s0;
-    l.sd = std::sqrt(variance);
-    l.se = std::sqrt(variance * shares + day_sd * day_sd);
-    // The spread between days is given, not measured (Satterthwaite 1946).
-    const double known = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
-    l.df = std::min(df * known * known, 1e4);
-    decide(l, rule);
-    return l;
-}
-
 /// The stored baseline of a comparison: repeats, variance and spread between days.
 struct stored_side {
     double repeats = 0, variance = 0, day_sd = 0;
 };
 
-/// The pooled spread of repeats and those of a stored baseline.
+/// The pooled spread of repeats and those of a stored baseline. `shares`: 1 / n for n values.
 struct own_spread {
     double squares = 0, df = 0, shares = 0;
 };
-inline own_spread own_spread_of(const vector<double>& distances, const stored_side& other) {
+inline own_spread own_spread_of(const vector<double>& distances, const stored_side& other = {}) {
     const double n = static_cast<double>(distances.size());
     const double others = std::max(0.0, other.repeats - 1);
     return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
             1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
 }
+/// An analysis by the spread of the values alone, without its verdict.
+inline interim_analysis measured_analysis(double mean, const own_spread& own, double day_sd,
+                                          double s0) {
+    const double variance = own.squares / own.df;
+    interim_analysis l;
+    l.spread = spread_of::measured;
+    l.mean = mean;
+    l.prior_sd = s0;
+    l.sd = std::sqrt(variance);
+    l.se = std::sqrt(variance * own.shares + day_sd * day_sd);
+    // The spread between days is given, not measured (Satterthwaite 1946).
+    const double known =
+        day_sd > 0 ? l.se * l.se / std::max(variance * own.shares, 1e-12) : 1;
+    l.df = std::min(own.df * known * known, 1e4);
+    return l;
+}
 inline interim_analysis analysis_of(const vector<double>& distances, double s0,
                                     const judging_rule& rule = {},
-                                    const stored_side& other = {}) {
+                                    const stored_side& other = {}, double with_df = prior_df) {
     const own_spread own = own_spread_of(distances, other);
-    interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0);
+    interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0, with_df);
     l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
     decide(l, rule);
     return l;
 }
 
-/// An analysis of the repeats of an uncalibrated machine. The prior only widens the interval, as a
-/// few repeats may look quieter than they are. No test would detect that: two repeats of a machine
-/// with 12 % noise look quiet in every third gate.
-inline interim_analysis analysis_of_repeats(const vector<double>& distances, double s0,
-                                            const judging_rule& rule,
-                                            const stored_side& other = {}) {
+/// How far the mean of n repeats may be from the truth while none of them shows it. A machine with
+/// two modes shows only the one that a fraction p of its repeats has with a probability of p^n. At
+/// this level p is at most level^(1/n), and the mean is off by the rest of the modes' distance.
+inline double hidden_by_modes(double n, double level) {
+    return distance_of_modes * (1 - std::pow(level, 1 / n));
+}
+/// Sets the margins of an analysis that assumes no noise, and its verdict.
+inline interim_analysis with_margins(interim_analysis l, double n, const judging_rule& rule) {
+    l.pass_margin = hidden_by_modes(n, rule.pass_level);
+    l.fail_margin = hidden_by_modes(n, rule.fail_level);
+    decide(l, rule);
+    return l;
+}
+inline judging_rule by_own_spread(judging_rule rule) {
+    rule.pass_z = std::max(rule.pass_z, rule.alone_z);
+    return rule;
+}
+/// The usual analysis, or from the third repeat on the one by the repeats' spread alone, whichever
+/// is closer to a decision. A t interval is exact at every spread of normal values, and the usual
+/// analysis of an unknown machine is never narrower, so the levels hold for both together. Its
+/// margins are for what a few repeats that agree may hide.
+inline interim_analysis or_by_quiet_repeats(const interim_analysis& usual,
+                                            const vector<double>& distances, double s0,
+                                            const judging_rule& rule) {
+    const double n = static_cast<double>(distances.size());
+    if (n < first_fail || rule.revision < 2) return usual;
+    interim_analysis l = with_margins(
+        measured_analysis(usual.mean, own_spread_of(distances), 0, s0), n, by_own_spread(rule));
+    l.spread = spread_of::quiet;
+    const bool is_closer = usual.mean < 0 ? l.pass_bound < usual.pass_bound
+                                          : l.fail_bound > usual.fail_bound;
+    return is_closer ? l : usual;
+}
+
+/// The repeats of an uncalibrated machine with a prior that only widens the interval, as a few
+/// repeats may look quieter than they are. No test would detect that: two repeats of a machine with
+/// 12 % noise look quiet in every third gate.
+inline interim_analysis cautious_analysis_of_repeats(const vector<double>& distances, double s0,
+                                                     const judging_rule& rule,
+                                                     const stored_side& other) {
     const interim_analysis moderated = analysis_of(distances, s0, rule, other);
     const own_spread own = own_spread_of(distances, other);
     if (rule.trusts_prior || own.df <= 0) return moderated;
-    judging_rule alone = rule;
-    alone.pass_z = std::max(rule.pass_z, rule.alone_z);
-    const interim_analysis measured =
-        measured_analysis(moderated.mean, own.squares / own.df, own.df, own.shares, other.day_sd,
-                          s0, alone);
+    interim_analysis measured = measured_analysis(moderated.mean, own, other.day_sd, s0);
+    decide(measured, by_own_spread(rule));
     const bool is_wider = moderated.mean < 0 ? measured.pass_bound > moderated.pass_bound
                                             : measured.fail_bound < moderated.fail_bound;
     return is_wider ? measured : moderated;
 }
+/// An analysis of the repeats of a machine whose noise is not known.
+inline interim_analysis analysis_of_repeats(const vector<double>& distances, double s0,
+                                            const judging_rule& rule,
+                                            const stored_side& other = {}) {
+    const interim_analysis usual = cautious_analysis_of_repeats(distances, s0, rule, other);
+    return other.repeats > 0 ? usual : or_by_quiet_repeats(usual, distances, s0, rule);
+}
 
-/// An analysis of the log ratios of pairs. The prior noise only widens the interval: four pairs
-/// estimate their own spread well, and a machine whose speed shifts spreads far beyond any prior.
-inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
-                                          const judging_rule& rule) {
+/// The noise between repeats that a calibration found, as an upper bound in four of five cases, and
+/// its degrees of freedom; 0: none, or one of too few repeats to replace the prior.
+struct calibrated_noise {
+    double sd = 0, df = 0;
+};
+inline constexpr std::size_t repeats_of_calibration = 10;
+inline calibrated_noise calibrated_noise_of(double sd, std::size_t repeats) {
+    if (repeats < repeats_of_calibration) return {};
+    const auto df = static_cast<double>(repeats - 1);
+    return {sd * std::sqrt(df / chi_square_20(df)), df};
+}
+/// Whether the repeats spread by more than the calibration explains in 19 of 20 runs.
+inline bool is_noisier(const vector<double>& distances, const calibrated_noise& known) {
+    const own_spread own = own_spread_of(distances);
+    return own.df > 0 && own.squares > known.sd * known.sd * chi_square_95(own.df);
+}
+/// The distance from the limit that quiet repeats show in 19 of 20 gates, by the noise of a
+/// calibration.
+inline double reach_of_quiet_repeats(double sd, std::size_t calibrated, const judging_rule& rule) {
+    const auto df = static_cast<double>(calibrated - 1);
+    const double bound = sd * std::sqrt(df / chi_square_20(df)), n = rule.most;
+    const double t = student_t_quantile(normal_cdf(by_own_spread(rule).pass_z), n - 1);
+    return (t + 1.645) * bound / std::sqrt(n) + hidden_by_modes(n, rule.pass_level);
+}
+/// An analysis with the noise of a calibration instead of a prior.
+inline interim_analysis analysis_by_calibration(const vector<double>& distances,
+                                                const calibrated_noise& known, double s0,
+                                                const judging_rule& rule) {
+    if (is_noisier(distances, known)) return analysis_of_repeats(distances, s0, rule);
+    const interim_analysis l = analysis_of(distances, known.sd, rule, {}, known.df);
+    return with_margins(l, known.df + 1 + static_cast<double>(distances.size()), rule);
+}
+
+/// Two repeats, each at twice the limit or beyond: by the noise of any machine.
+inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances,
+                                                 const judging_rule& rule) {
+    interim_analysis l;
+    l.spread = spread_of::assumed;
+    l.mean = mean_of(distances);
+    l.sd = l.prior_sd = most_noise;
+    l.df = l.prior_df = 1e4;
+    l.se = l.sd / std::sqrt(static_cast<double>(distances.size()));
+    decide(l, rule);
+    return l;
+}
+
+/// The log ratios of pairs with a prior that only widens the interval: four pairs estimate their
+/// own spread well, and a machine whose speed shifts spreads far beyond any prior.
+inline interim_analysis cautious_analysis_of_pairs(const vector<double>& distances, double s0,
+                                                   const judging_rule& rule) {
     const interim_analysis moderated = analysis_of(distances, s0, rule);
     if (distances.size() < 2) return moderated;
-    const double n = static_cast<double>(distances.size());
-    const interim_analysis measured = measured_analysis(
-        moderated.mean, sample_variance(distances), n - 1, 1 / n, 0, s0, rule);
+    interim_analysis measured =
+        measured_analysis(moderated.mean, own_spread_of(distances), 0, s0);
+    decide(measured, rule);
     return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
+}
+/// An analysis of pairs on a machine whose noise is not known.
+inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
+                                          const judging_rule& rule) {
+    return or_by_quiet_repeats(cautious_analysis_of_pairs(distances, s0, rule), distances, s0,
+                               rule);
 }
 
 // ===== [C] decisions on objectives and their causes ==============================================
@@ -11971,7 +12081,7 @@ enum class because : unsigned char {
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ,
-    no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
+    no_size, no_finite_value, pairs_spread, repeats_spread, over_calibration, thirds,
     // missing values
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
     stored_lacks,
@@ -11998,7 +12108,7 @@ enum class because : unsigned char {
     // loads
     carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
     // what would be decided more often
-    headroom_in_noise, longer_run, longer_load, more_requests, limit_that_passes,
+    headroom_in_noise, headroom_in_modes, longer_run, longer_load, more_requests, limit_that_passes,
 };
 /// Who is at fault.
 enum class whose : unsigned char { nobody, client, plan, server, baseline_server, baseline };
@@ -12255,6 +12365,7 @@ struct judging_parameters {
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, by name
     std::string noise_file{};               // its file
+    std::size_t noise_repeats = 0;          // of the calibration; 0: not known
     stored_baseline stored{};
     std::shared_ptr<const past_judge> past{};  // null: no extension
     double day_sd = 0;  // between days, for a stored baseline
@@ -12265,6 +12376,12 @@ struct judging_parameters {
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
 inline std::string noise_name(const slo& s) {
     return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
+}
+/// The noise of a calibration of ten repeats or more.
+inline calibrated_noise calibration_for(const judging_parameters& t, const slo& s) {
+    const auto at = t.noise.find(noise_name(s));
+    if (at == t.noise.end() || t.rule.revision < 2) return {};
+    return calibrated_noise_of(at->second, t.noise_repeats);
 }
 /// The prior noise of a statistic, and whether it is calibrated.
 struct prior_noise {
@@ -12636,26 +12753,36 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
 
 // ===== [C] values: times, speeds and rates =======================================================
 
+/// Sets the interval: each end is the bound that decides on its side, at the level of that side.
+inline void set_interval(decision& d) {
+    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    d.estimate = {back(d.last.mean), back(d.last.fail_bound), back(d.last.pass_bound)};
+    if (!d.what.at_most) std::swap(d.estimate.low, d.estimate.high);
+}
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
                               const stored_side& other = {}) {
     const interim_analysis& l = d.last;
-    const double sign = d.what.at_most ? 1 : -1;
     const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
-    const double reach = l.pass_t * l.se;
-    d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
+    set_interval(d);
     d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.what, std::log1p(l.detectable));
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
     if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
     const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
-    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd) : l.sd;
+    // Repeats that agree may do so by luck: the bound of four in five cases, as of a calibration.
+    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd)
+                      : l.spread == spread_of::quiet
+                          ? l.sd * std::sqrt(l.df / chi_square_20(l.df))
+                          : l.sd;
     const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
     const double t = student_t_quantile(normal_cdf(l.pass_z), more);
-    const double to_write = back(l.mean + (t + 1.645) * last_se);
-    if (-l.mean < (t + four_in_five) * last_se && to_write > 0)
-        d.advice = {because::headroom_in_noise,
-                    {-fraction_of_limit(d.what, l.mean), l.sd, to_write}};
+    const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
+    if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
+    d.advice = {because::headroom_in_noise,
+                {-fraction_of_limit(d.what, l.mean), l.sd, to_write}};
+    if (l.pass_margin > last_se)
+        d.advice = {because::headroom_in_modes, {-fraction_of_limit(d.what, l.mean), to_write}};
 }
 
 /// The values of a gate's repeats, and their baseline if the objective is relative.
@@ -12735,6 +12862,12 @@ struct observed_repeats {
         const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
         unbounded += miss;
         if (!miss) distances.push_back(distance_of(s, value, limit));
+    }
+    /// Whether every repeat is at twice the limit or beyond; infinite ones are.
+    bool are_blatant(const slo& s) const {
+        return values.size() >= 2 &&
+               std::all_of(distances.begin(), distances.end(),
+                           [&](double d) { return fraction_of_limit(s, d) >= 1; });
     }
 };
 
@@ -12887,6 +13020,8 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
                                            const comparison& c,
                                            const vector<double>& distances, double s0,
                                            const judging_rule& rule) {
+    if (const calibrated_noise known = calibration_for(t, s); known.df > 0)
+        return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.what.metric) &&
         !t.noise.contains(noise_name(s)))
@@ -12897,7 +13032,10 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
                              const judging_parameters& t, double s0, const judging_rule& rule,
                              std::size_t first, std::size_t fails_from) {
-    d.last = analysis_of_values(t, d.what, c, seen.distances, s0, rule);
+    const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
+                            seen.are_blatant(d.what);
+    d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
+                        : analysis_of_values(t, d.what, c, seen.distances, s0, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -12910,7 +13048,8 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
 }
 
 inline verdict_method method_of(spread_of spread) {
-    return spread == spread_of::moderated ? verdict_method::moderated_t
+    return spread == spread_of::moderated || spread == spread_of::assumed
+               ? verdict_method::moderated_t
            : spread == spread_of::noisy   ? verdict_method::noisy_t
                                           : verdict_method::t;
 }
@@ -12921,6 +13060,9 @@ inline void explain_spread(decision& d, const measurements& e, const judging_par
     const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
+    else if (const calibrated_noise known = calibration_for(t, d.what);
+             known.df > 0 && is_noisier(d.distances, known))
+        d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
     else if (l.spread == spread_of::noisy)
         d.why.insert(d.why.begin(),
                      {because::repeats_spread, {std::sqrt(own.squares / own.df), l.prior_sd}});
@@ -12940,8 +13082,6 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
-    const auto fails_from =
-        static_cast<std::size_t>(startup ? 1 : std::min(first_fail, t.rule.most));
 
     observed_repeats seen;
     int analyses = 0;
@@ -12959,6 +13099,9 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
         if (seen.values.size() < first && !at_the_end) continue;
         if (!t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
+        const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
+        const auto fails_from = static_cast<std::size_t>(
+            startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most));
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
@@ -12991,10 +13134,11 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     observed_repeats seen;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
-    if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
     if (s.factor > 0 && t.past) return false;
-    return analysis_of_values(t, s, c, seen.distances, s0, rule_for(e, t, s)).spread ==
-           spread_of::measured;
+    const spread_of by =
+        analysis_of_values(t, s, c, seen.distances, s0, rule_for(e, t, s)).spread;
+    if (by == spread_of::quiet) return true;
+    return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
 }
 
 // ===== [C] decisions by the numbers alone: drifts, and which method decides ======================
@@ -14975,7 +15119,10 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
         const double se =
             std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
                       (against_stored ? c.stored.day_sd * c.stored.day_sd : 0));
-        row.to_write = row.estimate * std::exp(sign * (quantile + 1.645) * se);
+        double reach = (quantile + 1.645) * se;
+        if (!against_stored && t.rule.most >= first_fail)
+            reach = std::min(reach, reach_of_quiet_repeats(row.sd, logs.size(), t.rule));
+        row.to_write = row.estimate * std::exp(sign * reach);
     }
     return rows;
 }
@@ -15104,6 +15251,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "believed of them"},
     {because::repeats_spread, "repeats_spread", "the repeats spread by {.3g%} %, far more than a "
      "quiet machine's {.3g%} %"},
+    {because::over_calibration, "over_calibration", "the repeats spread by {.3g%} %, more than the "
+     "calibration explains (at most {.3g%} %), so it does not count"},
     {because::thirds, "thirds", "in the first third {d}, in the last one {d} ({a run|runs} of "
      "{t})"},
 
@@ -15259,6 +15408,8 @@ inline constexpr cause_sentence cause_sentences[] = {
 
     {because::headroom_in_noise, "headroom_in_noise", "headroom of {.1f%} % under noise of {.1f%} "
      "% will often be inconclusive; {b} would seldom be"},
+    {because::headroom_in_modes, "headroom_in_modes", "headroom of {.2g%} % is less than repeats "
+     "that agree can show, and will often be inconclusive; {b} would seldom be"},
     {because::longer_run, "longer_run", "a run {.2g} times as long would mostly decide, and {b} "
      "would mostly pass as it is"},
     {because::longer_load, "longer_load", "let the load last {t} at least, with {0} {sessions|"
@@ -15436,7 +15587,7 @@ inline std::string listed(const vector<double>& values) {
     return out;
 }
 inline const char* to_string(spread_of s) {
-    return name_at({"moderated", "noisy", "as measured"}, s);
+    return name_at({"moderated", "noisy", "as measured", "quiet", "assumed"}, s);
 }
 
 inline std::string method_text(const decision& d) {
@@ -15445,21 +15596,28 @@ inline std::string method_text(const decision& d) {
         : d.paired          ? "paired "
         : d.what.factor > 0 ? "against a stored run, "
                             : "";
-    const bool believes = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
-                          !is_of_start(d.what.what.metric);
+    const bool is_calibrated = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
+                               !is_of_start(d.what.what.metric);
+    const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
     const std::string noise =
         !std::isnan(d.last.history_sd)
             ? filled(" with the history's noise of {.3g%} %", {d.last.history_sd})
-            : filled("[{?} with the calibrated noise of {.3g%} %][ ({})]",
-                     {believes, d.calibrated_sd, believes ? printable(d.calibrated_in, 200) : ""});
+            : filled("[{?} with {the assumed|the calibrated} noise of {.3g%} %][ ({})]",
+                     {is_calibrated, is_floor, d.last.prior_sd,
+                      is_calibrated && !is_floor ? printable(d.calibrated_in, 200) : ""});
     switch (d.decided_by) {
     case verdict_method::none: break;
     case verdict_method::predictive_t: return against + "predictive t";
     case verdict_method::counts: return "Clopper-Pearson on counts";
     case verdict_method::counted_misses: return "counted misses";
-    case verdict_method::moderated_t: return against + "moderated t" + noise;
+    case verdict_method::moderated_t:
+        if (d.last.spread == spread_of::assumed)
+            return filled("{}t with the noise of any machine, {.0f%} %",
+                          {against, d.last.prior_sd});
+        return against + "moderated t" + noise;
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
-    case verdict_method::t: return against + "t";
+    case verdict_method::t:
+        return against + (d.last.spread == spread_of::quiet ? "t of quiet repeats" : "t");
     case verdict_method::slices: return "t of slices";
     case verdict_method::loads: return "its objectives, load by load";
     }
@@ -15479,15 +15637,17 @@ struct arithmetic {
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
         fill(line,
              "; mean {.6g}, sd {.6g} ({}), df {.0f}, standard error {.6g}; bounds: pass {.6g} "
-             "+ {.4f} x se = {.6g} < 0, fail {.6g} - {.4f} x se = {.6g} > 0 (t quantiles of "
-             "the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses at {.4g} "
-             "and {.4g})",
-             {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
-              l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses + rule.made_again,
-              rule.pass_level, rule.fail_level});
+             "+ {.4f} x se[ + {.6g}] = {.6g} < 0, fail {.6g} - {.4f} x se[ - {.6g}] = {.6g} > 0 "
+             "(t quantiles of the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses "
+             "at {.4g} and {.4g})",
+             {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_margin,
+              l.pass_bound, l.mean, l.fail_t, l.fail_margin, l.fail_bound, l.pass_z, l.fail_z,
+              rule.analyses + rule.made_again, rule.pass_level, rule.fail_level});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});
+        if (l.pass_margin > 0)
+            add_each({{"pass_margin", l.pass_margin}, {"fail_margin", l.fail_margin}});
     }
     void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;
@@ -18125,6 +18285,7 @@ struct planned_judging {
     int max_repeats = last_analysis;  // repeats, or pairs if there is a baseline
     bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
     int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
+    bool ends_at_first_miss = false;
     bool has_baseline = false;       // a live one, measured in pairs
     bool has_stored_baseline = false;
     stored_result stored{};
@@ -20738,6 +20899,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .max_repeats = repeats.most,
                            .repeats_are_asked = s.repeats > 0,
                            .max_if_noisy = repeats.max_if_noisy,
+                           .ends_at_first_miss = s.stop == stop_when::at_first_miss,
                            .has_baseline = s.baseline.is_live(),
                            .has_stored_baseline = s.baseline.is_stored(),
                            .stored = s.baseline.stored(),
@@ -22091,6 +22253,11 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.number({"fail_z"}, r.fail_z, quantile);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);
+    // A run is judged again by the rule that it was made with.
+    if (v.assigns()) r.revision = 1;
+    v.whole({"revision", "of the rule; missing: 1, without quiet repeats, blatant misses, and "
+                         "calibrations in place of the assumed noise", at_times},
+            r.revision, {1, 2});
 }
 /// The data beside records that verdicts depend on.
 inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_conditions& under,
@@ -22125,6 +22292,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     if (v.assigns()) judged_by.noise.clear();
     for (const named_number& n : noise)
         if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
+    v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
+            judged_by.noise_repeats);
     v.object({"stored_baseline"}, true, judged_by.stored);
     if (!v.has("history", judged_by.past != nullptr)) return;
     if (!new_past_judge)
@@ -22686,6 +22855,7 @@ inline void fields_of(field_visitor& v, vector<calibrated_gate>& gates) {
 
 struct gate_calibration {
     std::map<std::string, double> noise{};  // of its statistics
+    std::size_t repeats = 0;
     std::string why_none{};                 // if the file does not have it
 };
 /// Throws std::invalid_argument if the file is no calibration.
@@ -22707,6 +22877,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
         has_gate = true;
         calibrated_gate read;
         read_fields(g, digits, read);
+        known.repeats = read.repeats;
         for (const calibrated_limit& c : read.limits)
             if (!std::isnan(c.sd)) known.noise[c.statistic] = c.sd;  // fractions have none
     }
@@ -26530,6 +26701,7 @@ struct settings {
     double time_budget_s = 0;  // of the whole program, 0: none
     double ready_within_s = 0;  // how long servers at the variables' URLs may take to start
     int calibrate = 0;         // repeats, 0: judge
+    bool ends_at_first_miss = false;
     std::string calibration{};
     bool write_baseline = false;
     std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
@@ -26629,6 +26801,12 @@ inline constexpr known_variable known_variables[] = {
          if (!means_off(v)) s.rehearse = is_yes(v) ? "1" : v;
          // An unknown word is not taken for a file.
          return means_off(v) || is_yes(v) || v.find_first_of("./") != std::string::npos;
+     }},
+    {"LLMBENCH_STOP", "first_miss: a gate ends once it failed; default: once all is decided",
+     "first_miss or all_decided",
+     [](settings& s, const std::string& v) {
+         return read_word<bool>(v, s.ends_at_first_miss,
+                                {{"first_miss", true}, {"all_decided", false}});
      }},
     {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100",
      "a whole number from 3 to 100",
@@ -33260,9 +33438,11 @@ enum class run_kind : unsigned char {
 struct run_mode {
     run_kind kind = run_kind::judge;
     double time_budget_s = 0;
+    bool ends_at_first_miss = false;  // also of gates that do not ask for it
     long long deadline_ns = 0;  // 0: none
     std::map<std::string, double> noise{};
     std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
+    std::size_t noise_repeats = 0;
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
     answers_shown answers = answers_shown::open;
     stored_gate stored{};  // content of a stored baseline's file, or of its model
@@ -33292,11 +33472,13 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
                                      : run_kind::judge;
     mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;
+    mode.ends_at_first_miss = asked.ends_at_first_miss;
     if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (asked.calibration.empty()) return mode;
     gate_calibration known = read_calibration(
         file_content(asked.calibration, "LLMBENCH_CALIBRATION"), asked.calibration, p.name);
     mode.noise = std::move(known.noise);
+    mode.noise_repeats = known.repeats;
     mode.no_noise = std::move(known.why_none);
     if (!mode.noise.empty()) mode.noise_file = asked.calibration;
     return mode;
@@ -33310,6 +33492,7 @@ inline judging_parameters parameters_asked(const plan& p, const run_mode& mode) 
     t.rule = p.judged->rule;
     t.noise = mode.noise;
     t.noise_file = mode.noise_file;
+    t.noise_repeats = mode.noise_repeats;
     return t;
 }
 inline void check_images(const planned_traffic& p, const api_traits& api) {
@@ -34273,6 +34456,7 @@ public:
                 note_end_of_time();
                 return;
             }
+            if (count() == 1 && expected_seconds(p_) == 0) announce_seconds();
             // The other programs continue, too.
             if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
             if (!mode_.judges() || !is_analysed_after(count())) {
@@ -34284,10 +34468,13 @@ public:
             const analysis& found = analysis_so_far();
             if (found.on.invalid) return;
             if (repeats_again(found.by_client)) continue;
-            // A miss shown under saturation is reported as such; a fail takes a third repeat.
-            if (count() < first_fail && found.on.saturated) continue;
+            // A miss shown under saturation is reported as such; most take a third repeat.
+            const bool is_missed = shows_a_miss(found.verdicts);
+            if (count() < first_fail && found.on.saturated && !is_missed) continue;
+            const bool ends_here =
+                is_missed && (judged_.ends_at_first_miss || mode_.ends_at_first_miss);
             if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
-                all_decided(found.verdicts, judged_.repeats_are_asked))
+                (ends_here || all_decided(found.verdicts, judged_.repeats_are_asked)))
                 return;
             if (count() == judged_.max_repeats && is_noisy(found))
                 max_repeats_ = std::max(max_repeats_, judged_.max_if_noisy);
@@ -34309,6 +34496,12 @@ public:
 private:
     // ---- the repeats
 
+    /// Says how long the gate takes if the plan cannot tell, as with users.
+    void announce_seconds() {
+        const auto [least, most] = expected_span(p_, static_cast<double>(slowest_ns_) * 1e-9 /
+                                                         (servers_.has_baseline() ? 2 : 1));
+        meter_.say("  the gate takes " + span_text(least, most) + "\n");
+    }
     /// The number of repeats that count.
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
     /// The analysis of all repeats so far.

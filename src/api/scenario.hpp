@@ -70,6 +70,13 @@ constexpr warmup_amount until_stable(const D& most) {
     return until_stable(time_span(most));
 }
 
+/// When a gate ends before its last repeat.
+enum class stop_when : unsigned char {
+    all_decided,   ///< once every objective is decided
+    at_first_miss  ///< also once one blocking objective is shown to be missed
+};
+inline constexpr stop_when at_first_miss = stop_when::at_first_miss;
+
 /// One measurement, described. Designated initialisers must keep this order.
 struct scenario {
     types::text name{};             ///< default: the test case's
@@ -84,6 +91,9 @@ struct scenario {
     /// baseline four to eight pairs, or twelve. n: at most n, and advisory SLOs are waited for,
     /// too; run() without SLOs measures n, or three.
     types::whole repeats = 0;
+    /// at_first_miss: objectives that are open then stay inconclusive. Default: LLMBENCH_STOP, else
+    /// all_decided.
+    stop_when stop = stop_when::all_decided;
     slo_list slos{};
     types::whole seed = 0;          ///< 0: LLMBENCH_SEED, else 1
     llmbench::limits limits{};

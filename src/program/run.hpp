@@ -103,6 +103,7 @@ inline verb run_verb() {
                {"--warmup", "AMOUNT", "20 requests (default), 5s, until_stable(60s)"},
                {"--repeats", "N", "at most; default: 2 to 5, as many as it takes"},
                {"--time-budget", "TIME", "for all of it"},
+               {"--stop", "WHEN", "first_miss: once it failed; default: all_decided"},
                {"--timeout", "TIME", "of one request; default: 300s"},
                {"--seed", "N", "of the traffic; default: 1"}}},
              {"What is judged",

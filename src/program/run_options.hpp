@@ -211,6 +211,12 @@ inline any_workload workload_of(const given_options& o) {
     return s;
 }
 
+inline stop_when stop_of(const given& g) {
+    if (g.text == "first_miss") return at_first_miss;
+    if (g.text != "all_decided") g.refuse_as("first_miss or all_decided");
+    return stop_when::all_decided;
+}
+
 /// The default: as many as the objectives need, four turns of every user, at least 100.
 inline long long usual_requests(const scenario& s) {
     long long n = 100;
@@ -249,6 +255,7 @@ inline scenario scenario_of(const given_options& o) {
     set(s.requests, o, "--requests", whole_up_to(100000000));
     set(s.duration, o, "--duration", time_of);
     set(s.repeats, o, "--repeats", whole_up_to(100));
+    set(s.stop, o, "--stop", stop_of);
     set(s.seed, o, "--seed", whole_up_to(1000000000000000000));
     set(s.limits.total, o, "--timeout", time_of);
     const bool ends_itself = replays || s.arrivals.data().kind == arrival_kind::steps;

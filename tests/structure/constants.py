@@ -24,7 +24,7 @@ SAID = {
     ],
     "guides/running.md": [
         "| a gate | {first_analysis} to {last_analysis}; up to {last_noisy_analysis} where",
-        "A fail takes {first_fail} |",
+        "A fail takes {first_fail} repeats",
         "| {first_pair_analysis} to {last_pair_analysis} pairs; up to {last_noisy_pair_analysis} where",
         "at most {max_probes_of_a_search} probes",
         "| {usual_rounds} rounds, or `.repeats` ({fewest_rounds} to {max_rounds}) |",
@@ -33,6 +33,9 @@ SAID = {
         "from the second to the {('', 'first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth')[last_analysis]};",
         "{first_pair_analysis:word} to {last_pair_analysis:word} of them, or {last_noisy_pair_analysis:word}",
         "assumed noise of {prior_sd * 100} %",
+        "with d = {distance_of_modes * 100} %",
+        "by the noise of any machine ({most_noise * 100} %)",
+        "A calibration of {repeats_of_calibration:word} repeats",
         "leaves the verdict open after {last_analysis:word}, a gate goes on to {last_noisy_analysis:word}",
         "{{.false_pass = {false_pass * 100}_pct, .false_fail = {false_fail * 100}_pct",
         "A fail takes a {('', 'first', 'second', 'third', 'fourth')[first_fail]} repeat",
@@ -55,7 +58,7 @@ SAID = {
 # Whose constants decide which of the published rates.
 MEASURED = "tests/structure/measured_with.txt"
 RATES = [
-    ("core/judging", "verdict, pair, count, answer, label"),
+    ("core/judging", "verdict, precision, pair, count, answer, label"),
     ("core/measured/drift.hpp", "drift"),
     ("core/capacity", "capacity"),
     ("extensions/compare/core/settings.hpp", "setting"),

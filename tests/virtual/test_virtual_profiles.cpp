@@ -62,10 +62,10 @@ TEST_CASE("a failed gate's server is profiled under the same load, after the mea
         if (later) CHECK(e.prompt_tokens == 64);
         CHECK(e.received_ns < asked[1].received_ns);
     }
-    CHECK(before >= 60);
+    CHECK(before >= 40);
     CHECK(during >= 4);
     // Nothing of it is a result: not in the evidence, not in the records, not in the words.
-    CHECK(r.requests().size() == 60);
+    CHECK(r.requests().size() == 40);  // two repeats show such a miss
     CHECK(texts::count(content_of(report_file("records.jsonl")),
                        "\"gate\":\"" + name + "\"") == before);
     CHECK(holds(server.page_of_metrics(), "vllm:prefix_cache_hits_total{engine=\"0\",model_name="

@@ -50,7 +50,7 @@ TEST_CASE("a server right at its limit is inconclusive or decided rightly") {
     if (v.outcome == verdict::pass) CHECK(v.estimate.high < typical);
     if (v.outcome == verdict::fail) CHECK(v.estimate.value > typical);
     if (v.outcome == verdict::inconclusive) {
-        CHECK(v.repeats == 5);
+        CHECK(v.repeats == 8);
         CHECK(v.estimate.high >= typical);
         CHECK_FALSE(v.advice.empty());
     }
@@ -96,14 +96,54 @@ TEST_CASE("a gate whose repeats spread goes on from five to eight, and looks onc
     CHECK(of_first_tokens(open).repeats == 8);
 }
 
-TEST_CASE("a gate goes on from five repeats neither where it was told how many, nor where they agree") {
+TEST_CASE("a gate goes on from five repeats neither where it was told how many, nor where they spread as usual") {
     const std::vector<int> spread = {78, 100, 85, 105, 90, 60, 60, 80};
     const result told = of_repeats(spread, 5);
     CHECK(of_first_tokens(told).outcome == verdict::inconclusive);
     CHECK(repeats_of(told).size() == 5);
+    const result usual = of_repeats({97, 102, 99, 97, 102});
+    CHECK(of_first_tokens(usual).outcome == verdict::inconclusive);
+    CHECK(repeats_of(usual).size() == 5);
+    // Repeats that agree may decide with some more of them.
     const result quiet = of_repeats({99, 100, 99, 100, 99});
     CHECK(of_first_tokens(quiet).outcome == verdict::inconclusive);
-    CHECK(repeats_of(quiet).size() == 5);
+    CHECK(repeats_of(quiet).size() == 8);
+}
+
+TEST_CASE("a gate ends at its first miss where it is asked to, and what is open stays open") {
+    scenario s = brief(simulated(engine_of(15_ms)), "stops at a miss");
+    s.repeats = 2;
+    const double typical = run(s).estimate(p50(tpot)).value;
+    s.repeats = 0;
+    const time_span at_it = time_span::from_seconds(typical);
+    s.slos = {mean(tpot) <= 5_ms, p50(tpot) <= at_it};
+    const std::size_t all = repeats_of(run(s)).size();
+    CHECK(all >= 5);
+    const auto check_ends_at = [&](std::size_t repeats) {
+        const result r = run(s);
+        CHECK(repeats_of(r).size() == repeats);
+        CHECK(r.verdicts()[0].outcome == verdict::fail);
+        CHECK(r.verdicts()[1].outcome == verdict::inconclusive);
+        check_rejudged(r, s.slos);
+    };
+    {
+        const variable stop("LLMBENCH_STOP", "first_miss");
+        check_ends_at(2);
+    }
+    s.stop = at_first_miss;
+    check_ends_at(2);
+    // Under twice the limit it takes three. A miss that is advisory ends nothing.
+    s.slos = {mean(tpot) <= 10_ms, p50(tpot) <= at_it};
+    check_ends_at(3);
+    s.slos = {advisory(mean(tpot) <= 5_ms), p50(tpot) <= at_it};
+    CHECK(repeats_of(run(s)).size() == all);
+}
+
+TEST_CASE("a gate with users says how long it takes once it knows") {
+    scenario s = brief(simulated(engine_of(15_ms)), "users");
+    s.arrivals = closed_loop(2);
+    s.slos = {p50(tpot) <= 1_s};
+    CHECK(holds(heard_of(s).said, "  the gate takes about "));
 }
 
 TEST_CASE("a load of twice the capacity is told as over-saturated") {

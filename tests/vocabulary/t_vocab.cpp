@@ -44,6 +44,7 @@ TEST_CASE("all fields in order") {
         .requests = 300,
         .duration = 30_s,
         .repeats = 3,
+        .stop = at_first_miss,
         .slos = chat,
         .seed = 42,
         .limits = {.connect = 2_s,

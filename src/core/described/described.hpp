@@ -29,7 +29,7 @@ inline std::string listed(const vector<double>& values) {
     return out;
 }
 inline const char* to_string(spread_of s) {
-    return name_at({"moderated", "noisy", "as measured"}, s);
+    return name_at({"moderated", "noisy", "as measured", "quiet", "assumed"}, s);
 }
 
 inline std::string method_text(const decision& d) {
@@ -38,21 +38,28 @@ inline std::string method_text(const decision& d) {
         : d.paired          ? "paired "
         : d.what.factor > 0 ? "against a stored run, "
                             : "";
-    const bool believes = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
-                          !is_of_start(d.what.what.metric);
+    const bool is_calibrated = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
+                               !is_of_start(d.what.what.metric);
+    const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
     const std::string noise =
         !std::isnan(d.last.history_sd)
             ? filled(" with the history's noise of {.3g%} %", {d.last.history_sd})
-            : filled("[{?} with the calibrated noise of {.3g%} %][ ({})]",
-                     {believes, d.calibrated_sd, believes ? printable(d.calibrated_in, 200) : ""});
+            : filled("[{?} with {the assumed|the calibrated} noise of {.3g%} %][ ({})]",
+                     {is_calibrated, is_floor, d.last.prior_sd,
+                      is_calibrated && !is_floor ? printable(d.calibrated_in, 200) : ""});
     switch (d.decided_by) {
     case verdict_method::none: break;
     case verdict_method::predictive_t: return against + "predictive t";
     case verdict_method::counts: return "Clopper-Pearson on counts";
     case verdict_method::counted_misses: return "counted misses";
-    case verdict_method::moderated_t: return against + "moderated t" + noise;
+    case verdict_method::moderated_t:
+        if (d.last.spread == spread_of::assumed)
+            return filled("{}t with the noise of any machine, {.0f%} %",
+                          {against, d.last.prior_sd});
+        return against + "moderated t" + noise;
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
-    case verdict_method::t: return against + "t";
+    case verdict_method::t:
+        return against + (d.last.spread == spread_of::quiet ? "t of quiet repeats" : "t");
     case verdict_method::slices: return "t of slices";
     case verdict_method::loads: return "its objectives, load by load";
     }
@@ -72,15 +79,17 @@ struct arithmetic {
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
         fill(line,
              "; mean {.6g}, sd {.6g} ({}), df {.0f}, standard error {.6g}; bounds: pass {.6g} "
-             "+ {.4f} x se = {.6g} < 0, fail {.6g} - {.4f} x se = {.6g} > 0 (t quantiles of "
-             "the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses at {.4g} "
-             "and {.4g})",
-             {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
-              l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses + rule.made_again,
-              rule.pass_level, rule.fail_level});
+             "+ {.4f} x se[ + {.6g}] = {.6g} < 0, fail {.6g} - {.4f} x se[ - {.6g}] = {.6g} > 0 "
+             "(t quantiles of the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses "
+             "at {.4g} and {.4g})",
+             {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_margin,
+              l.pass_bound, l.mean, l.fail_t, l.fail_margin, l.fail_bound, l.pass_z, l.fail_z,
+              rule.analyses + rule.made_again, rule.pass_level, rule.fail_level});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});
+        if (l.pass_margin > 0)
+            add_each({{"pass_margin", l.pass_margin}, {"fail_margin", l.fail_margin}});
     }
     void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;

@@ -82,6 +82,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "believed of them"},
     {because::repeats_spread, "repeats_spread", "the repeats spread by {.3g%} %, far more than a "
      "quiet machine's {.3g%} %"},
+    {because::over_calibration, "over_calibration", "the repeats spread by {.3g%} %, more than the "
+     "calibration explains (at most {.3g%} %), so it does not count"},
     {because::thirds, "thirds", "in the first third {d}, in the last one {d} ({a run|runs} of "
      "{t})"},
 
@@ -237,6 +239,8 @@ inline constexpr cause_sentence cause_sentences[] = {
 
     {because::headroom_in_noise, "headroom_in_noise", "headroom of {.1f%} % under noise of {.1f%} "
      "% will often be inconclusive; {b} would seldom be"},
+    {because::headroom_in_modes, "headroom_in_modes", "headroom of {.2g%} % is less than repeats "
+     "that agree can show, and will often be inconclusive; {b} would seldom be"},
     {because::longer_run, "longer_run", "a run {.2g} times as long would mostly decide, and {b} "
      "would mostly pass as it is"},
     {because::longer_load, "longer_load", "let the load last {t} at least, with {0} {sessions|"

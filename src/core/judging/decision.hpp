@@ -73,7 +73,7 @@ enum class because : unsigned char {
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ,
-    no_size, no_finite_value, pairs_spread, repeats_spread, thirds,
+    no_size, no_finite_value, pairs_spread, repeats_spread, over_calibration, thirds,
     // missing values
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
     stored_lacks,
@@ -100,7 +100,7 @@ enum class because : unsigned char {
     // loads
     carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
     // what would be decided more often
-    headroom_in_noise, longer_run, longer_load, more_requests, limit_that_passes,
+    headroom_in_noise, headroom_in_modes, longer_run, longer_load, more_requests, limit_that_passes,
 };
 /// Who is at fault.
 enum class whose : unsigned char { nobody, client, plan, server, baseline_server, baseline };

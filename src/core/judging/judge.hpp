@@ -438,7 +438,10 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
         const double se =
             std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
                       (against_stored ? c.stored.day_sd * c.stored.day_sd : 0));
-        row.to_write = row.estimate * std::exp(sign * (quantile + 1.645) * se);
+        double reach = (quantile + 1.645) * se;
+        if (!against_stored && t.rule.most >= first_fail)
+            reach = std::min(reach, reach_of_quiet_repeats(row.sd, logs.size(), t.rule));
+        row.to_write = row.estimate * std::exp(sign * reach);
     }
     return rows;
 }

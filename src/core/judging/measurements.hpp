@@ -126,6 +126,7 @@ struct judging_parameters {
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, by name
     std::string noise_file{};               // its file
+    std::size_t noise_repeats = 0;          // of the calibration; 0: not known
     stored_baseline stored{};
     std::shared_ptr<const past_judge> past{};  // null: no extension
     double day_sd = 0;  // between days, for a stored baseline
@@ -136,6 +137,12 @@ struct judging_parameters {
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
 inline std::string noise_name(const slo& s) {
     return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
+}
+/// The noise of a calibration of ten repeats or more.
+inline calibrated_noise calibration_for(const judging_parameters& t, const slo& s) {
+    const auto at = t.noise.find(noise_name(s));
+    if (at == t.noise.end() || t.rule.revision < 2) return {};
+    return calibrated_noise_of(at->second, t.noise_repeats);
 }
 /// The prior noise of a statistic, and whether it is calibrated.
 struct prior_noise {

@@ -72,6 +72,9 @@ inline constexpr int first_pair_analysis = 4, last_pair_analysis = 8;
 inline constexpr int last_noisy_pair_analysis = 12;  // where eight spread by more than the prior
 inline constexpr int last_noisy_analysis = 8;  // where five are open by their own spread
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
+inline constexpr double distance_of_modes = 0.02;  // of a quiet machine's speed, as a logarithm
+/// The noise of any machine, by which two repeats at twice the limit are a miss.
+inline constexpr double most_noise = 0.25;
 
 /// The error levels of a gate. They hold over all analyses: bounds are z standard errors away, with
 /// z from pocock_constant.
@@ -84,6 +87,8 @@ struct judging_rule {
     double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
     bool trusts_prior = false;  // uses a prior larger than the repeats' spread
+    /// 1: without quiet repeats, blatant misses, and calibrations in place of the prior.
+    int revision = 2;
     bool is_single_analysis = false;     // one analysis of all repeats
     int made_again{};  // analyses after repeats that were set aside
     /// Whether another analysis takes place: not more than the constants allow, and one of all
@@ -140,14 +145,16 @@ inline verdict_unit counting_unit(bool in_pairs) {
 }
 
 /// The noise of an interim analysis: a prior moderated by the measured spread, the same with the
-/// prior of a noisy machine, or the measured spread alone.
-enum class spread_of : unsigned char { moderated, noisy, measured };
+/// prior of a noisy machine, the measured spread alone, that with a margin for modes, or the noise
+/// of any machine.
+enum class spread_of : unsigned char { moderated, noisy, measured, quiet, assumed };
 
 /// One interim analysis: distances ln(statistic) - ln(limit), negative where the SLO is met.
 struct interim_analysis {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
+    double pass_margin = 0, fail_margin = 0;  // for modes that the repeats may not have shown
     spread_of spread = spread_of::moderated;
     double history_sd = not_a_number;  // of repeats of earlier runs, where that is the prior
 };
@@ -157,12 +164,13 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
     l.fail_z = rule.fail_z;
     l.pass_t = student_t_quantile(normal_cdf(l.pass_z), l.df);
     l.fail_t = student_t_quantile(normal_cdf(l.fail_z), l.df);
-    l.pass_bound = l.mean + l.pass_t * l.se;
-    l.fail_bound = l.mean - l.fail_t * l.se;
+    l.pass_bound = l.mean + l.pass_t * l.se + l.pass_margin;
+    l.fail_bound = l.mean - l.fail_t * l.se - l.fail_margin;
     // A true distance this far over the limit is shown in four of five runs.
-    l.detectable = std::expm1((l.fail_t + four_in_five) * l.se);
-    if (l.pass_bound < 0) l.outcome = verdict::pass;
-    else if (l.fail_bound > 0) l.outcome = verdict::fail;
+    l.detectable = std::expm1((l.fail_t + four_in_five) * l.se + l.fail_margin);
+    l.outcome = l.pass_bound < 0   ? verdict::pass
+                : l.fail_bound > 0 ? verdict::fail
+                                   : verdict::inconclusive;
 }
 
 /// An analysis without its standard error: the prior noise moderated by these squares and degrees
@@ -183,76 +191,166 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     return l;
 }
-/// An analysis by this variance alone. `shares`: 1 / n for n values.
-inline interim_analysis measured_analysis(double mean, double variance, double df, double shares,
-                                          double day_sd, double s0, const judging_rule& rule) {
-    interim_analysis l;
-    l.spread = spread_of::measured;
-    l.mean = mean;
-    l.prior_sd = s0;
-    l.sd = std::sqrt(variance);
-    l.se = std::sqrt(variance * shares + day_sd * day_sd);
-    // The spread between days is given, not measured (Satterthwaite 1946).
-    const double known = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
-    l.df = std::min(df * known * known, 1e4);
-    decide(l, rule);
-    return l;
-}
-
 /// The stored baseline of a comparison: repeats, variance and spread between days.
 struct stored_side {
     double repeats = 0, variance = 0, day_sd = 0;
 };
 
-/// The pooled spread of repeats and those of a stored baseline.
+/// The pooled spread of repeats and those of a stored baseline. `shares`: 1 / n for n values.
 struct own_spread {
     double squares = 0, df = 0, shares = 0;
 };
-inline own_spread own_spread_of(const vector<double>& distances, const stored_side& other) {
+inline own_spread own_spread_of(const vector<double>& distances, const stored_side& other = {}) {
     const double n = static_cast<double>(distances.size());
     const double others = std::max(0.0, other.repeats - 1);
     return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
             1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
 }
+/// An analysis by the spread of the values alone, without its verdict.
+inline interim_analysis measured_analysis(double mean, const own_spread& own, double day_sd,
+                                          double s0) {
+    const double variance = own.squares / own.df;
+    interim_analysis l;
+    l.spread = spread_of::measured;
+    l.mean = mean;
+    l.prior_sd = s0;
+    l.sd = std::sqrt(variance);
+    l.se = std::sqrt(variance * own.shares + day_sd * day_sd);
+    // The spread between days is given, not measured (Satterthwaite 1946).
+    const double known =
+        day_sd > 0 ? l.se * l.se / std::max(variance * own.shares, 1e-12) : 1;
+    l.df = std::min(own.df * known * known, 1e4);
+    return l;
+}
 inline interim_analysis analysis_of(const vector<double>& distances, double s0,
                                     const judging_rule& rule = {},
-                                    const stored_side& other = {}) {
+                                    const stored_side& other = {}, double with_df = prior_df) {
     const own_spread own = own_spread_of(distances, other);
-    interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0);
+    interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0, with_df);
     l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
     decide(l, rule);
     return l;
 }
 
-/// An analysis of the repeats of an uncalibrated machine. The prior only widens the interval, as a
-/// few repeats may look quieter than they are. No test would detect that: two repeats of a machine
-/// with 12 % noise look quiet in every third gate.
-inline interim_analysis analysis_of_repeats(const vector<double>& distances, double s0,
-                                            const judging_rule& rule,
-                                            const stored_side& other = {}) {
+/// How far the mean of n repeats may be from the truth while none of them shows it. A machine with
+/// two modes shows only the one that a fraction p of its repeats has with a probability of p^n. At
+/// this level p is at most level^(1/n), and the mean is off by the rest of the modes' distance.
+inline double hidden_by_modes(double n, double level) {
+    return distance_of_modes * (1 - std::pow(level, 1 / n));
+}
+/// Sets the margins of an analysis that assumes no noise, and its verdict.
+inline interim_analysis with_margins(interim_analysis l, double n, const judging_rule& rule) {
+    l.pass_margin = hidden_by_modes(n, rule.pass_level);
+    l.fail_margin = hidden_by_modes(n, rule.fail_level);
+    decide(l, rule);
+    return l;
+}
+inline judging_rule by_own_spread(judging_rule rule) {
+    rule.pass_z = std::max(rule.pass_z, rule.alone_z);
+    return rule;
+}
+/// The usual analysis, or from the third repeat on the one by the repeats' spread alone, whichever
+/// is closer to a decision. A t interval is exact at every spread of normal values, and the usual
+/// analysis of an unknown machine is never narrower, so the levels hold for both together. Its
+/// margins are for what a few repeats that agree may hide.
+inline interim_analysis or_by_quiet_repeats(const interim_analysis& usual,
+                                            const vector<double>& distances, double s0,
+                                            const judging_rule& rule) {
+    const double n = static_cast<double>(distances.size());
+    if (n < first_fail || rule.revision < 2) return usual;
+    interim_analysis l = with_margins(
+        measured_analysis(usual.mean, own_spread_of(distances), 0, s0), n, by_own_spread(rule));
+    l.spread = spread_of::quiet;
+    const bool is_closer = usual.mean < 0 ? l.pass_bound < usual.pass_bound
+                                          : l.fail_bound > usual.fail_bound;
+    return is_closer ? l : usual;
+}
+
+/// The repeats of an uncalibrated machine with a prior that only widens the interval, as a few
+/// repeats may look quieter than they are. No test would detect that: two repeats of a machine with
+/// 12 % noise look quiet in every third gate.
+inline interim_analysis cautious_analysis_of_repeats(const vector<double>& distances, double s0,
+                                                     const judging_rule& rule,
+                                                     const stored_side& other) {
     const interim_analysis moderated = analysis_of(distances, s0, rule, other);
     const own_spread own = own_spread_of(distances, other);
     if (rule.trusts_prior || own.df <= 0) return moderated;
-    judging_rule alone = rule;
-    alone.pass_z = std::max(rule.pass_z, rule.alone_z);
-    const interim_analysis measured =
-        measured_analysis(moderated.mean, own.squares / own.df, own.df, own.shares, other.day_sd,
-                          s0, alone);
+    interim_analysis measured = measured_analysis(moderated.mean, own, other.day_sd, s0);
+    decide(measured, by_own_spread(rule));
     const bool is_wider = moderated.mean < 0 ? measured.pass_bound > moderated.pass_bound
                                             : measured.fail_bound < moderated.fail_bound;
     return is_wider ? measured : moderated;
 }
+/// An analysis of the repeats of a machine whose noise is not known.
+inline interim_analysis analysis_of_repeats(const vector<double>& distances, double s0,
+                                            const judging_rule& rule,
+                                            const stored_side& other = {}) {
+    const interim_analysis usual = cautious_analysis_of_repeats(distances, s0, rule, other);
+    return other.repeats > 0 ? usual : or_by_quiet_repeats(usual, distances, s0, rule);
+}
 
-/// An analysis of the log ratios of pairs. The prior noise only widens the interval: four pairs
-/// estimate their own spread well, and a machine whose speed shifts spreads far beyond any prior.
-inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
-                                          const judging_rule& rule) {
+/// The noise between repeats that a calibration found, as an upper bound in four of five cases, and
+/// its degrees of freedom; 0: none, or one of too few repeats to replace the prior.
+struct calibrated_noise {
+    double sd = 0, df = 0;
+};
+inline constexpr std::size_t repeats_of_calibration = 10;
+inline calibrated_noise calibrated_noise_of(double sd, std::size_t repeats) {
+    if (repeats < repeats_of_calibration) return {};
+    const auto df = static_cast<double>(repeats - 1);
+    return {sd * std::sqrt(df / chi_square_20(df)), df};
+}
+/// Whether the repeats spread by more than the calibration explains in 19 of 20 runs.
+inline bool is_noisier(const vector<double>& distances, const calibrated_noise& known) {
+    const own_spread own = own_spread_of(distances);
+    return own.df > 0 && own.squares > known.sd * known.sd * chi_square_95(own.df);
+}
+/// The distance from the limit that quiet repeats show in 19 of 20 gates, by the noise of a
+/// calibration.
+inline double reach_of_quiet_repeats(double sd, std::size_t calibrated, const judging_rule& rule) {
+    const auto df = static_cast<double>(calibrated - 1);
+    const double bound = sd * std::sqrt(df / chi_square_20(df)), n = rule.most;
+    const double t = student_t_quantile(normal_cdf(by_own_spread(rule).pass_z), n - 1);
+    return (t + 1.645) * bound / std::sqrt(n) + hidden_by_modes(n, rule.pass_level);
+}
+/// An analysis with the noise of a calibration instead of a prior.
+inline interim_analysis analysis_by_calibration(const vector<double>& distances,
+                                                const calibrated_noise& known, double s0,
+                                                const judging_rule& rule) {
+    if (is_noisier(distances, known)) return analysis_of_repeats(distances, s0, rule);
+    const interim_analysis l = analysis_of(distances, known.sd, rule, {}, known.df);
+    return with_margins(l, known.df + 1 + static_cast<double>(distances.size()), rule);
+}
+
+/// Two repeats, each at twice the limit or beyond: by the noise of any machine.
+inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances,
+                                                 const judging_rule& rule) {
+    interim_analysis l;
+    l.spread = spread_of::assumed;
+    l.mean = mean_of(distances);
+    l.sd = l.prior_sd = most_noise;
+    l.df = l.prior_df = 1e4;
+    l.se = l.sd / std::sqrt(static_cast<double>(distances.size()));
+    decide(l, rule);
+    return l;
+}
+
+/// The log ratios of pairs with a prior that only widens the interval: four pairs estimate their
+/// own spread well, and a machine whose speed shifts spreads far beyond any prior.
+inline interim_analysis cautious_analysis_of_pairs(const vector<double>& distances, double s0,
+                                                   const judging_rule& rule) {
     const interim_analysis moderated = analysis_of(distances, s0, rule);
     if (distances.size() < 2) return moderated;
-    const double n = static_cast<double>(distances.size());
-    const interim_analysis measured = measured_analysis(
-        moderated.mean, sample_variance(distances), n - 1, 1 / n, 0, s0, rule);
+    interim_analysis measured =
+        measured_analysis(moderated.mean, own_spread_of(distances), 0, s0);
+    decide(measured, rule);
     return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
+}
+/// An analysis of pairs on a machine whose noise is not known.
+inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
+                                          const judging_rule& rule) {
+    return or_by_quiet_repeats(cautious_analysis_of_pairs(distances, s0, rule), distances, s0,
+                               rule);
 }
 
 }  // namespace detail

@@ -16,34 +16,44 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 
-#include <algorithm>  // max, min, sort
+#include <algorithm>  // all_of, max, min, sort
 #include <cmath>  // exp, fabs, isfinite, isnan, log, log1p, sqrt
-#include <utility>  // move
+#include <utility>  // move, swap
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// Sets the interval: each end is the bound that decides on its side, at the level of that side.
+inline void set_interval(decision& d) {
+    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    d.estimate = {back(d.last.mean), back(d.last.fail_bound), back(d.last.pass_bound)};
+    if (!d.what.at_most) std::swap(d.estimate.low, d.estimate.high);
+}
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
                               const stored_side& other = {}) {
     const interim_analysis& l = d.last;
-    const double sign = d.what.at_most ? 1 : -1;
     const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
-    const double reach = l.pass_t * l.se;
-    d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
+    set_interval(d);
     d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.what, std::log1p(l.detectable));
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
     if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
     const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
-    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd) : l.sd;
+    // Repeats that agree may do so by luck: the bound of four in five cases, as of a calibration.
+    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd)
+                      : l.spread == spread_of::quiet
+                          ? l.sd * std::sqrt(l.df / chi_square_20(l.df))
+                          : l.sd;
     const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
     const double t = student_t_quantile(normal_cdf(l.pass_z), more);
-    const double to_write = back(l.mean + (t + 1.645) * last_se);
-    if (-l.mean < (t + four_in_five) * last_se && to_write > 0)
-        d.advice = {because::headroom_in_noise,
-                    {-fraction_of_limit(d.what, l.mean), l.sd, to_write}};
+    const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
+    if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
+    d.advice = {because::headroom_in_noise,
+                {-fraction_of_limit(d.what, l.mean), l.sd, to_write}};
+    if (l.pass_margin > last_se)
+        d.advice = {because::headroom_in_modes, {-fraction_of_limit(d.what, l.mean), to_write}};
 }
 
 /// The values of a gate's repeats, and their baseline if the objective is relative.
@@ -123,6 +133,12 @@ struct observed_repeats {
         const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
         unbounded += miss;
         if (!miss) distances.push_back(distance_of(s, value, limit));
+    }
+    /// Whether every repeat is at twice the limit or beyond; infinite ones are.
+    bool are_blatant(const slo& s) const {
+        return values.size() >= 2 &&
+               std::all_of(distances.begin(), distances.end(),
+                           [&](double d) { return fraction_of_limit(s, d) >= 1; });
     }
 };
 
@@ -275,6 +291,8 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
                                            const comparison& c,
                                            const vector<double>& distances, double s0,
                                            const judging_rule& rule) {
+    if (const calibrated_noise known = calibration_for(t, s); known.df > 0)
+        return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.what.metric) &&
         !t.noise.contains(noise_name(s)))
@@ -285,7 +303,10 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
                              const judging_parameters& t, double s0, const judging_rule& rule,
                              std::size_t first, std::size_t fails_from) {
-    d.last = analysis_of_values(t, d.what, c, seen.distances, s0, rule);
+    const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
+                            seen.are_blatant(d.what);
+    d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
+                        : analysis_of_values(t, d.what, c, seen.distances, s0, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -298,7 +319,8 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
 }
 
 inline verdict_method method_of(spread_of spread) {
-    return spread == spread_of::moderated ? verdict_method::moderated_t
+    return spread == spread_of::moderated || spread == spread_of::assumed
+               ? verdict_method::moderated_t
            : spread == spread_of::noisy   ? verdict_method::noisy_t
                                           : verdict_method::t;
 }
@@ -309,6 +331,9 @@ inline void explain_spread(decision& d, const measurements& e, const judging_par
     const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
+    else if (const calibrated_noise known = calibration_for(t, d.what);
+             known.df > 0 && is_noisier(d.distances, known))
+        d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
     else if (l.spread == spread_of::noisy)
         d.why.insert(d.why.begin(),
                      {because::repeats_spread, {std::sqrt(own.squares / own.df), l.prior_sd}});
@@ -328,8 +353,6 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
-    const auto fails_from =
-        static_cast<std::size_t>(startup ? 1 : std::min(first_fail, t.rule.most));
 
     observed_repeats seen;
     int analyses = 0;
@@ -347,6 +370,9 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
         if (seen.values.size() < first && !at_the_end) continue;
         if (!t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
+        const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
+        const auto fails_from = static_cast<std::size_t>(
+            startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most));
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
@@ -379,10 +405,11 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     observed_repeats seen;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
-    if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
     if (s.factor > 0 && t.past) return false;
-    return analysis_of_values(t, s, c, seen.distances, s0, rule_for(e, t, s)).spread ==
-           spread_of::measured;
+    const spread_of by =
+        analysis_of_values(t, s, c, seen.distances, s0, rule_for(e, t, s)).spread;
+    if (by == spread_of::quiet) return true;
+    return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
 }
 
 }  // namespace detail

@@ -206,6 +206,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .max_repeats = repeats.most,
                            .repeats_are_asked = s.repeats > 0,
                            .max_if_noisy = repeats.max_if_noisy,
+                           .ends_at_first_miss = s.stop == stop_when::at_first_miss,
                            .has_baseline = s.baseline.is_live(),
                            .has_stored_baseline = s.baseline.is_stored(),
                            .stored = s.baseline.stored(),

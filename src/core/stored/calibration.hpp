@@ -54,6 +54,7 @@ inline void fields_of(field_visitor& v, vector<calibrated_gate>& gates) {
 
 struct gate_calibration {
     std::map<std::string, double> noise{};  // of its statistics
+    std::size_t repeats = 0;
     std::string why_none{};                 // if the file does not have it
 };
 /// Throws std::invalid_argument if the file is no calibration.
@@ -75,6 +76,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
         has_gate = true;
         calibrated_gate read;
         read_fields(g, digits, read);
+        known.repeats = read.repeats;
         for (const calibrated_limit& c : read.limits)
             if (!std::isnan(c.sd)) known.noise[c.statistic] = c.sd;  // fractions have none
     }

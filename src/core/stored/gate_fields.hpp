@@ -172,6 +172,11 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.number({"fail_z"}, r.fail_z, quantile);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);
+    // A run is judged again by the rule that it was made with.
+    if (v.assigns()) r.revision = 1;
+    v.whole({"revision", "of the rule; missing: 1, without quiet repeats, blatant misses, and "
+                         "calibrations in place of the assumed noise", at_times},
+            r.revision, {1, 2});
 }
 /// The data beside records that verdicts depend on.
 inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_conditions& under,
@@ -206,6 +211,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     if (v.assigns()) judged_by.noise.clear();
     for (const named_number& n : noise)
         if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
+    v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
+            judged_by.noise_repeats);
     v.object({"stored_baseline"}, true, judged_by.stored);
     if (!v.has("history", judged_by.past != nullptr)) return;
     if (!new_past_judge)

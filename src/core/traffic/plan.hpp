@@ -117,6 +117,7 @@ struct planned_judging {
     int max_repeats = last_analysis;  // repeats, or pairs if there is a baseline
     bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
     int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
+    bool ends_at_first_miss = false;
     bool has_baseline = false;       // a live one, measured in pairs
     bool has_stored_baseline = false;
     stored_result stored{};

@@ -182,6 +182,7 @@ public:
                 note_end_of_time();
                 return;
             }
+            if (count() == 1 && expected_seconds(p_) == 0) announce_seconds();
             // The other programs continue, too.
             if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
             if (!mode_.judges() || !is_analysed_after(count())) {
@@ -193,10 +194,13 @@ public:
             const analysis& found = analysis_so_far();
             if (found.on.invalid) return;
             if (repeats_again(found.by_client)) continue;
-            // A miss shown under saturation is reported as such; a fail takes a third repeat.
-            if (count() < first_fail && found.on.saturated) continue;
+            // A miss shown under saturation is reported as such; most take a third repeat.
+            const bool is_missed = shows_a_miss(found.verdicts);
+            if (count() < first_fail && found.on.saturated && !is_missed) continue;
+            const bool ends_here =
+                is_missed && (judged_.ends_at_first_miss || mode_.ends_at_first_miss);
             if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
-                all_decided(found.verdicts, judged_.repeats_are_asked))
+                (ends_here || all_decided(found.verdicts, judged_.repeats_are_asked)))
                 return;
             if (count() == judged_.max_repeats && is_noisy(found))
                 max_repeats_ = std::max(max_repeats_, judged_.max_if_noisy);
@@ -218,6 +222,12 @@ public:
 private:
     // ---- the repeats
 
+    /// Says how long the gate takes if the plan cannot tell, as with users.
+    void announce_seconds() {
+        const auto [least, most] = expected_span(p_, static_cast<double>(slowest_ns_) * 1e-9 /
+                                                         (servers_.has_baseline() ? 2 : 1));
+        meter_.say("  the gate takes " + span_text(least, most) + "\n");
+    }
     /// The number of repeats that count.
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
     /// The analysis of all repeats so far.

@@ -80,9 +80,11 @@ enum class run_kind : unsigned char {
 struct run_mode {
     run_kind kind = run_kind::judge;
     double time_budget_s = 0;
+    bool ends_at_first_miss = false;  // also of gates that do not ask for it
     long long deadline_ns = 0;  // 0: none
     std::map<std::string, double> noise{};
     std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
+    std::size_t noise_repeats = 0;
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
     answers_shown answers = answers_shown::open;
     stored_gate stored{};  // content of a stored baseline's file, or of its model
@@ -112,11 +114,13 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
                                      : run_kind::judge;
     mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;
+    mode.ends_at_first_miss = asked.ends_at_first_miss;
     if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (asked.calibration.empty()) return mode;
     gate_calibration known = read_calibration(
         file_content(asked.calibration, "LLMBENCH_CALIBRATION"), asked.calibration, p.name);
     mode.noise = std::move(known.noise);
+    mode.noise_repeats = known.repeats;
     mode.no_noise = std::move(known.why_none);
     if (!mode.noise.empty()) mode.noise_file = asked.calibration;
     return mode;
@@ -130,6 +134,7 @@ inline judging_parameters parameters_asked(const plan& p, const run_mode& mode) 
     t.rule = p.judged->rule;
     t.noise = mode.noise;
     t.noise_file = mode.noise_file;
+    t.noise_repeats = mode.noise_repeats;
     return t;
 }
 inline void check_images(const planned_traffic& p, const api_traits& api) {

@@ -41,6 +41,7 @@ struct settings {
     double time_budget_s = 0;  // of the whole program, 0: none
     double ready_within_s = 0;  // how long servers at the variables' URLs may take to start
     int calibrate = 0;         // repeats, 0: judge
+    bool ends_at_first_miss = false;
     std::string calibration{};
     bool write_baseline = false;
     std::string rehearse{};  // "": measure; "1", or the result.json that a model is fitted to
@@ -140,6 +141,12 @@ inline constexpr known_variable known_variables[] = {
          if (!means_off(v)) s.rehearse = is_yes(v) ? "1" : v;
          // An unknown word is not taken for a file.
          return means_off(v) || is_yes(v) || v.find_first_of("./") != std::string::npos;
+     }},
+    {"LLMBENCH_STOP", "first_miss: a gate ends once it failed; default: once all is decided",
+     "first_miss or all_decided",
+     [](settings& s, const std::string& v) {
+         return read_word<bool>(v, s.ends_at_first_miss,
+                                {{"first_miss", true}, {"all_decided", false}});
      }},
     {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100",
      "a whole number from 3 to 100",

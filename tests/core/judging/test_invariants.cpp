@@ -147,17 +147,23 @@ verdict redone_from_values(const slo_verdict& v, double pass_z, double fail_z) {
     const double se = std::sqrt(sd * sd * fractions + days * days);
     const double reported = prior > 0 ? 1 : se * se / (sd * sd * fractions);
     const double df = (prior + own_df) * reported * reported;
-    if (prior == 0) pass_z = 2.17;
+    const bool is_quiet = mentions(v.method, "quiet");
+    if (is_quiet || (prior == 0 && !mentions(v.method, "paired"))) pass_z = 2.17;
+    const double pass_margin = is_quiet ? 0.02 * (1 - std::pow(0.05, 1 / n)) : 0,
+                 fail_margin = is_quiet ? 0.02 * (1 - std::pow(0.01, 1 / n)) : 0;
     CHECK(input(v, "mean") == about(center).epsilon(1e-6));
     CHECK(input(v, "df") == about(df));
-    CHECK(input(v, "sd") == about(sd).epsilon(1e-6));
-    CHECK(input(v, "standard_error") == about(se).epsilon(1e-6));
+    CHECK(input(v, "sd") == about(sd).epsilon(1e-6).scale(1e-9));
+    CHECK(input(v, "standard_error") == about(se).epsilon(1e-6).scale(1e-9));
     const double to_pass = student_t_quantile(normal_cdf(pass_z), df),
                  to_fail = student_t_quantile(normal_cdf(fail_z), df);
     CHECK(v.estimate.value == about(limit * std::exp(sign * center)).epsilon(1e-6));
-    CHECK(v.estimate.high == about(limit * std::exp(sign * center + to_pass * se)).epsilon(1e-6));
-    return center + to_pass * se < 0   ? verdict::pass
-           : center - to_fail * se > 0 ? verdict::fail
+    const double pass_bound = center + to_pass * se + pass_margin,
+                 fail_bound = center - to_fail * se - fail_margin;
+    CHECK(v.estimate.high == about(limit * std::exp(sign * (sign > 0 ? pass_bound : fail_bound))).epsilon(1e-6));
+    CHECK(v.estimate.low == about(limit * std::exp(sign * (sign > 0 ? fail_bound : pass_bound))).epsilon(1e-6));
+    return pass_bound < 0   ? verdict::pass
+           : fail_bound > 0 ? verdict::fail
                                        : verdict::inconclusive;
 }
 verdict redone_from_counts(const slo_verdict& v) {
@@ -366,14 +372,17 @@ TEST_CASE("a verdict can be done again from its inputs alone") {
         CHECK(str(noisy.method) == "t");
         CHECK(redone_from_values(noisy, 2.12, 2.80) == noisy.outcome);
         const slo_verdict alike = verdict_on({ms, 1.001 * ms, ms, 0.999 * ms, ms});
-        CHECK(str(alike.method) == "moderated t");
+        CHECK(str(alike.method) == (alike.repeats > 2 ? "t of quiet repeats" : "moderated t"));
         CHECK(redone_from_values(alike, 2.12, 2.80) == alike.outcome);
         measurement known = measured(repeats_with_ttft({ms, 1.5 * ms, 0.8 * ms, ms, 1.3 * ms}));
         known.noise = {{"mean(ttft)", 0.05}};
         const slo_verdict noisier = judged(known, mean(ttft) <= 100_ms);
         CHECK(mentions(noisier.method, "noisy"));
         CHECK(redone_from_values(noisier, 2.12, 2.80) == noisier.outcome);
-        const slo_verdict pairs = verdict_on_pairs(vector<double>(8, ms / 91));
+        vector<double> ratios;
+        for (const double wobble : {1.0, 1.002, 0.999, 1.001, 1.0, 0.998, 1.003, 0.997})
+            ratios.push_back(ms / 91 * wobble);
+        const slo_verdict pairs = verdict_on_pairs(ratios);
         CHECK(mentions(pairs.method, "paired"));
         CHECK(redone_from_values(pairs, 2.12, 2.80) == pairs.outcome);
         measurement m = against_stored({ms, 1.02 * ms, ms, ms, ms}, {0.100, 0.104, 0.096}, 0.02);

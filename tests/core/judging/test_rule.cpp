@@ -157,6 +157,27 @@ TEST_CASE("a stricter level takes more to decide") {
         m.rule = rule_of(o, 2, 5);
         return judged(m, mean(ttft) <= 100_ms).outcome;
     };
+    // Three repeats that agree may hide a mode: 1.26 % inside pass, 1.57 % outside fail.
+    CHECK(outcome_at(98.7, {}) == verdict::pass);
+    CHECK(outcome_at(98.7, {.false_pass = 1_pct}) == verdict::inconclusive);
+    CHECK(outcome_at(98.8, {}) == verdict::inconclusive);
+    CHECK(outcome_at(98.8, {.false_pass = 15_pct}) == verdict::pass);
+    CHECK(outcome_at(101.6, {}) == verdict::fail);
+    CHECK(outcome_at(101.6, {.false_fail = 0.1_pct}) == verdict::inconclusive);
+    CHECK(outcome_at(101.5, {}) == verdict::inconclusive);
+    CHECK(outcome_at(101.5, {.false_fail = 5_pct}) == verdict::fail);
+    // Each level has its own side.
+    CHECK(outcome_at(98.7, {.false_fail = 0.1_pct}) == verdict::pass);
+    CHECK(outcome_at(101.6, {.false_pass = 0.1_pct}) == verdict::fail);
+}
+
+TEST_CASE("a run of an earlier rule is judged by that rule") {
+    const auto outcome_at = [](double ms, const judging_options& o) {
+        measurement m = measured(repeats_with_ttft({ms, ms, ms}));
+        m.rule = rule_of(o, 2, 5);
+        m.rule.revision = 1;
+        return judged(m, mean(ttft) <= 100_ms).outcome;
+    };
     // The third look has sd 0.0358, so standard error 0.0207, and 10 degrees of freedom: 4.94 %
     // inside pass, 7.65 % outside fail.
     CHECK(outcome_at(94.5, {}) == verdict::pass);
@@ -167,15 +188,15 @@ TEST_CASE("a stricter level takes more to decide") {
     CHECK(outcome_at(108, {.false_fail = 0.1_pct}) == verdict::inconclusive);
     CHECK(outcome_at(107, {}) == verdict::inconclusive);
     CHECK(outcome_at(107, {.false_fail = 5_pct}) == verdict::fail);
-    // Each level has its own side.
-    CHECK(outcome_at(94.5, {.false_fail = 0.1_pct}) == verdict::pass);
-    CHECK(outcome_at(108, {.false_pass = 0.1_pct}) == verdict::fail);
+    measurement blatant = measured(repeats_with_ttft({250, 250}));
+    CHECK(judged(blatant, mean(ttft) <= 100_ms).outcome == verdict::fail);
+    blatant.rule.revision = 1;
+    CHECK(judged(blatant, mean(ttft) <= 100_ms).outcome == verdict::inconclusive);
 }
 
 TEST_CASE("repeats beyond five are looked at where they were planned") {
-    // 3 % inside: sd 0.0302 with 14 degrees of freedom at the seventh repeat, and 2.57 x 0.0114 is
-    // just less than 0.0305. At the sixth 2.59 x 0.0128 is more.
-    measurement m = measured(repeats_with_ttft(vector<double>(12, 97)));
+    // 0.753 % inside: seven repeats that agree hide 0.70 % at most, six 0.79 %.
+    measurement m = measured(repeats_with_ttft(vector<double>(12, 99.25)));
     m.rule = rule_of({}, 2, 12);
     const slo_verdict v = judged(m, mean(ttft) <= 100_ms);
     CHECK(v.outcome == verdict::pass);
@@ -194,7 +215,8 @@ TEST_CASE("a look that is made again after a repeat was set aside is one more lo
     CHECK(again.has_analysis(4, false) == judging_rule().has_analysis(4, false));
     int fewer = 0;
     for (double ms = 90; ms < 112; ms += 0.25) {
-        measurement m = measured(repeats_with_ttft({ms, ms, ms}), {mean(ttft) <= 100_ms});
+        measurement m = measured(repeats_with_ttft({0.99 * ms, 1.01 * ms, ms}),
+                                 {mean(ttft) <= 100_ms});
         const verdict once = judge_all(m)[0].outcome;
         m.set_aside = {{run_variant::candidate, 0, "late"}, {run_variant::candidate, 3, "late"},
                        {run_variant::baseline, 3, "late"}};
@@ -209,10 +231,10 @@ TEST_CASE("a look that is made again after a repeat was set aside is one more lo
 }
 
 TEST_CASE("Holm divides the level by the objectives that are not shown to be missed") {
-    // 8 % outside is shown at 0.01 (7.65 %), but not at 0.005 (8.3 %).
+    // 1.6 % outside is shown at 0.01 (1.57 %), but not at 0.005 (1.66 %).
     const slo barely = mean(ttft) <= 100_ms, clearly = p75(ttft) <= 50_ms, met = p50(e2e) <= 1_s;
     const auto outcomes = [](const vector<slo>& slos, bool holm) {
-        measurement m = measured(repeats_with_ttft({108, 108, 108}), slos);
+        measurement m = measured(repeats_with_ttft({101.61, 101.61, 101.61}), slos);
         m.rule = rule_of({.holm = holm}, 2, 5);
         vector<verdict> out;
         for (const slo_verdict& v : judge_all(m)) out.push_back(v.outcome);
@@ -236,7 +258,7 @@ TEST_CASE("Holm divides the level by the objectives that are not shown to be mis
 }
 
 TEST_CASE("with Holm nothing fails that would not without it") {
-    for (double ms = 107; ms < 109; ms += 0.05) {
+    for (double ms = 101.4; ms < 101.9; ms += 0.01) {
         measurement m = measured(repeats_with_ttft({ms, ms, ms}), {mean(ttft) <= 100_ms});
         const verdict without = judge_all(m)[0].outcome;
         m.rule.holm = true;

@@ -23,12 +23,26 @@ TEST_CASE("two repeats far inside the limit pass") {
     CHECK(v.requests == 40);
     CHECK(v.limit == 0.1);
     CHECK(v.estimate.value == about(0.080));
-    CHECK(v.estimate.low == about(0.07484572835).epsilon(1e-8));
+    // Each end is the bound that decides on its side: at 1 % for a fail, at 5 % for a pass.
+    CHECK(v.estimate.low == about(0.07253083).epsilon(1e-6));
     CHECK(v.estimate.high == about(0.08550922198).epsilon(1e-8));
     CHECK(v.detectable == about(0.12801402).epsilon(1e-7));
 }
 
-TEST_CASE("red takes three repeats, however far they are outside") {
+TEST_CASE("a miss that no machine's noise makes is shown by two repeats") {
+    const slo_verdict v = verdict_on({210, 260, 205, 230, 250});
+    CHECK(v.outcome == verdict::fail);
+    CHECK(v.repeats == 2);
+    CHECK(str(v.method) == "t with the noise of any machine, 25 %");
+    CHECK(str(verdict_on({15000, 40000}).method) == "t with the noise of any machine, 25 %");
+    // Each repeat is at twice the limit, not their mean.
+    CHECK(verdict_on({199, 300}).outcome == verdict::inconclusive);
+    // A speed: at half of the limit.
+    CHECK(verdict_on({50, 50}, p50(decode_speed) >= 201_tps).outcome == verdict::fail);
+    CHECK(verdict_on({50, 50}, p50(decode_speed) >= 199_tps).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("another miss takes three repeats") {
     const slo_verdict v = verdict_on({125, 125, 125, 125, 125});
     CHECK(v.outcome == verdict::fail);
     CHECK(v.repeats == 3);
@@ -48,27 +62,28 @@ TEST_CASE("one repeat decides nothing") {
 }
 
 TEST_CASE("closer values take as many repeats as it needs") {
-    // 5 % inside: the upper bound of the second look is 101.54 ms, of the third 99.94 ms.
+    // 5 % inside: the upper bound of the second look is 101.54 ms, of the third 96.2 ms.
     const slo_verdict inside = verdict_on({95, 95, 95, 95, 95});
     CHECK(inside.outcome == verdict::pass);
     CHECK(inside.repeats == 3);
-    CHECK(inside.estimate.high == about(0.09994028882).epsilon(1e-8));
-    // 10 % outside: the lower 1 % bound is over the limit at the third look.
-    const slo_verdict outside = verdict_on({110, 110, 110, 110, 110});
+    CHECK(inside.estimate.high == about(0.095 * std::exp(hidden_by_modes(3, 0.05))));
+    // 1.4 % outside: four repeats may hide as much.
+    const slo_verdict outside = verdict_on({101.3, 101.3, 101.3, 101.3, 101.3});
     CHECK(outside.outcome == verdict::fail);
-    CHECK(outside.repeats == 3);
+    CHECK(outside.repeats == 5);
 }
 
 TEST_CASE("what the last repeat leaves open is inconclusive and says what would decide") {
-    const slo_verdict v = verdict_on({99, 99, 99, 99, 99});
+    const vector<double> ms = {96.5, 99, 101, 97.5, 101};
+    const slo_verdict v = verdict_on(ms);
     CHECK(v.outcome == verdict::inconclusive);
     CHECK(v.repeats == 5);
-    CHECK(v.detectable == about(0.064170325).epsilon(1e-7));
+    CHECK(str(v.method) == "moderated t");
     CHECK(str(v.reason) == "too close to call");
     CHECK(mentions(v.advice, "<= 106 ms would seldom be"));
-    // The upper bound is 102.52 ms; the limit it names really passes, with room to spare.
+    // The limit it names really passes, with room to spare.
     for (const time_span limit : {105_ms, 106_ms})
-        CHECK(verdict_on({99, 99, 99, 99, 99}, mean(ttft) <= limit).outcome == verdict::pass);
+        CHECK(verdict_on(ms, mean(ttft) <= limit).outcome == verdict::pass);
 }
 
 TEST_CASE("a decision stands while the data as a whole agree with it") {
@@ -195,7 +210,7 @@ TEST_CASE("a speed has its limit below it") {
     const slo_verdict v = verdict_on({50, 50}, p50(decode_speed) >= 80_tps);
     CHECK(v.estimate.value == about(100));
     CHECK(v.estimate.low == about(93.55716044));
-    CHECK(v.estimate.high == about(106.8865275));
+    CHECK(v.estimate.high == about(110.298).epsilon(1e-5));
 }
 
 TEST_CASE("a throughput is judged on its window") {
@@ -225,7 +240,8 @@ TEST_CASE("what their own spread leaves open asks for more repeats") {
         return asks_for_more(m, m, judged(m, s));
     };
     CHECK(asks({85, 105, 95, 108, 90}, mean(ttft) <= 100_ms));
-    CHECK_FALSE(asks({98, 98, 98, 98, 98}, mean(ttft) <= 100_ms));     // open, but quiet
+    CHECK(asks({99.5, 99.5, 99.5, 99.5, 99.5}, mean(ttft) <= 100_ms));  // so quiet that more decide
+    CHECK_FALSE(asks({96.5, 99, 101, 97.5, 101}, mean(ttft) <= 100_ms));  // as is assumed
     CHECK_FALSE(asks({50, 60, 55, 52, 58}, mean(ttft) <= 100_ms));     // decided
     CHECK_FALSE(asks({85, 105, 95, 108, 90}, goodput(ttft <= 1_s) >= 90_pct));
     // One at the limit, two more decide what five could not.
@@ -251,15 +267,14 @@ TEST_CASE("a time to start may be decided by one start") {
 
 // ---- repeats with so many failures that the statistic has no size ------------------------------
 
-TEST_CASE("a maximum that failures reach fails from three repeats, and never passes") {
+TEST_CASE("a maximum that failures reach never passes") {
     const repeat_data good = repeat_with_failures(20, 0), bad = repeat_with_failures(20, 4);
     const slo s = max(ttft) <= 100_ms;  // good ones have 50 ms, bad ones are infinite
     const auto on = [&](const vector<repeat_data>& data) {
         return judged(measured(data, {s}), s);
     };
-    CHECK(on({bad, bad}).outcome == verdict::inconclusive);
-    CHECK(str(on({bad, bad}).reason) == "two repeats are too few to fail");
-    CHECK(on({bad, bad, bad}).outcome == verdict::fail);
+    CHECK(on({bad, bad}).outcome == verdict::fail);  // beyond any limit
+    CHECK(on({bad}).outcome == verdict::inconclusive);
     CHECK(on({good, bad, bad}).outcome == verdict::fail);
     CHECK(on({bad, good, bad, bad}).outcome == verdict::fail);
     CHECK(on({bad, good, good, bad}).outcome == verdict::fail);
@@ -268,9 +283,9 @@ TEST_CASE("a maximum that failures reach fails from three repeats, and never pas
     CHECK(on({good, bad}).outcome == verdict::inconclusive);
     CHECK(on({good, good, bad, bad, bad}).outcome == verdict::fail);  // whatever the first two say
 
-    const slo_verdict v = on({bad, bad, bad});
+    const slo_verdict v = on({bad, good, bad});
     CHECK(v.estimate.value == infinity);
-    CHECK(str(v.reason) == "3 of 3 repeats have so many failures that the statistic is infinite");
+    CHECK(str(v.reason) == "2 of 3 repeats have so many failures that the statistic is infinite");
 }
 
 TEST_CASE("a percentile that failures reach is judged on all requests beyond its limit") {
@@ -288,9 +303,10 @@ TEST_CASE("a percentile that failures reach is judged on all requests beyond its
     CHECK(at_the_limit.estimate.value == about(0.050));  // 99 % of all 1500 have that
     CHECK(at_the_limit.estimate.high == infinity);
     CHECK(on({4, 4}).outcome == verdict::inconclusive);
-    CHECK(on({30, 30}).outcome == verdict::inconclusive);
-    CHECK(str(on({30, 30}).reason) == "two repeats are too few to fail");
-    const slo_verdict shown = on({12, 12, 12});
+    CHECK(on({30, 30}).outcome == verdict::fail);
+    CHECK(on({30, 2}).outcome == verdict::inconclusive);
+    CHECK(on({30, 2, 30}).outcome == verdict::fail);
+    const slo_verdict shown = on({12, 2, 22});
     CHECK(shown.outcome == verdict::fail);
     CHECK(input(shown, "misses") == 36);
     CHECK(shown.estimate.value == infinity);

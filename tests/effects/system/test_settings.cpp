@@ -39,6 +39,7 @@ TEST_CASE("nothing set is what a newcomer wants") {
     CHECK(s.calibrate == 0);
     CHECK(s.calibration == "");
     CHECK_FALSE(s.write_baseline);
+    CHECK_FALSE(s.ends_at_first_miss);
     CHECK(s.progress == progress_mode::automatic);
 }
 
@@ -50,6 +51,7 @@ TEST_CASE("each variable is read") {
                              {"LLMBENCH_CALIBRATE", "10"},
                              {"LLMBENCH_CALIBRATION", "noise.json"},
                              {"LLMBENCH_WRITE_BASELINE", "on"},
+                             {"LLMBENCH_STOP", "first_miss"},
                              {"LLMBENCH_PROGRESS", "plain"}});
     CHECK(s.seed == 18446744073709551615ull);
     CHECK(s.inconclusive == inconclusive_means::skip);
@@ -58,6 +60,8 @@ TEST_CASE("each variable is read") {
     CHECK(s.calibrate == 10);
     CHECK(s.calibration == "noise.json");
     CHECK(s.write_baseline);
+    CHECK(s.ends_at_first_miss);
+    CHECK_FALSE(read({{"LLMBENCH_STOP", "all_decided"}}).ends_at_first_miss);
     CHECK(s.progress == progress_mode::plain);
     CHECK(read({{"LLMBENCH_TIME_BUDGET", "300"}}).time_budget_s == 300);
     CHECK(read({{"LLMBENCH_TIME_BUDGET", "0.5s"}}).time_budget_s == 0.5);
@@ -83,6 +87,11 @@ TEST_CASE("a value that cannot be used is refused by its name") {
           "LLMBENCH_INCONCLUSIVE is \"FAIL\": it must be warn, fail or skip");
     CHECK(refused("LLMBENCH_WRITE_BASELINE", "maybe") ==
           "LLMBENCH_WRITE_BASELINE is \"maybe\": it must be 1 or 0");
+    for (const char* never : {"1", "at_first_miss", "First_miss"}) {
+        CAPTURE(never);
+        CHECK(refused("LLMBENCH_STOP", never) ==
+              "LLMBENCH_STOP is \"" + std::string(never) + "\": it must be first_miss or all_decided");
+    }
     for (const char* budget : {"soon", "-1", "0", "nan", "inf", "1e9", "5 min", "10h"}) {
         CAPTURE(budget);
         CHECK(refused("LLMBENCH_TIME_BUDGET", budget).find("it must be a time above zero") !=

@@ -343,9 +343,8 @@ inline decision judge_by_history(const history_parameters& past, const measureme
 inline void estimate_by_history(const learned_history& h, decision& d) {
     if (d.repeats < 2) return;
     const interim_analysis& l = d.last;
-    const double sign = d.what.at_most ? 1 : -1, reach = l.pass_t * l.se;
     const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
-    d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
+    set_interval(d);
     d.detectable = fraction_of_limit(d.what, std::log1p(l.detectable));
     const double se = l.sd * std::sqrt(1 + 1 / h.level.runs);
     const history_bounds bounds = history_bounds_of(d.rule);

@@ -307,13 +307,6 @@ inline history_analyses analyses_for(const learned_history& h) {
     return {2, n, n + 2};
 }
 
-/// 20 % quantile of the chi-square distribution, within 1 % from 20 degrees of freedom on (Wilson
-/// and Hilferty 1931).
-inline double chi_square_20(double df) {
-    const double spread = 2 / (9 * df);
-    return df * std::pow(1 - spread - 0.8416 * std::sqrt(spread), 3);
-}
-
 enum class history_hold : unsigned char { none, main_moved, trouble, given };
 
 /// An analysis of a run: distances from the limit are logarithms, negative if it is met.
@@ -475,12 +468,9 @@ inline interim_analysis analysis_with_history(const vector<double>& distances,
     const double own = sample_variance(distances), df = static_cast<double>(distances.size()) - 1;
     if (!(known.sd > 0) || df < 1 || own > known.sd * known.sd * f_quantile_80(df, known.df))
         return analysis_of_repeats(distances, prior_sd, rule);
-    interim_analysis l = moderated_analysis(mean_of(distances), df * own, df, known.sd,
-                                            history_prior_df);
-    l.se = l.sd / std::sqrt(df + 1);
+    interim_analysis l = analysis_of(distances, known.sd, rule, {}, history_prior_df);
     if (l.prior_df == history_prior_df) l.history_sd = known.sd;
-    decide(l, rule);
-    return l;
+    return or_by_quiet_repeats(l, distances, known.sd, rule);
 }
 
 }  // namespace detail
