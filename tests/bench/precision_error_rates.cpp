@@ -1,0 +1,246 @@
+// How precise verdicts are where the machine is: gates whose repeats spread by 0.1 to 10 %, with what a
+// few repeats may hide (odd repeats, two modes, a drift), without and with a calibration of ten repeats.
+// The shipped verdict functions judge them with the repeats that a gate would measure; beside them the
+// rule before quiet repeats, revision 1.
+#include "core/judging/judge.hpp"
+#include "core/planning/planning.hpp"
+
+#include "../support/sample_measurements.hpp"
+#include "support/rates.hpp"
+
+using namespace llmbench;
+using namespace rates;
+using sample_measurements::measurement;
+
+namespace {
+
+/// What a machine does to the logarithms of its repeats, besides the spread.
+struct machine {
+    const char* name;
+    double odd = 0;           // the fraction of repeats that are 10 % slow; the others are the truth
+    double odd_in_truth = 0;  // the same, and the truth is the mean of all
+    double modes = 0, slow = 0.5;  // distance of two modes, and the fraction of repeats in the slow one
+    double drift = 0;         // from repeat to repeat, in spreads
+    bool is_promised = true;  // the levels are to hold
+};
+constexpr machine machines[] = {
+    {.name = "normal"},
+    {.name = "3 in 100 repeats are 10 % slow", .odd = 0.03},
+    {.name = "the same, on the average of all", .odd_in_truth = 0.03},
+    {.name = "two modes, 2 % apart, half of the repeats", .modes = 0.02},
+    {.name = "two modes, 2 % apart, a third slow", .modes = 0.02, .slow = 1 / 3.0},
+    {.name = "two modes, 3 % apart, half of the repeats", .modes = 0.03, .is_promised = false},
+    {.name = "a drift of half the spread a repeat", .drift = 0.5},
+};
+constexpr double spreads[] = {0.001, 0.005, 0.01, 0.03, 0.06, 0.10};
+
+vector<double> logs_of_repeats(const machine& m, double spread, std::size_t n, generator& random) {
+    vector<double> logs;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double fate = random.uniform();
+        double x = spread * random.normal() +
+                   m.drift * spread * (static_cast<double>(i) - 0.5 * (last_analysis - 1));
+        if (fate < m.odd + m.odd_in_truth) x += std::log(1.1);
+        x -= m.odd_in_truth * std::log(1.1);
+        if (m.modes > 0) x += (fate < m.slow ? m.modes : 0) - m.slow * m.modes;
+        logs.push_back(x);
+    }
+    return logs;
+}
+
+repeat_data run_with_ttft(double seconds) {
+    repeat_data d;
+    record r;
+    r.phase = run_phase::measure;
+    r.status = request_status::ok;
+    r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1'000'000'000'000;
+    r.first_token_ns = r.last_token_ns = r.end_ns = r.sent_ns + std::llround(seconds * 1e9);
+    r.events = r.first_event_tokens = r.output_tokens = 1;
+    d.records.push_back(r);
+    return d;
+}
+
+/// As a gate does: up to five repeats, and eight where it is asked for them.
+slo_verdict verdict_of_gate(const vector<double>& logs, double distance, measurement m) {
+    slo s = mean(ttft) <= 1_s;
+    const auto measure_to = [&](int repeats) {
+        for (std::size_t i = m.candidate.size(); i < static_cast<std::size_t>(repeats); ++i)
+            m.candidate.push_back(run_with_ttft(std::exp(logs[i] + distance)));
+        return sample_measurements::judge_values(m, s);
+    };
+    slo_verdict v = measure_to(last_analysis);
+    if (asks_for_more(m, m, v)) v = measure_to(last_noisy_analysis);
+    return v;
+}
+
+/// True value over the limit, as logarithms.
+constexpr std::array<double, 5> distances = {-0.02, 0, 0.02, 0.04, 0.10};
+enum place : std::size_t { under_2, at_limit, over_2, over_4, over_10 };
+enum way : std::size_t { before, now, calibrated, ways };
+constexpr const char* way_names[] = {"revision 1", "**the rule**", "**the rule**, calibrated"};
+
+struct row {
+    std::array<std::array<tally, distances.size()>, ways> of{};
+    std::array<std::array<long long, distances.size()>, ways> in_five{};
+    void operator+=(const row& o) {
+        for (std::size_t w = 0; w < ways; ++w)
+            for (std::size_t i = 0; i < distances.size(); ++i) {
+                of[w][i] += o.of[w][i];
+                in_five[w][i] += o.in_five[w][i];
+            }
+    }
+    double decided_in_five(way w, place at) const {
+        return static_cast<double>(in_five[w][at]) / of[w][at].trials();
+    }
+};
+
+row rates_of(const machine& m, double spread, const options& o, std::uint64_t stream) {
+    return over_trials<row>(o.trials, [&](row& sum, std::uint64_t trial) {
+        generator random(mixed(mixed(o.seed) + trial), stream);
+        const vector<double> logs = logs_of_repeats(m, spread, last_noisy_analysis, random);
+        const vector<double> calibration =
+            logs_of_repeats(m, spread, repeats_of_calibration, random);
+        measurement gate;
+        gate.rule = rule_of({}, first_analysis, last_analysis, 1);
+        measurement old = gate, known = gate;
+        old.rule.revision = 1;
+        known.noise = {{"mean(ttft)", std::sqrt(sample_variance(calibration))}};
+        known.noise_repeats = calibration.size();
+        for (std::size_t i = 0; i < distances.size(); ++i)
+            for (const way w : {before, now, calibrated}) {
+                const slo_verdict v = verdict_of_gate(
+                    logs, distances[i], w == before ? old : w == now ? gate : known);
+                sum.of[w][i].add(v.outcome, v.repeats);
+                sum.in_five[w][i] +=
+                    v.outcome != verdict::inconclusive && v.repeats <= last_analysis;
+            }
+    });
+}
+
+/// Two repeats of a machine with the most noise, at the limit.
+tally rates_of_blatant_misses(const options& o) {
+    return over_trials<tally>(o.trials, [&](tally& sum, std::uint64_t trial) {
+        generator random(mixed(mixed(o.seed) + trial), 99);
+        measurement m;
+        m.rule = rule_of({}, first_analysis, last_analysis, 1);
+        for (int i = 0; i < first_analysis; ++i)
+            m.candidate.push_back(run_with_ttft(std::exp(most_noise * random.normal())));
+        const slo_verdict v = sample_measurements::judge_values(m, mean(ttft) <= 1_s);
+        sum.add(v.outcome, v.repeats);
+    });
+}
+
+// ---- the table of README ------------------------------------------------------------------------
+
+/// A regression that nine of ten gates find, and their minutes, with repeats of 40 s.
+struct found {
+    double spread, fixed, known, in_turns;
+};
+constexpr found published[] = {
+    {0.001, 0.02, 0.01, 0.02}, {0.01, 0.04, 0.04, 0.04}, {0.03, 0.09, 0.10, 0.10}, {0.06, 0.14, 0.18, 0.16}};
+
+/// Pairs of a machine with this spread, as a gate measures them.
+slo_verdict verdict_of_pairs(const vector<double>& logs, double distance) {
+    slo s = mean(ttft) <= 1_s;
+    s.factor = 1;
+    measurement m;
+    m.rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
+    const auto measure_to = [&](int pairs) {
+        for (std::size_t i = m.candidate.size(); i < static_cast<std::size_t>(pairs); ++i) {
+            m.candidate.push_back(run_with_ttft(std::exp(logs[2 * i] + distance)));
+            m.baseline.push_back(run_with_ttft(std::exp(logs[2 * i + 1])));
+        }
+        return sample_measurements::judge_values(m, s);
+    };
+    slo_verdict v = measure_to(last_pair_analysis);
+    if (asks_for_more(m, m, v)) v = measure_to(last_noisy_pair_analysis);
+    return v;
+}
+/// What gates at these distances find, by a fixed limit, with a calibration, and in pairs.
+struct findings {
+    std::array<tally, 3> of{};
+    void operator+=(const findings& o) {
+        for (std::size_t i = 0; i < of.size(); ++i) of[i] += o.of[i];
+    }
+};
+findings findings_at(const found& f, const options& o) {
+    return over_trials<findings>(o.trials, [&](findings& sum, std::uint64_t trial) {
+        generator random(mixed(mixed(o.seed) + trial), 200);
+        const machine quiet = machines[0];
+        const auto logs = [&](std::size_t n) {
+            return logs_of_repeats(quiet, f.spread, n, random);
+        };
+        measurement gate;
+        gate.rule = rule_of({}, first_analysis, last_analysis, 1);
+        measurement known = gate;
+        known.noise = {{"mean(ttft)", std::sqrt(sample_variance(logs(repeats_of_calibration)))}};
+        known.noise_repeats = repeats_of_calibration;
+        const slo_verdict all[] = {
+            verdict_of_gate(logs(last_noisy_analysis), std::log1p(f.fixed), gate),
+            verdict_of_gate(logs(last_noisy_analysis), std::log1p(f.known), known),
+            verdict_of_pairs(logs(2 * last_noisy_pair_analysis), std::log1p(f.in_turns))};
+        for (std::size_t i = 0; i < 3; ++i) sum.of[i].add(all[i].outcome, all[i].repeats);
+    });
+}
+void print_findings(const options& o, bounds& must) {
+    std::printf("\nA regression that nine of ten gates find, and its repeats or pairs.\n\n");
+    print_head("repeats spread by", {"a fixed limit", "calibrated", "in turns"});
+    for (const found& f : published) {
+        const findings all = findings_at(f, o);
+        const double regressions[] = {f.fixed, f.known, f.in_turns};
+        vector<std::string> columns;
+        for (std::size_t i = 0; i < 3; ++i) {
+            columns.push_back(printed("%.3g %%, %.1f, %s", regressions[i] * 100,
+                                      all.of[i].repeats_taken(),
+                                      percent(all.of[i].failed()).c_str()));
+            must.at_least(printed("%.1f %%, way %zu, found", f.spread * 100, i + 1),
+                          all.of[i].failed(), 0.9);
+        }
+        print_row(printed("%.1f %%", f.spread * 100), columns);
+    }
+}
+
+bool study_of_precision(const options& o) {
+    std::printf("Pass/fail/inconclusive in %%, repeats; %lld trials.\n", o.trials);
+    bounds must(o.trials);
+    std::uint64_t stream = 0;
+    for (const machine& m : machines) {
+        std::printf("\n");
+        print_head(m.name, {"2 % under the limit", "at the limit", "2 % over", "4 % over",
+                            "10 % over", "decided in five, 2 % under / over"});
+        for (const double spread : spreads) {
+            const row r = rates_of(m, spread, o, ++stream);
+            for (const way w : {before, now, calibrated}) {
+                vector<std::string> columns;
+                for (const tally& t : r.of[w])
+                    columns.push_back(fractions(t) + printed(", %.1f", t.repeats_taken()));
+                columns.push_back(percent(r.decided_in_five(w, under_2)) + " / " +
+                                  percent(r.decided_in_five(w, over_2)));
+                print_row(printed("%.1f %%, ", spread * 100) + way_names[w], columns);
+            }
+            const std::string name = printed("%s, %.1f %%", m.name, spread * 100);
+            for (const way w : {now, calibrated}) {
+                must.valid(name, r.of[w][at_limit]);
+                if (!m.is_promised) continue;
+                must.at_most(name + ", passes at the limit", r.of[w][at_limit].passed(), 0.05);
+                must.at_most(name + ", fails at the limit", r.of[w][at_limit].failed(), 0.01);
+            }
+            if (&m != machines) continue;
+            if (spread <= 0.001) {
+                must.at_least(name + ", 2 % over in five", r.decided_in_five(now, over_2), 0.99);
+                must.at_least(name + ", 2 % under in five", r.decided_in_five(now, under_2), 0.99);
+            }
+            if (spread <= 0.01)
+                must.at_least(name + ", 4 % over", r.of[now][over_4].failed(), 0.95);
+        }
+    }
+    print_findings(o, must);
+    const tally blatant = rates_of_blatant_misses(o);
+    std::printf("\nTwo repeats at the limit, %.0f %% noise: %s\n", most_noise * 100,
+                fractions(blatant).c_str());
+    must.at_most("blatant misses at the limit", blatant.failed(), 0.001);
+    return must.met();
+}
+const registered precision({"precision", 4000, 200, {}, study_of_precision});
+
+}  // namespace
