@@ -199,6 +199,7 @@ struct own_metric_row {
     metric_facts facts{};
     std::uint64_t reads = 0;  // built-in metrics, by their numbers
     std::string problem{};  // why it is invalid, "" where it is valid
+    const own_metric_row* replaced = nullptr;  // which other threads may still read
 };
 /// Verdicts need logarithms and finite sums.
 inline constexpr double max_value_of_user = 1e15;
@@ -235,6 +236,7 @@ public:
             while (old && old->name == row.name && old->value == row.value) {
                 auto* const made = new own_metric_row(*old);
                 made->facts.name = made->name.c_str();
+                made->replaced = old;
                 add_to(*made);
                 if (__atomic_compare_exchange_n(&there, &old, made, false, __ATOMIC_ACQ_REL,
                                                 __ATOMIC_ACQUIRE))
