@@ -12012,20 +12012,16 @@ inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances
 
 /// The log ratios of pairs with a prior that only widens the interval: four pairs estimate their
 /// own spread well, and a machine whose speed shifts spreads far beyond any prior.
-inline interim_analysis cautious_analysis_of_pairs(const vector<double>& distances, double s0,
-                                                   const judging_rule& rule) {
+/// Pairs that agree prove less than repeats do: two processes of one build differ by luck, for all
+/// pairs between two restarts.
+inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
+                                          const judging_rule& rule) {
     const interim_analysis moderated = analysis_of(distances, s0, rule);
     if (distances.size() < 2) return moderated;
     interim_analysis measured =
         measured_analysis(moderated.mean, own_spread_of(distances), 0, s0);
     decide(measured, rule);
     return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
-}
-/// An analysis of pairs on a machine whose noise is not known. Pairs that agree prove less than
-/// repeats do: two processes of one build differ by luck, for all pairs between two restarts.
-inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
-                                          const judging_rule& rule) {
-    return cautious_analysis_of_pairs(distances, s0, rule);
 }
 
 // ===== [C] decisions on objectives and their causes ==============================================

@@ -328,7 +328,7 @@ inline bool withstands_the_client(const compared_statistic& c, const values_in_r
     const vector<double> logs =
         log_ratios(c.what.metric, better.pessimistic.empty() ? better.measured : better.pessimistic,
                    worse.optimistic.empty() ? worse.measured : worse.optimistic);
-    const interim_analysis l = cautious_analysis_of_pairs(logs, c.prior_sd, rule);
+    const interim_analysis l = analysis_of_pairs(logs, c.prior_sd, rule);
     const double sign = c.less_is_better() ? 1 : -1;
     return sign * l.mean - l.pass_t * l.se > 0;  // false for NaN
 }
@@ -340,7 +340,7 @@ inline setting_ratio ratio_of(const compared_statistic& c,
     r.first = first;
     r.second = second;
     r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
-    r.at = cautious_analysis_of_pairs(r.logs, c.prior_sd, rule);
+    r.at = analysis_of_pairs(r.logs, c.prior_sd, rule);
     const double reach = r.at.pass_t * r.at.se;
     r.ratio = std::exp(r.at.mean);
     r.low = std::exp(r.at.mean - reach);
@@ -359,7 +359,7 @@ inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
     setting_value out;
     out.fault = std::move(v.fault);
     const interim_analysis l =
-        cautious_analysis_of_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
+        analysis_of_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
     const double reach = l.pass_t * l.se, offset = facts_of(m).offset;
     const auto back = [&](double log) {  // rounding must not make 0 negative
         return offset > 0 ? std::max(std::exp(log) - offset, 0.0) : std::exp(log);

@@ -109,18 +109,6 @@ vector<machine> machines() {
 
 // ---- verdicts -----------------------------------------------------------------------------------
 
-/// One request whose ttft is the ratio, beside one that takes a second.
-repeat_data run_with_ttft(double seconds) {
-    repeat_data d;
-    record r;
-    r.phase = run_phase::measure;
-    r.status = request_status::ok;
-    r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1'000'000'000'000;
-    r.first_token_ns = r.last_token_ns = r.end_ns = r.sent_ns + std::llround(seconds * 1e9);
-    r.events = r.first_event_tokens = r.output_tokens = 1;
-    d.records.push_back(r);
-    return d;
-}
 slo at_most(double factor) {
     slo s;
     s.what = mean(ttft).data;

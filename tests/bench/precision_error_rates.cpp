@@ -48,18 +48,6 @@ vector<double> logs_of_repeats(const machine& m, double spread, std::size_t n, g
     return logs;
 }
 
-repeat_data run_with_ttft(double seconds) {
-    repeat_data d;
-    record r;
-    r.phase = run_phase::measure;
-    r.status = request_status::ok;
-    r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1'000'000'000'000;
-    r.first_token_ns = r.last_token_ns = r.end_ns = r.sent_ns + std::llround(seconds * 1e9);
-    r.events = r.first_event_tokens = r.output_tokens = 1;
-    d.records.push_back(r);
-    return d;
-}
-
 /// As a gate does: up to five repeats, and eight where it is asked for them.
 slo_verdict verdict_of_gate(const vector<double>& logs, double distance, measurement m) {
     slo s = mean(ttft) <= 1_s;

@@ -119,6 +119,19 @@ inline void set_times(record& r, std::size_t index, bool fails, double ttft_s) {
     r.first_event_tokens = 1;
 }
 
+/// A repeat of one request with this ttft.
+inline repeat_data run_with_ttft(double seconds) {
+    repeat_data d;
+    record r;
+    r.phase = llmbench::run_phase::measure;
+    r.status = llmbench::request_status::ok;
+    r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1'000'000'000'000;
+    r.first_token_ns = r.last_token_ns = r.end_ns = r.sent_ns + std::llround(seconds * 1e9);
+    r.events = r.first_event_tokens = r.output_tokens = 1;
+    d.records.push_back(r);
+    return d;
+}
+
 // ---- tables -------------------------------------------------------------------------------------
 
 inline std::string percent(double fraction) {
