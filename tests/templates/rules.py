@@ -42,6 +42,11 @@ def prints(text):
     return "shell: bash\nrun: |\n" + textwrap.indent(f"printf '%b' '{text}\\n'\necho end", "  ")
 
 
+def left_behind(command):
+    """A step that leaves a process. It ends when that is what the command says, and no longer a copy of the shell."""
+    return f"run: |\n  setsid {command} &\n  until grep -qa ^sleep /proc/$!/cmdline; do sleep 0.02; done"
+
+
 # rule: the workflow, what is so with the rule of (log, commands, annotations, status), and variables
 CASES = {
     "step-env": (steps("env: {OWN: step}\nrun: 'echo own=$OWN'", "uses: ./it\nenv: {OUTER: outer}", job=ENV_OF_JOB),
@@ -84,9 +89,9 @@ CASES = {
                       "if: always()\nrun: 'echo it=${{ steps.it.outputs.said }}.'"), lambda r: "it=word." in r.log),
     "later-env": (steps('run: |\n  echo LATER=on >> "$GITHUB_ENV"\n  echo "first=$LATER."', "run: 'echo then=$LATER.'"),
                   lambda r: "first=." in r.log and "then=on." in r.log),
-    "streams": (steps("run: setsid sleep 9.0731 &", "run: 'echo next; pgrep -fx \"sleep 9.0731\" > /dev/null && echo early'"),
+    "streams": (steps(left_behind("sleep 9.0731"), "run: 'echo next; pgrep -fx \"sleep 9.0731\" > /dev/null && echo early'"),
                 lambda r: "\nearly\n" in r.log),
-    "orphans": (steps("run: setsid sleep 1234 > /dev/null 2>&1 &"), lambda r: "orphan: 'sleep\\x001234" in r.log),
+    "orphans": (steps(left_behind("sleep 1234 > /dev/null 2>&1")), lambda r: "orphan: 'sleep\\x001234" in r.log),
     "unknown-input": (steps("uses: ./it\nwith: {other: '5'}"), lambda r: "other= " in r.log and "Unexpected" in r.log),
     "permissions": (steps("run: 'true'", after="""
   comment:
