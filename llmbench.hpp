@@ -51,7 +51,6 @@
 //   [C] bodies of requests
 //   [C] stream events of any API
 //   [C] OpenAI's answers
-//   [C] APIs that generate nothing: embeddings, rerankers and scores
 //   [C] request and response formats of each API
 //   [C] the table of APIs, ours and users'
 //   [C] from the bytes of a body to events
@@ -1623,21 +1622,34 @@ enum class api_format : unsigned char {
     sglang,              ///< /generate of SGLang
     plain_text,          ///< `prompt` in, a stream of bare text out, at the URL's path or /generate
     anthropic,           ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
-    // These APIs generate nothing: the answer comes in one piece and has no output length.
+    openai_responses,    ///< /v1/responses: vLLM, SGLang, OpenAI
+    // Those of llmbench_embeddings.hpp generate nothing: the answer comes in one piece and has no
+    // output length.
     openai_embeddings,   ///< /v1/embeddings: the prompt is options.documents inputs, one by default
     /// /v1/rerank, or the URL itself if it ends in /rerank (vLLM, llama.cpp, Jina, Cohere): a
     /// prompt is cut into a query and options.documents documents of about as many words each.
     rerank,
     score,               ///< /v1/score of vLLM, cut in the same way
-    sglang_score,        ///< the same of SGLang; options.extra_body has its label_token_ids
-    openai_responses     ///< /v1/responses, which generates: vLLM, SGLang, OpenAI
+    sglang_score         ///< the same of SGLang; options.extra_body has its label_token_ids
 };
-using enum api_format;
+using api_format::openai_chat, api_format::openai_completions, api_format::tgi, api_format::triton,
+    api_format::ollama, api_format::ollama_generate, api_format::llama_cpp, api_format::sglang,
+    api_format::plain_text, api_format::anthropic, api_format::openai_responses;
 
 namespace detail {
 struct own_request;
 struct own_event;
+template <class A>
+struct include_llmbench_embeddings_hpp;  // which defines it
 }  // namespace detail
+/// Those of llmbench_embeddings.hpp by their short names.
+enum class input_api : unsigned char {
+    openai_embeddings = 11,  // as there
+    rerank,
+    score,
+    sglang_score
+};
+using enum input_api;
 
 /// A request whose body, a JSON object, your API writes.
 class api_request {
@@ -1716,6 +1728,9 @@ box own_api(const api& a);
 class any_api {
 public:
     any_api(api_format a = openai_chat) : ours_(a) {}
+    template <class A>
+        requires(__is_same(A, input_api))
+    any_api(A a) : ours_(detail::include_llmbench_embeddings_hpp<A>::format_of(a)) {}
     any_api(const api& a) : own_(detail::own_api(a)) {}
     api_format ours() const { return ours_; }
     const detail::box& own() const { return own_; }
@@ -1895,9 +1910,6 @@ struct request_options {
     bool events_are_tokens = false;
     /// OpenAI's APIs ask for usage by `stream_options`; false leaves that out.
     bool include_usage = true;
-    /// With openai_responses: the server keeps the history, and a later turn of a conversation
-    /// sends its own input and `previous_response_id`. Default: it sends the whole history.
-    bool server_history = false;
     /// The field of the most tokens, such as "max_completion_tokens"; "": the API's own.
     types::text max_tokens_field{};
     /// Documents behind the query of `rerank`, `score` and `sglang_score` (0: 8), or inputs of
@@ -7175,8 +7187,6 @@ struct request_spec {
     bool force_length = false;
     bool events_are_tokens = false;  // without usage
     bool include_usage = true;
-    bool server_history = false;      // the server keeps what was said before
-    std::string previous_response{};  // then the id of the answer to go on from, "" at the start
     std::string max_tokens_field{};  // "": the API's
     bool stream = true;
     double cancel_after_s = 0;  // when the client closes the connection; 0: never
@@ -7194,7 +7204,7 @@ inline std::string fault_of_field(const std::string& who, const std::string& nam
     for (const std::string_view ours :
          {"model", "messages", "prompt", "stream", "stream_options", "inputs", "text", "text_input",
           "system", "input", "query", "documents", "text_1", "text_2", "items", "instructions",
-          "store", "previous_response_id"})
+          "store"})
         if (n == ours) return given + ": that field belongs to llmbench";
     for (const std::string_view option : {"max_tokens", "temperature", "ignore_eos"})
         if (n == option) return given + ": use options." + name + ", a field must not stand twice";
@@ -7444,7 +7454,6 @@ inline std::string refusal_message(const picojson::value& v) {
 /// All generated text.
 struct generated_text {
     std::string reasoning{}, answer{}, calls{};
-    std::string id{};  // by which a server that stores it knows it
     /// One text that keeps the parts distinct.
     std::string joined() const {
         return (reasoning.empty() ? "" : reasoning + '\x1e') + answer +
@@ -7473,9 +7482,6 @@ struct stream_memory {
         if (!keeps_answer) return;
         (reasons ? said.reasoning : said.answer) += piece;
         pieces += !piece.empty();
-    }
-    void keep_id(const picojson::value& v) {
-        if (keeps_answer && said.id.empty()) said.id = string_member(v, "id");
     }
     /// A call or a part of one, without its id, which varies. Returns its length.
     std::size_t call(const picojson::value& v, const char* name = "name",
@@ -7681,201 +7687,6 @@ private:
     std::string like_{};  // the last event of that shape, or empty
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
-
-// ===== [C] APIs that generate nothing: embeddings, rerankers and scores ==========================
-
-/// Where the words of a text, or the numbers of a list, begin.
-inline constexpr std::string_view blanks = " \t\n\r";
-inline vector<std::size_t> word_starts(std::string_view text,
-                                       std::string_view between = blanks) {
-    const auto is_blank = [&](std::size_t i) { return between.find(text[i]) != text.npos; };
-    vector<std::size_t> words;
-    for (std::size_t i = 0; i < text.size(); ++i)
-        if (!is_blank(i) && (i == 0 || is_blank(i - 1))) words.push_back(i);
-    return words;
-}
-/// Splits a text into parts with about equally many words, at most one part per word.
-inline vector<std::string> parts_of(std::string_view text, std::size_t n,
-                                    std::string_view between = blanks) {
-    const vector<std::size_t> words = word_starts(text, between);
-    n = std::max<std::size_t>(std::min(n, words.size()), 1);
-    vector<std::string> parts;
-    for (std::size_t k = 0; k < n; ++k) {
-        const std::size_t from = k == 0 ? 0 : words[k * words.size() / n];
-        const std::string_view part =
-            text.substr(from, k + 1 == n ? text.npos : words[(k + 1) * words.size() / n] - from);
-        parts.emplace_back(
-            k + 1 == n ? part : part.substr(0, part.find_last_not_of(between) + 1));
-    }
-    return parts;
-}
-/// A JSON list of texts.
-inline std::string quoted_list(const vector<std::string>& texts) {
-    std::string all;
-    for (const std::string& t : texts) all += (all.empty() ? "[" : ",") + json_quoted(t);
-    return all + "]";
-}
-
-inline void write_embeddings(body_writer& b, const std::string& model, const request_spec& r) {
-    const auto n = static_cast<std::size_t>(std::max(r.documents, 1));
-    const std::string_view ids = r.token_ids;
-    std::string lists;
-    if (n > 1 && !ids.empty())
-        for (const std::string& list : parts_of(ids.substr(1, ids.size() - 2), n, ", "))
-            lists += (lists.empty() ? "[[" : "],[") + list;
-    b.string("model", model);
-    b.raw("input", !lists.empty()  ? lists + "]]"
-                   : !ids.empty()  ? r.token_ids
-                   : n > 1         ? quoted_list(parts_of(r.prompt, n))
-                                   : json_quoted(r.prompt));
-}
-/// A query and documents. A text of one word is both.
-inline void write_texts(body_writer& b, const std::string& model, const request_spec& r,
-                        const char* query, const char* documents) {
-    vector<std::string> texts =
-        parts_of(r.prompt, 1 + static_cast<std::size_t>(std::max(r.documents, 1)));
-    b.string("model", model).string(query, texts[0]);
-    if (texts.size() > 1) texts.erase(texts.begin());
-    b.raw(documents, quoted_list(texts));
-}
-inline void write_rerank(body_writer& b, const std::string& model, const request_spec& r) {
-    write_texts(b, model, r, "query", "documents");
-}
-inline void write_score(body_writer& b, const std::string& model, const request_spec& r) {
-    write_texts(b, model, r, "text_1", "text_2");
-}
-inline void write_sglang_score(body_writer& b, const std::string& model, const request_spec& r) {
-    write_texts(b, model, r, "query", "items");
-}
-
-/// As many texts as asked for, at most one per word besides the query.
-inline int texts_in(const request_spec& r, std::size_t queries) {
-    const std::size_t words = r.token_ids.empty() ? word_starts(r.prompt).size()
-                                                  : word_starts(r.token_ids, "[, ]").size();
-    const std::size_t most = words > queries ? words - queries : 1;
-    return static_cast<int>(std::min(most, static_cast<std::size_t>(std::max(r.documents, 1))));
-}
-/// Characters of these texts, where the first is read with each other one; 0 for token ids.
-inline int characters_in(const request_spec& r, int n, bool has_query) {
-    if (!r.token_ids.empty()) return 0;
-    const vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
-    double all = 0;  // more than an int holds, if a long query has many texts
-    for (std::size_t k = 0; k < texts.size(); ++k) {
-        const auto characters = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
-            return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-        });
-        all += static_cast<double>(characters) * (has_query && k == 0 ? std::max(n - 1, 1) : 1);
-    }
-    return static_cast<int>(std::min(all, max_text_bytes));
-}
-inline asked_answer asked_embeddings(const request_spec& r) {
-    const int n = texts_in(r, 0);
-    return {.results = n, .characters = characters_in(r, n, false)};
-}
-inline asked_answer asked_score(const request_spec& r) {
-    const int n = texts_in(r, 1);
-    return {.results = n, .documents = n, .characters = characters_in(r, n + 1, true)};
-}
-/// A reranker may return only the best few.
-inline asked_answer asked_rerank(const request_spec& r) {
-    asked_answer a = asked_score(r);
-    picojson::value own;
-    if (!r.extra_fields.empty() && parse_json("{" + r.extra_fields.substr(1) + "}", own))
-        if (const int best = count_member(own, "top_n"); best > 0)
-            a.results = std::min(a.results, best);
-    return a;
-}
-
-/// Whether base64 of four-byte numbers is finite: otherwise all bits of an exponent are set. The
-/// exponent of two-byte numbers is at the same place.
-inline bool is_finite_base64(std::string_view text) {
-    constexpr std::string_view digits =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    while (text.ends_with('=')) text.remove_suffix(1);
-    std::uint64_t bits = 0;
-    std::size_t bytes = 0;
-    int held = 0;
-    for (const char c : text) {
-        const std::size_t digit = digits.find(c);
-        if (digit == std::string_view::npos) return false;
-        bits = bits << 6 | digit;
-        if ((held += 6) < 8) continue;
-        held -= 8;
-        ++bytes;  // little-endian
-        if (bytes % 4 == 0 && (bits >> held & 0x7f) == 0x7f && (bits >> (held + 8) & 0x80) != 0)
-            return false;
-    }
-    return bytes > 0;
-}
-/// A vector, or one per token. JSON has only finite numbers.
-inline bool is_vector(const picojson::value& v, int depth = 3) {
-    if (v.is<std::string>()) return is_finite_base64(v.get<std::string>());
-    if (depth == 0 || !v.is<picojson::array>()) return false;
-    const picojson::array& all = v.get<picojson::array>();
-    return !all.empty() && all_of(all, [&](const picojson::value& x) {
-        return x.is<double>() || (x.is<picojson::array>() && is_vector(x, depth - 1));
-    });
-}
-
-inline void note_wrong_result(stream_event& e, std::string why) {
-    e.malformed = true;
-    e.error = std::move(why);
-}
-/// The answer is valid if the named list has a sound result for each item asked. Input tokens are
-/// the prompt's, or all. Cohere reports them apart from billed ones.
-template <class IsSound>
-void read_scored(const picojson::value& v, stream_event& e, const asked_answer& asked,
-                 const char* list, const char* result, IsSound&& is_sound) {
-    const picojson::array& all = array_member(v, list);
-    const auto n = static_cast<int>(all.size());
-    e.tokenless = true;
-    e.completion_tokens = 0;
-    e.content = e.answer = n > 0;
-    e.finish_reason = e.content ? "stop" : "";
-    if (n > 0 && asked.results > 0 && n != asked.results && n != asked.documents)
-        return note_wrong_result(e, printed("the answer has %d %ss, %d were asked for", n, result,
-                                            asked.results));
-    for (int i = 0; i < n; ++i)
-        if (const picojson::value& x = all[static_cast<std::size_t>(i)]; !is_sound(x))
-            return note_wrong_result(e, printed("%s %d of %d of the answer is no finite one: ",
-                                                result, i + 1, n) + printable(x.serialize(), 60));
-    if (const picojson::value* usage = member(v, "usage")) {
-        e.prompt_tokens = count_member(*usage, "prompt_tokens");
-        if (e.prompt_tokens <= 0) e.prompt_tokens = count_member(*usage, "total_tokens");
-    }
-    if (e.prompt_tokens < 0) e.prompt_tokens = count_at(v, "meta.tokens.input_tokens");
-    // By default Infinity counts characters. For one word they may be tokens.
-    if (asked.characters >= 8 && e.prompt_tokens == asked.characters) e.prompt_tokens = -1;
-}
-inline void read_embeddings(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    read_scored(v, e, memory.asked, "data", "embedding", [](const picojson::value& x) {
-        const picojson::value* vector = member(x, "embedding");
-        return vector && is_vector(*vector);
-    });
-}
-/// A document that is scored twice leaves out another one.
-inline void read_ranks(const picojson::value& v, stream_event& e, stream_memory& memory,
-                       const char* list) {
-    std::set<int> seen;
-    read_scored(v, e, memory.asked, list, "score", [&](const picojson::value& x) {
-        const picojson::value* found = member(x, "relevance_score");
-        if (!found) found = member(x, "score");
-        const int index = count_member(x, "index");
-        return found && found->is<double>() && (index < 0 || seen.insert(index).second);
-    });
-}
-inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    read_ranks(v, e, memory, "results");
-}
-inline void read_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    read_ranks(v, e, memory, "data");
-}
-/// A probability of each label's token for each item.
-inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    read_scored(v, e, memory.asked, "scores", "score", [](const picojson::value& x) {
-        return x.is<picojson::array>() && is_vector(x, 1);
-    });
-}
 
 // ===== [C] request and response formats of each API ==============================================
 
@@ -8105,12 +7916,10 @@ inline std::string responses_content(const request_spec& r) {
     return joined({"[{\"type\":\"input_text\",\"text\":", json_quoted(r.prompt),
                    "},{\"type\":\"input_image\",\"image_url\":", json_quoted(r.image), "}]"});
 }
-/// Unless it keeps the history, the server stores nothing. It never keeps the instructions.
-/// https://platform.openai.com/docs/guides/conversation-state (2026-11).
+/// The server stores nothing: each request sends the history.
 inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
     b.string("model", model).messages(responses_content, false, "input").system("instructions");
-    if (!r.previous_response.empty()) b.string("previous_response_id", r.previous_response);
-    b.flag("stream", r.stream).flag("store", r.server_history);
+    b.flag("stream", r.stream).flag("store", false);
     b.max_tokens("max_output_tokens").ignore_eos().temperature();
 }
 
@@ -8150,7 +7959,6 @@ inline void read_responses(const picojson::value& v, stream_event& e, stream_mem
         if (const std::string why = string_member(v, "message"); !why.empty()) e.error = why;
     }
     const picojson::value* response = member(v, "response");
-    if (response) memory.keep_id(*response);
     if (e.done && response) read_response_end(*response, e);
 }
 inline void read_responses_whole(const picojson::value& v, stream_event& e,
@@ -8165,7 +7973,6 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
                 e.take(string_member(piece, "refusal"), false);
             }
     }
-    memory.keep_id(v);
     read_response_end(v, e);
 }
 
@@ -8248,8 +8055,17 @@ struct api_traits {
     bool is_own = false;
 };
 
-/// In the order of the enumerators.
-inline constexpr api_traits apis[] = {
+/// In the order of the enumerators. An extension adds its own when the program starts.
+struct api_table {
+    api_traits rows[15];
+    std::size_t known;
+
+    const api_traits* begin() const { return rows; }
+    const api_traits* end() const { return rows + known; }
+    std::size_t size() const { return known; }
+    const api_traits& operator[](std::size_t i) const { return rows[i]; }
+};
+inline constinit api_table apis = {{
     {.name = "openai_chat", .path = "/v1/chat/completions", .forces_lengths = true,
      .takes_images = true,
      .write = write_openai_chat, .read = read_openai, .read_whole = read_openai_whole},
@@ -8284,31 +8100,27 @@ inline constexpr api_traits apis[] = {
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
      .metrics = "", .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
-    {.name = "openai_embeddings", .path = "/v1/embeddings", .framed = framing::document,
-     .generates = false, .takes_token_ids = true, .asks = asked_embeddings,
-     .write = write_embeddings, .read = read_embeddings},
-    {.name = "rerank", .path = "/v1/rerank", .framed = framing::document,
-     .generates = false, .documents = 8, .asks = asked_rerank, .write = write_rerank,
-     .read = read_rerank},
-    {.name = "score", .path = "/v1/score", .framed = framing::document, .generates = false,
-     .documents = 8, .asks = asked_score, .write = write_score, .read = read_score},
-    {.name = "sglang_score", .path = "/v1/score", .framed = framing::document, .generates = false,
-     .documents = 8, .needs_field = "label_token_ids", .asks = asked_score,
-     .write = write_sglang_score, .read = read_sglang_score},
     {.name = "openai_responses", .path = "/v1/responses", .forces_lengths = true,
      .takes_images = true, .write = write_responses, .read = read_responses,
      .read_whole = read_responses_whole},
-};
-inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
+}, 11};
+inline std::string api_names() {
+    std::string names;
+    for (const api_traits& a : apis) names += (names.empty() ? "" : ", ") + std::string(a.name);
+    if (apis.size() == std::size(apis.rows)) return names;
+    return names + "; or openai_embeddings, rerank, score, sglang_score, after #include "
+                   "\"llmbench_embeddings.hpp\" where LLMBENCH_MAIN is";
+}
+/// Throws std::invalid_argument if it is not compiled in.
+inline const api_traits& traits_of(api_format api) {
+    const auto i = static_cast<std::size_t>(api);
+    if (i >= apis.size()) refuse({"endpoint.api is no API: it is one of ", api_names()});
+    return apis[i];
+}
 /// The reference lives as long as `api`.
 inline const api_traits& traits_of(const any_api& api) {
     const auto* own = api.own().get<api_traits>();
     return own ? *own : traits_of(api.ours());
-}
-inline std::string api_names() {
-    std::string names;
-    for (const api_traits& a : apis) names += (names.empty() ? "" : ", ") + std::string(a.name);
-    return names;
 }
 /// Null for an unknown name.
 inline const api_traits* api_named(std::string_view name) {
@@ -8388,7 +8200,6 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
     const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
-    if (!r.previous_response.empty()) asked.most_prompt_tokens = 0;  // the server has a history
     asked.most_output_tokens = r.max_tokens;
     asked.expects_usage = a.reports_usage && !r.events_are_tokens;
     return asked;
@@ -17709,19 +17520,13 @@ inline int shared_length(const length_distribution& d, std::uint64_t seed) {
 }
 
 /// Puts a line into a request: earlier exchanges as history, its last position as the prompt. A
-/// failed exchange has no answer and is left out. If the server keeps the history, `answers` are
-/// the ids of responses, the last of which has all before it.
+/// failed exchange has no answer and is left out.
 template <class PromptOf>
 void add_turns(request_spec& r, const vector<std::size_t>& line,
                const vector<std::string>& answers, PromptOf&& prompt_of) {
     for (const std::size_t turn : line) {
         if (turn == line.back()) break;
         if (turn >= answers.size() || answers[turn].empty()) continue;
-        if (r.server_history) {
-            r.previous_response = answers[turn];
-            r.history.clear();
-            continue;
-        }
         r.history.push_back({"user", prompt_of(turn)});
         r.history.push_back({"assistant", answers[turn]});
     }
@@ -17984,15 +17789,13 @@ struct recorded_dialogues final : prompt_source {
             r.max_tokens = recorded;
         r.force_length = r.force_length && r.max_tokens > 0;
         r.history = d.before;
-        if (salted && !d.before.empty()) add_salt(r.history.front().content, place, w);
+        add_turns(r, line_to(place.turn), w.answers,
+                  [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
+        if (salted) add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
         if (!r.history.empty() && r.history.front().role == "system") {
             r.system_prompt += (r.system_prompt.empty() ? "" : "\n") + r.history.front().content;
             r.history.erase(r.history.begin());
         }
-        add_turns(r, line_to(place.turn), w.answers,
-                  [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
-        if (salted && d.before.empty() && r.previous_response.empty())
-            add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
         r.image = d.turns[place.turn].image;
         if (std::isnan(r.temperature)) r.temperature = d.temperature;
         r.extra_fields += d.fields;
@@ -20426,9 +20229,6 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     const std::string field = str(o.max_tokens_field);
     if (!o.include_usage && !is_openai)
         refuse({"options.include_usage is false, and ", api.name, " sends no stream_options"});
-    if (o.server_history && api.read != read_responses)
-        refuse({"options.server_history is true, and ", api.name,
-                " has no previous_response_id: .api = openai_responses has"});
     if (!field.empty() && api.is_own)
         refuse({"options.max_tokens_field is set, and the API's own .write names that field"});
     const bool is_word = all_of(field, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
@@ -20466,7 +20266,6 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     r.stream = o.stream && api.generates;
     r.events_are_tokens = o.events_are_tokens;
     r.include_usage = o.include_usage;
-    r.server_history = o.server_history;
     r.max_tokens_field = str(o.max_tokens_field);
     r.cancel_after_s = o.cancel_after.seconds();
     add_extra_body(r, o);
@@ -20525,11 +20324,6 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
     if (!api.generates && part.stride != 1)
         refuse({"workload is of conversations, and ", api.name,
                 " generates nothing that one could go on with"});
-    if (part.common.server_history && (part.stride == 1 || plays_sessions(part)))
-        refuse({"options.server_history is true, and workload is ",
-                part.stride == 1 ? "of single requests: there is no history that the server could "
-                                   "keep"
-                                 : "sessions: their steps send the recorded history"});
     return part;
 }
 
@@ -21024,7 +20818,6 @@ inline std::string options_text(const plan_part& p, const std::string& scores) {
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
     if (!p.common.max_tokens_field.empty()) add("as " + p.common.max_tokens_field);
     if (!p.common.include_usage) add("no stream_options");
-    if (p.common.server_history) add("the server keeps the history");
     if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
     if (!p.common.system_prompt.empty())
         add("system prompt " + printable(p.common.system_prompt, 200));
@@ -30180,11 +29973,6 @@ private:
     // ---- what becomes of requests
 
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
-        const bool by_id = agenda_.goes_on(w.index) && server_has_history(w.index);
-        if (by_id && r.status == request_status::ok && a.said().id.empty()) {
-            r.status = request_status::protocol;
-            r.error = "the response has no id that its next turn could name (server_history)";
-        }
         const request_status status = r.status;
         const long long end = r.end_ns;
         answers_.on_answer(w, r, a);
@@ -30192,10 +29980,7 @@ private:
         if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
             shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
-        agenda_.on_ended(w, status, end, by_id ? a.said().id : a.words());
-    }
-    bool server_has_history(std::size_t index) const {
-        return own_place_of(sent_, index).part.common.server_history;
+        agenda_.on_ended(w, status, end, a.words());
     }
     void on_idle(connection& c) override { pool_.set_idle(c); }
     void on_retired(connection& c) override { pool_.retire(c); }
@@ -31950,10 +31735,9 @@ inline const api_traits& api_of(const endpoint& e) {
         if (!why.empty()) refuse({"endpoint.api is refused: ", why});
         return own;
     }
-    if (static_cast<std::size_t>(e.api.ours()) >= std::size(apis))
-        refuse({"endpoint.api is no API: it is one of ", api_names()});
+    const api_traits& given = traits_of(e.api);
     const std::string name = environment("LLMBENCH_API");
-    if (name.empty() || e.api.ours() != openai_chat) return traits_of(e.api);
+    if (name.empty() || e.api.ours() != openai_chat) return given;
     const api_traits* const api = api_named(name);
     if (api == nullptr)
         refuse({"LLMBENCH_API is \"", printable(name), "\": it is one of ", api_names()});

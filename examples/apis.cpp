@@ -3,6 +3,7 @@
 //   LLMBENCH_URL=http://127.0.0.1:8000 ./apis
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_embeddings.hpp"
 
 using namespace llmbench;
 

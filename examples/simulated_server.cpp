@@ -4,6 +4,7 @@
 #define LLMBENCH_IMPLEMENT
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
+#include "llmbench_embeddings.hpp"
 #include "llmbench_simulated.hpp"
 
 #include <cstdio>

@@ -5,6 +5,7 @@
 // In your CI: `.target = endpoint{.api = openai_embeddings}`.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_embeddings.hpp"
 #include "llmbench_simulated.hpp"
 
 #include <string>

@@ -18,21 +18,34 @@ enum class api_format : unsigned char {
     sglang,              ///< /generate of SGLang
     plain_text,          ///< `prompt` in, a stream of bare text out, at the URL's path or /generate
     anthropic,           ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
-    // These APIs generate nothing: the answer comes in one piece and has no output length.
+    openai_responses,    ///< /v1/responses: vLLM, SGLang, OpenAI
+    // Those of llmbench_embeddings.hpp generate nothing: the answer comes in one piece and has no
+    // output length.
     openai_embeddings,   ///< /v1/embeddings: the prompt is options.documents inputs, one by default
     /// /v1/rerank, or the URL itself if it ends in /rerank (vLLM, llama.cpp, Jina, Cohere): a
     /// prompt is cut into a query and options.documents documents of about as many words each.
     rerank,
     score,               ///< /v1/score of vLLM, cut in the same way
-    sglang_score,        ///< the same of SGLang; options.extra_body has its label_token_ids
-    openai_responses     ///< /v1/responses, which generates: vLLM, SGLang, OpenAI
+    sglang_score         ///< the same of SGLang; options.extra_body has its label_token_ids
 };
-using enum api_format;
+using api_format::openai_chat, api_format::openai_completions, api_format::tgi, api_format::triton,
+    api_format::ollama, api_format::ollama_generate, api_format::llama_cpp, api_format::sglang,
+    api_format::plain_text, api_format::anthropic, api_format::openai_responses;
 
 namespace detail {
 struct own_request;
 struct own_event;
+template <class A>
+struct include_llmbench_embeddings_hpp;  // which defines it
 }  // namespace detail
+/// Those of llmbench_embeddings.hpp by their short names.
+enum class input_api : unsigned char {
+    openai_embeddings = 11,  // as there
+    rerank,
+    score,
+    sglang_score
+};
+using enum input_api;
 
 /// A request whose body, a JSON object, your API writes.
 class api_request {
@@ -111,6 +124,9 @@ box own_api(const api& a);
 class any_api {
 public:
     any_api(api_format a = openai_chat) : ours_(a) {}
+    template <class A>
+        requires(__is_same(A, input_api))
+    any_api(A a) : ours_(detail::include_llmbench_embeddings_hpp<A>::format_of(a)) {}
     any_api(const api& a) : own_(detail::own_api(a)) {}
     api_format ours() const { return ours_; }
     const detail::box& own() const { return own_; }

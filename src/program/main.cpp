@@ -3,6 +3,7 @@
 #define LLMBENCH_IMPLEMENT
 #include "core/base/vector.hpp"
 #include "llmbench.hpp"
+#include "extensions/embeddings.hpp" // LLMBENCH_API=rerank
 #include "extensions/history.hpp"    // llmbench history, LLMBENCH_HISTORY
 #include "extensions/machines.hpp"   // llmbench merge, LLMBENCH_SHARD
 #include "extensions/sessions.hpp"   // llmbench convert

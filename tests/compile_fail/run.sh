@@ -178,6 +178,8 @@ check_sentences() {
     first_says "$lacks" 'gate({.requests = 40, .slos = {ttft <= 300_ms}});'
     first_says "$lacks" 'gate({.slos = {p90(ttft) <= 1_s, decode_speed >= 3_tps}});'
     first_says "$lacks" 'advisory(ttft <= 300_ms);'
+    # What an extension has of a name that stays in the header.
+    first_says "include.*llmbench_embeddings.hpp" 'any_target t = endpoint{.api = rerank};'
     first_says "$lacks" 'slo s = ttft <= 300_ms && tpot <= 30_ms;'
 }
 

@@ -10,6 +10,7 @@
 #include "core/answers/answer_reader.hpp"
 #include "core/files/datasets.hpp"
 #include "extensions/answers/core/questions.hpp"
+#include "extensions/embeddings/known_inputs.hpp"
 #include "extensions/sessions/core/session_lines.hpp"
 #include "core/files/traces.hpp"
 #include "extensions/history/core/lines.hpp"

@@ -16,6 +16,7 @@ using namespace llmbench;
 #include "llmbench.hpp"
 #include "llmbench_answers.hpp"
 #include "llmbench_compare.hpp"
+#include "llmbench_embeddings.hpp"
 #include "llmbench_history.hpp"
 #include "llmbench_machines.hpp"
 #include "llmbench_simulated.hpp"

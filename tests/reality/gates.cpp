@@ -12,6 +12,7 @@
 //                   where nor how many wait
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_embeddings.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +36,8 @@ api_format server_api() {
         {"openai_chat", openai_chat}, {"openai_completions", openai_completions}, {"tgi", tgi},
         {"triton", triton}, {"ollama", ollama}, {"ollama_generate", ollama_generate},
         {"llama_cpp", llama_cpp}, {"sglang", sglang}, {"plain_text", plain_text},
-        {"anthropic", anthropic}, {"openai_embeddings", openai_embeddings}, {"rerank", rerank}};
+        {"anthropic", anthropic}, {"openai_embeddings", api_format::openai_embeddings},
+        {"rerank", api_format::rerank}};
     const std::string wanted = reported("SERVER_API");
     for (const auto& [name, api] : all)
         if (wanted == name) return api;
@@ -53,7 +55,7 @@ process started() {
 }
 request_options options(request_options o = {}) {
     if (const std::string more = reported("SERVER_EXTRA_BODY"); !more.empty()) o.extra_body = more;
-    o.events_are_tokens = server_api() != openai_embeddings && server_api() != rerank;
+    o.events_are_tokens = server_api() != api_format::openai_embeddings && server_api() != api_format::rerank;
     return o;
 }
 /// A few requests, two at a time.
@@ -67,7 +69,7 @@ scenario few(const any_workload& workload) {
             .options = options()};
 }
 /// Embeddings and scores have no length of their own.
-bool generates() { return server_api() != openai_embeddings && server_api() != rerank; }
+bool generates() { return server_api() != api_format::openai_embeddings && server_api() != api_format::rerank; }
 auto first_part() { return generates() ? ttft : e2e; }
 /// The same with a prompt of few words, and an answer of as few: some models never stop.
 scenario one_phrase() {
@@ -218,7 +220,7 @@ TEST_CASE("scores: inputs are as long as asked for, where the server counts toke
         most = std::max(most, x.prompt_tokens);
         all += x.prompt_tokens;
     }
-    if (counts && server_api() == openai_embeddings) {
+    if (counts && server_api() == api_format::openai_embeddings) {
         CHECK(least >= 60);
         CHECK(most <= 68);
     }

@@ -66,8 +66,11 @@ def words(folder):
         for head in declarations(text):
             if m := re.match(r"enum class (\w+)(.*)", head, re.DOTALL):
                 if m[1] in opened:
-                    for name in re.findall(r"\w+", m[2]):
+                    for name in re.findall(r"\b[a-z]\w*", m[2]):
                         yield part, name
+            elif m := re.match(r"\s*using (\w+::\w+(?:,\s*\w+::\w+)*)$", head):
+                for name in re.findall(r"::(\w+)", m[1]):
+                    yield part, name
             elif m := re.search(r'operator""(_\w+)\(', head):
                 yield part, m[1]
             elif m := re.search(r"\bpresets? (\w+)\s*=?\s*$", head):

@@ -1,6 +1,7 @@
 // What the parts have that is not inline, once for all unit tests. It leaves out what has effects, but for
-// the reading of questions and sessions.
+// the reading of questions and sessions. Embeddings are known.
 #include "core/bodies/values.hpp"
 #include "core/bodies/result.hpp"
 #include "extensions/answers/read_questions.hpp"
+#include "extensions/embeddings/known_inputs.hpp"
 #include "extensions/sessions/read_sessions.hpp"

@@ -1,5 +1,6 @@
 // What a server costs: dollars for a million output tokens, on every report and as an objective.
 #include "support/loads.hpp"
+#include "llmbench_embeddings.hpp"
 
 #include <cstdio>
 #include <string>

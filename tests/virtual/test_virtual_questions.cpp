@@ -1,6 +1,7 @@
 // Questions whose answers are known: right, wrong, unreadable, cut off and failed ones, alone and
 // under load, against a baseline, in the reports and judged again from the records.
 #include "virtual/sums.hpp"
+#include "llmbench_embeddings.hpp"
 #include "llmbench_history.hpp"
 
 #include <filesystem>

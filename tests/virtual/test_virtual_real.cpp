@@ -40,9 +40,9 @@ const answered answers[] = {
     {"dynamo-trtllm-1.4.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"dynamo-trtllm-1.4.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // 12 characters, which are not those of what is asked here.
-    {"infinity-0.0.78/openai_embeddings.whole.http", openai_embeddings, 12, 0, 1, "stop"},
+    {"infinity-0.0.78/openai_embeddings.whole.http", api_format::openai_embeddings, 12, 0, 1, "stop"},
     // 13 characters, which are: no count of tokens.
-    {"infinity-0.0.78/rerank.whole.http", rerank, 0, 0, 1, "stop"},
+    {"infinity-0.0.78/rerank.whole.http", api_format::rerank, 0, 0, 1, "stop"},
     // Its event of usage has a choice that says nothing.
     {"litellm-1.106.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"litellm-1.106.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -69,8 +69,8 @@ const answered answers[] = {
     {"llama-server-11434/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     {"llama-server-11434/llama_cpp.stream.http", llama_cpp, 4, 8, 8, "length"},
     {"llama-server-11434/llama_cpp.whole.http", llama_cpp, 4, 8, 1, "length"},
-    {"llama-server-11434/openai_embeddings.whole.http", openai_embeddings, 4, 0, 1, "stop"},
-    {"llama-server-11434/rerank.whole.http", rerank, 9, 0, 1, "stop"},
+    {"llama-server-11434/openai_embeddings.whole.http", api_format::openai_embeddings, 4, 0, 1, "stop"},
+    {"llama-server-11434/rerank.whole.http", api_format::rerank, 9, 0, 1, "stop"},
     {"max-26.7.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"max-26.7.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"max-26.7.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
@@ -119,7 +119,7 @@ const answered answers[] = {
     {"smg-1.13.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"smg-1.13.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"smg-1.13.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
-    {"tei-1.9.3/openai_embeddings.whole.http", openai_embeddings, 4, 0, 1, "stop"},
+    {"tei-1.9.3/openai_embeddings.whole.http", api_format::openai_embeddings, 4, 0, 1, "stop"},
     // What it tells of a prompt's tokens is not in an answer in one piece, but for its headers.
     {"tgi-3.3.7/tgi.stream.http", tgi, 4, 8, 8, "length"},
     {"tgi-3.3.7/tgi.whole.http", tgi, 0, 8, 1, "length"},
@@ -142,8 +142,8 @@ const answered answers[] = {
     {"vllm-0.33.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"vllm-0.33.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"vllm-0.33.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
-    {"vllm-0.33.0/openai_embeddings.whole.http", openai_embeddings, 4, 0, 1, "stop"},
-    {"vllm-0.33.0/rerank.whole.http", rerank, 9, 0, 1, "stop"},
+    {"vllm-0.33.0/openai_embeddings.whole.http", api_format::openai_embeddings, 4, 0, 1, "stop"},
+    {"vllm-0.33.0/rerank.whole.http", api_format::rerank, 9, 0, 1, "stop"},
 };
 
 struct refused {
@@ -165,9 +165,9 @@ const refused refusals[] = {
     {"dynamo-1.4.2/no_engine.http", openai_chat, 500, "Failed to generate completions"},
     // Its engine was killed in mid-stream: an error, and behind it [DONE].
     {"dynamo-1.4.2/engine_killed.http", openai_chat, 200, "Internal server error"},
-    {"infinity-0.0.78/wrong_model.http", openai_embeddings, 400, "Engine for model name"},
-    {"infinity-0.0.78/wrong_key.http", openai_embeddings, 401, "HTTP 401: Unauthorized"},
-    {"infinity-0.0.78/bad_json.http", openai_embeddings, 422, "JSON decode error"},
+    {"infinity-0.0.78/wrong_model.http", api_format::openai_embeddings, 400, "Engine for model name"},
+    {"infinity-0.0.78/wrong_key.http", api_format::openai_embeddings, 401, "HTTP 401: Unauthorized"},
+    {"infinity-0.0.78/bad_json.http", api_format::openai_embeddings, 422, "JSON decode error"},
     {"litellm-1.106.2/wrong_model.http", openai_chat, 400, "Invalid model name"},
     {"litellm-1.106.2/overflow.http", openai_chat, 400,
      "exceeds the available context size"},
@@ -225,12 +225,12 @@ const refused refusals[] = {
     {"smg-1.13.0/overflow.http", openai_chat, 400, "exceeds the available context size"},
     {"smg-1.13.0/bad_json.http", openai_chat, 400, "JSON syntax error"},
     {"smg-1.13.0/no_worker.http", openai_chat, 404, "No worker available for model 'tiny'"},
-    {"tei-1.9.3/wrong_key.http", openai_embeddings, 401, "HTTP 401"},
-    {"tei-1.9.3/bad_json.http", openai_embeddings, 400, "Failed to parse the request body as JSON"},
-    {"tei-1.9.3/overflow.http", openai_embeddings, 422, "must have less than 2048 tokens"},
-    {"tei-1.9.3/overloaded.http", openai_embeddings, 429, "HTTP 429: Model is overloaded"},
+    {"tei-1.9.3/wrong_key.http", api_format::openai_embeddings, 401, "HTTP 401"},
+    {"tei-1.9.3/bad_json.http", api_format::openai_embeddings, 400, "Failed to parse the request body as JSON"},
+    {"tei-1.9.3/overflow.http", api_format::openai_embeddings, 422, "must have less than 2048 tokens"},
+    {"tei-1.9.3/overloaded.http", api_format::openai_embeddings, 429, "HTTP 429: Model is overloaded"},
     // Its /rerank takes another form.
-    {"tei-1.9.3/rerank_documents.http", rerank, 422, "missing field `texts`"},
+    {"tei-1.9.3/rerank_documents.http", api_format::rerank, 422, "missing field `texts`"},
     {"tgi-3.3.7/wrong_key.http", tgi, 401, "HTTP 401"},
     {"tgi-3.3.7/bad_json.http", tgi, 400, "Failed to parse the request body as JSON"},
     // A stream has begun before it is refused: status 200, and no more than the one event.
@@ -278,10 +278,10 @@ record record_of(const char* file, api_format api, int tokens, std::size_t n,
     a.push_back(scripted::close());  // each said so, or answered a request that asked for it
     const scripted::server server({a});
     scenario s = asking(endpoint{.url = server.url(), .model = "tiny", .api = api});
-    if (api == rerank) {
+    if (api == api_format::rerank) {
         s.workload = prompts({"the way home"});  // what was asked, a query and two documents
         s.options.documents = 2;
-    } else if (api != openai_embeddings) {
+    } else if (api != api_format::openai_embeddings) {
         s.options.max_tokens = tokens;
     }
     s.options.stream = streams;

@@ -13,7 +13,7 @@ scenario scoring(const std::string& url, api_format api, const char* name) {
     scenario s = brief(endpoint{.url = url, .model = "simulated", .api = api}, name);
     s.workload = synthetic{.prompt_tokens = fixed(90)};
     s.requests = 60;
-    if (api == sglang_score) s.options.extra_body = R"({"label_token_ids": [7, 8]})";
+    if (api == api_format::sglang_score) s.options.extra_body = R"({"label_token_ids": [7, 8]})";
     return s;
 }
 engine reader() {
@@ -25,11 +25,12 @@ engine reader() {
 }  // namespace
 
 TEST_CASE("inputs are counted, answers are timed from end to end, and nothing is an output") {
-    for (const api_format api : {openai_embeddings, rerank, score, sglang_score}) {
+    for (const api_format api : {api_format::openai_embeddings, api_format::rerank, api_format::score,
+                                 api_format::sglang_score}) {
         const logging_server server(reader());
-        const char* const name = api == rerank              ? "rerank"
-                                 : api == score             ? "score"
-                                 : api == sglang_score      ? "sglang_score"
+        const char* const name = api == api_format::rerank              ? "rerank"
+                                 : api == api_format::score             ? "score"
+                                 : api == api_format::sglang_score      ? "sglang_score"
                                                             : "embeddings";
         scenario s = scoring(server.url(), api, name);
         s.slos = {p90(e2e) <= 10_s, input_throughput >= 10_tps, request_throughput >= 0.1_rps,
@@ -66,7 +67,7 @@ TEST_CASE("inputs are counted, answers are timed from end to end, and nothing is
 
 TEST_CASE("a reranker is asked at the path that its URL names") {
     const logging_server server(reader());
-    scenario s = scoring(server.url() + "/v2/rerank", rerank, "named path");
+    scenario s = scoring(server.url() + "/v2/rerank", api_format::rerank, "named path");
     s.options.documents = 3;
     s.slos = {p50(e2e) <= 10_s};
     check_passes(run(s));
@@ -75,7 +76,7 @@ TEST_CASE("a reranker is asked at the path that its URL names") {
 TEST_CASE("a prompt is cut into as many inputs as options.documents says") {
     const logging_server server(reader());
     for (const int n : {1, 10, 25, 50}) {
-        scenario s = scoring(server.url(), openai_embeddings, "inputs");
+        scenario s = scoring(server.url(), api_format::openai_embeddings, "inputs");
         s.workload = synthetic{.prompt_tokens = fixed(10 * n)};
         s.options.documents = n;
         s.slos = {mean(e2e) <= 1_s, p95(e2e) <= 1_s};
@@ -87,7 +88,7 @@ TEST_CASE("a prompt is cut into as many inputs as options.documents says") {
 
 TEST_CASE("what a reranker cannot be asked is refused before the load") {
     const logging_server server(reader());
-    scenario s = scoring(server.url(), rerank, "no first token");
+    scenario s = scoring(server.url(), api_format::rerank, "no first token");
     s.slos = {p90(ttft) <= 1_s};
     CHECK(holds(refusal_of(s), "rerank answers in one piece and generates no tokens"));
     const variable named("LLMBENCH_API", "openai_embeddings");
@@ -101,7 +102,7 @@ TEST_CASE("twice the documents in twice the prompt take longer, as a ratio with 
     e.decode_step = 0.2_ms;
     e.prefill_per_token = time_span::from_seconds(0.0002);
     const logging_server server(e);
-    scenario s = scoring(server.url(), rerank, "fewer documents");
+    scenario s = scoring(server.url(), api_format::rerank, "fewer documents");
     s.arrivals = closed_loop(1);
     s.baseline = otherwise{.options = request_options{.documents = 4}};
     s.slos = {p50(e2e) <= 3 * baseline};

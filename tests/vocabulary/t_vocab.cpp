@@ -12,6 +12,7 @@
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
 #include "llmbench_answers.hpp"
+#include "llmbench_embeddings.hpp"
 #include "llmbench_compare.hpp"
 #include "llmbench_history.hpp"
 #include "llmbench_simulated.hpp"
@@ -78,31 +79,29 @@ TEST_CASE("targets") {
                         .metrics_url = "http://h/metrics",
                         .tls = {.verify = false}};
     for (auto a : {openai_chat, openai_completions, openai_responses, tgi, triton, ollama,
-                   ollama_generate, llama_cpp, sglang, plain_text, anthropic, openai_embeddings,
-                   rerank, score, sglang_score})
+                   ollama_generate, llama_cpp, sglang, plain_text, anthropic})
+        s.target = endpoint{.url = "u", .api = a};
+    for (auto a : {openai_embeddings, rerank, score, sglang_score})
         s.target = endpoint{.url = "u", .api = a};
     s.target = endpoint{.telemetry = {"http://h:94/metrics"}, .cold = "./to_zero", .ready_within = 1min};
     s.target = process{.command = "x", .env = {secret("B", "2")}};
     s.prepare = {post("/reset_prefix_cache")};
     s.warmup = until_stable(60s);
     s.options = {.stream = true, .events_are_tokens = true, .include_usage = false,
-                 .server_history = true, .max_tokens_field = "max_completion_tokens", .documents = 4, .cancel_after = 500ms};
+                 .max_tokens_field = "max_completion_tokens", .documents = 4, .cancel_after = 500ms};
     s.baseline = history();
     s.baseline = simulated(engine{});
     s.target = simulated();
     s.target = simulated({.slots = 8,
                           .decode_step = 10_ms,
                           .prefill_per_token = 50us,
-                          .keeps_responses = 100,
                           .jitter = 0.1,
                           .faults = {.error_rate = 1_pct,
                                      .wrong_answers = 1_pct,
                                      .wrong_in_batch = 1_pct,
                                      .stop_after = 100,
                                      .restart_after = 50,
-                                     .metrics_hang = true,
-                                     .forgets = 1_pct,
-                                     .ignores_history = true}});
+                                     .metrics_hang = true}});
     s.on_fail = profile{};
     s.baseline = process{.command = "x"};
     s.baseline = s.target;

@@ -6,7 +6,6 @@
 #include "core/base/text.hpp"
 #include "core/base/json.hpp"
 #include "core/dialects/openai.hpp"
-#include "core/dialects/inputs.hpp"
 #include "core/dialects/others.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/stream_event.hpp"
@@ -14,6 +13,7 @@
 #include <algorithm>  // max, min
 #include <cstddef>  // size_t
 #include <exception>
+#include <iterator>  // size
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -101,8 +101,17 @@ struct api_traits {
     bool is_own = false;
 };
 
-/// In the order of the enumerators.
-inline constexpr api_traits apis[] = {
+/// In the order of the enumerators. An extension adds its own when the program starts.
+struct api_table {
+    api_traits rows[15];
+    std::size_t known;
+
+    const api_traits* begin() const { return rows; }
+    const api_traits* end() const { return rows + known; }
+    std::size_t size() const { return known; }
+    const api_traits& operator[](std::size_t i) const { return rows[i]; }
+};
+inline constinit api_table apis = {{
     {.name = "openai_chat", .path = "/v1/chat/completions", .forces_lengths = true,
      .takes_images = true,
      .write = write_openai_chat, .read = read_openai, .read_whole = read_openai_whole},
@@ -137,31 +146,27 @@ inline constexpr api_traits apis[] = {
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
      .metrics = "", .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
-    {.name = "openai_embeddings", .path = "/v1/embeddings", .framed = framing::document,
-     .generates = false, .takes_token_ids = true, .asks = asked_embeddings,
-     .write = write_embeddings, .read = read_embeddings},
-    {.name = "rerank", .path = "/v1/rerank", .framed = framing::document,
-     .generates = false, .documents = 8, .asks = asked_rerank, .write = write_rerank,
-     .read = read_rerank},
-    {.name = "score", .path = "/v1/score", .framed = framing::document, .generates = false,
-     .documents = 8, .asks = asked_score, .write = write_score, .read = read_score},
-    {.name = "sglang_score", .path = "/v1/score", .framed = framing::document, .generates = false,
-     .documents = 8, .needs_field = "label_token_ids", .asks = asked_score,
-     .write = write_sglang_score, .read = read_sglang_score},
     {.name = "openai_responses", .path = "/v1/responses", .forces_lengths = true,
      .takes_images = true, .write = write_responses, .read = read_responses,
      .read_whole = read_responses_whole},
-};
-inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
+}, 11};
+inline std::string api_names() {
+    std::string names;
+    for (const api_traits& a : apis) names += (names.empty() ? "" : ", ") + std::string(a.name);
+    if (apis.size() == std::size(apis.rows)) return names;
+    return names + "; or openai_embeddings, rerank, score, sglang_score, after #include "
+                   "\"llmbench_embeddings.hpp\" where LLMBENCH_MAIN is";
+}
+/// Throws std::invalid_argument if it is not compiled in.
+inline const api_traits& traits_of(api_format api) {
+    const auto i = static_cast<std::size_t>(api);
+    if (i >= apis.size()) refuse({"endpoint.api is no API: it is one of ", api_names()});
+    return apis[i];
+}
 /// The reference lives as long as `api`.
 inline const api_traits& traits_of(const any_api& api) {
     const auto* own = api.own().get<api_traits>();
     return own ? *own : traits_of(api.ours());
-}
-inline std::string api_names() {
-    std::string names;
-    for (const api_traits& a : apis) names += (names.empty() ? "" : ", ") + std::string(a.name);
-    return names;
 }
 /// Null for an unknown name.
 inline const api_traits* api_named(std::string_view name) {
@@ -241,7 +246,6 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
     const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
-    if (!r.previous_response.empty()) asked.most_prompt_tokens = 0;  // the server has a history
     asked.most_output_tokens = r.max_tokens;
     asked.expects_usage = a.reports_usage && !r.events_are_tokens;
     return asked;

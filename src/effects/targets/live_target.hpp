@@ -57,10 +57,9 @@ inline const api_traits& api_of(const endpoint& e) {
         if (!why.empty()) refuse({"endpoint.api is refused: ", why});
         return own;
     }
-    if (static_cast<std::size_t>(e.api.ours()) >= std::size(apis))
-        refuse({"endpoint.api is no API: it is one of ", api_names()});
+    const api_traits& given = traits_of(e.api);
     const std::string name = environment("LLMBENCH_API");
-    if (name.empty() || e.api.ours() != openai_chat) return traits_of(e.api);
+    if (name.empty() || e.api.ours() != openai_chat) return given;
     const api_traits* const api = api_named(name);
     if (api == nullptr)
         refuse({"LLMBENCH_API is \"", printable(name), "\": it is one of ", api_names()});

@@ -4,6 +4,7 @@
 #include "llmbench.hpp"
 #include "llmbench_answers.hpp"
 #include "llmbench_compare.hpp"
+#include "llmbench_embeddings.hpp"
 #include "llmbench_history.hpp"
 #include "llmbench_machines.hpp"
 #include "llmbench_sessions.hpp"

@@ -3,6 +3,7 @@
 #include "llmbench.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/planning/planning.hpp"
+#include "extensions/embeddings/core/inputs.hpp"
 #include "support/openai_events.hpp"
 
 #include <cstdio>
@@ -1122,26 +1123,26 @@ TEST_CASE("OpenAI: answers in one piece") {
 }
 
 TEST_CASE("embeddings: an answer of no tokens, which says how many it read") {
-    const heard_answer a = heard_document(openai_embeddings,
+    const heard_answer a = heard_document(api_format::openai_embeddings,
 R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[-0.006,0.021,0.5]}],
 "model":"m","usage":{"prompt_tokens":8,"total_tokens":8}})");
     check_ok(a, {1, 0, 1, 8, "stop", ""});
     CHECK(a.r.token_source == token_origin::usage);
     // As vLLM tells it, and in numbers that are no list.
-    check_ok(heard_document(openai_embeddings,
+    check_ok(heard_document(api_format::openai_embeddings,
 R"({"id":"embd-1","object":"list","created":1,"model":"m","data":[{"index":0,"object":"embedding",
 "embedding":"AAAAPw=="}],"usage":{"prompt_tokens":9,"total_tokens":9,"completion_tokens":0,
 "prompt_tokens_details":null}})"), {1, 0, 1, 9, "stop", ""});
-    CHECK(heard_document(openai_embeddings, R"({"object":"list","data":[],"usage":{}})").r.status ==
+    CHECK(heard_document(api_format::openai_embeddings, R"({"object":"list","data":[],"usage":{}})").r.status ==
           request_status::empty);
-    check_failed(heard_document(openai_embeddings,
+    check_failed(heard_document(api_format::openai_embeddings,
                                 R"({"error":{"message":"too long","type":"invalid_request_error"}})"),
                  request_status::server, "too long");
 }
 
 TEST_CASE("rerank: scores, with the tokens of the input as each server tells them") {
     const auto scored = [](const std::string& more) {
-        return heard_document(rerank, R"({"id":"rerank-1","results":[{"index":1,"relevance_score":)"
+        return heard_document(api_format::rerank, R"({"id":"rerank-1","results":[{"index":1,"relevance_score":)"
                                       R"(0.99},{"index":0,"relevance_score":0.01}],)" + more + "}");
     };
     // vLLM and Jina, llama.cpp, Cohere with and without its counts.
@@ -1151,7 +1152,7 @@ TEST_CASE("rerank: scores, with the tokens of the input as each server tells the
     check_ok(scored(R"("meta":{"tokens":{"input_tokens":38},"billed_units":{"search_units":1}})"),
              {1, 0, 1, 38, "stop", ""});
     check_ok(scored(R"("meta":{"billed_units":{"search_units":1}})"), {1, 0, 1, 0, "stop", ""});
-    CHECK(heard_document(rerank, R"({"results":[]})").r.status == request_status::empty);
+    CHECK(heard_document(api_format::rerank, R"({"results":[]})").r.status == request_status::empty);
 }
 
 TEST_CASE("embeddings and rerank: their requests") {
@@ -1159,41 +1160,41 @@ TEST_CASE("embeddings and rerank: their requests") {
     r.prompt = "one two three\nfour five six  seven";
     r.documents = 3;
     r.stream = false;
-    CHECK(at(body_of(openai_embeddings, r), {"input"}) ==
+    CHECK(at(body_of(api_format::openai_embeddings, r), {"input"}) ==
           R"(["one two","three\nfour","five six  seven"])");
     r.documents = 1;
-    CHECK(at(body_of(openai_embeddings, r), {"input"}) ==
+    CHECK(at(body_of(api_format::openai_embeddings, r), {"input"}) ==
           R"("one two three\nfour five six  seven")");
     r.documents = 3;
-    CHECK(at(body_of(score, r), {"text_1"}) == R"("one")");
-    CHECK(at(body_of(score, r), {"text_2"}) == R"(["two three","four five","six  seven"])");
-    CHECK(at(body_of(score, r), {"model"}) == R"("the\/model")");
+    CHECK(at(body_of(api_format::score, r), {"text_1"}) == R"("one")");
+    CHECK(at(body_of(api_format::score, r), {"text_2"}) == R"(["two three","four five","six  seven"])");
+    CHECK(at(body_of(api_format::score, r), {"model"}) == R"("the\/model")");
     r.extra_fields = R"(,"label_token_ids":[7,8])";
-    CHECK(at(body_of(sglang_score, r), {"query"}) == R"("one")");
-    CHECK(at(body_of(sglang_score, r), {"items"}) ==
+    CHECK(at(body_of(api_format::sglang_score, r), {"query"}) == R"("one")");
+    CHECK(at(body_of(api_format::sglang_score, r), {"items"}) ==
           R"(["two three","four five","six  seven"])");
-    CHECK(at(body_of(sglang_score, r), {"label_token_ids"}) == "[7,8]");
+    CHECK(at(body_of(api_format::sglang_score, r), {"label_token_ids"}) == "[7,8]");
     r.extra_fields.clear();
-    CHECK(at(body_of(openai_embeddings, r), {"stream"}) == "none");
-    const picojson::value ranked = body_of(rerank, r);
+    CHECK(at(body_of(api_format::openai_embeddings, r), {"stream"}) == "none");
+    const picojson::value ranked = body_of(api_format::rerank, r);
     CHECK(at(ranked, {"model"}) == R"("the\/model")");
     CHECK(at(ranked, {"query"}) == R"("one")");
     CHECK(at(ranked, {"documents"}) == R"(["two three","four five","six  seven"])");
     r.documents = 50;  // more than there are words
-    CHECK(at(body_of(rerank, r), {"documents"}) ==
+    CHECK(at(body_of(api_format::rerank, r), {"documents"}) ==
           R"(["two","three","four","five","six","seven"])");
     r.prompt = "alone";
-    CHECK(at(body_of(rerank, r), {"query"}) == R"("alone")");
-    CHECK(at(body_of(rerank, r), {"documents"}) == R"(["alone"])");
+    CHECK(at(body_of(api_format::rerank, r), {"query"}) == R"("alone")");
+    CHECK(at(body_of(api_format::rerank, r), {"documents"}) == R"(["alone"])");
     r.token_ids = "[2000,2001]";
     r.documents = 1;
-    CHECK(at(body_of(openai_embeddings, r), {"input"}) == "[2000,2001]");
+    CHECK(at(body_of(api_format::openai_embeddings, r), {"input"}) == "[2000,2001]");
     r.token_ids = "[2000,2001,2002,2003,2004]";
     r.documents = 2;
-    CHECK(at(body_of(openai_embeddings, r), {"input"}) == "[[2000,2001],[2002,2003,2004]]");
+    CHECK(at(body_of(api_format::openai_embeddings, r), {"input"}) == "[[2000,2001],[2002,2003,2004]]");
     CHECK(asked_embeddings(r).results == 2);
     r.documents = 9;  // more than there are
-    CHECK(at(body_of(openai_embeddings, r), {"input"}) ==
+    CHECK(at(body_of(api_format::openai_embeddings, r), {"input"}) ==
           "[[2000],[2001],[2002],[2003],[2004]]");
     CHECK(asked_embeddings(r).results == 5);
 }
@@ -1203,7 +1204,7 @@ TEST_CASE("a prompt of token ids is sent as such by each API that takes one") {
     r.prompt = "never sent";
     r.token_ids = "[2000,2001]";
     for (const auto& [api, name] : {std::pair(openai_completions, "prompt"), std::pair(llama_cpp, "prompt"),
-                                    std::pair(sglang, "input_ids"), std::pair(openai_embeddings, "input")}) {
+                                    std::pair(sglang, "input_ids"), std::pair(api_format::openai_embeddings, "input")}) {
         CAPTURE(traits_of(api).name);
         CHECK(traits_of(api).takes_token_ids);
         CHECK(at(body_of(api, r), {name}) == "[2000,2001]");
@@ -1215,7 +1216,7 @@ TEST_CASE("a prompt of token ids is sent as such by each API that takes one") {
 }
 
 TEST_CASE("rerank: a URL may name the whole path") {
-    const api_traits& a = traits_of(rerank);
+    const api_traits& a = traits_of(api_format::rerank);
     CHECK(request_path(a, a.path, "", "m") == "/v1/rerank");
     CHECK(request_path(a, a.path, "/v1", "m") == "/v1/rerank");
     CHECK(request_path(a, a.path, "/rerank", "m") == "/rerank");
@@ -1225,7 +1226,7 @@ TEST_CASE("rerank: a URL may name the whole path") {
 }
 
 TEST_CASE("every API stands in the table at its enumerator's place, with all that it needs") {
-    CHECK(std::size(apis) == static_cast<std::size_t>(openai_responses) + 1);
+    CHECK(std::size(apis) == static_cast<std::size_t>(api_format::sglang_score) + 1);
     for (const api_traits& a : apis) {
         CAPTURE(std::string(a.name));
         CHECK(api_named(a.name) == &a);
@@ -1239,9 +1240,9 @@ TEST_CASE("every API stands in the table at its enumerator's place, with all tha
     CHECK(std::string(traits_of(tgi).name) == "tgi");
     CHECK(std::string(traits_of(plain_text).name) == "plain_text");
     CHECK(std::string(traits_of(anthropic).name) == "anthropic");
-    CHECK(std::string(traits_of(openai_embeddings).name) == "openai_embeddings");
-    CHECK(std::string(traits_of(rerank).name) == "rerank");
-    CHECK(std::string(traits_of(score).name) == "score");
-    CHECK(std::string(traits_of(sglang_score).name) == "sglang_score");
+    CHECK(std::string(traits_of(api_format::openai_embeddings).name) == "openai_embeddings");
+    CHECK(std::string(traits_of(api_format::rerank).name) == "rerank");
+    CHECK(std::string(traits_of(api_format::score).name) == "score");
+    CHECK(std::string(traits_of(api_format::sglang_score).name) == "sglang_score");
     CHECK(std::string(traits_of(openai_responses).name) == "openai_responses");
 }

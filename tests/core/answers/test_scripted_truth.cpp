@@ -126,10 +126,10 @@ std::string said_by(api_format api, const script& s, int i) {
                                       : "") + "}}}")
                     : data("{\"type\":\"response.output_text.delta\",\"delta\":" + text + "}");
     }
-    case openai_embeddings:
-    case rerank:
-    case score:
-    case sglang_score: break;
+    case api_format::openai_embeddings:
+    case api_format::rerank:
+    case api_format::score:
+    case api_format::sglang_score: break;
     }
     return "";
 }
@@ -418,55 +418,55 @@ TEST_CASE("an embedding is one finite vector, or the request failed") {
     for (const char* sound : {"[0.5,-1e-3,2]", "[0]", "[[0.1,0.2],[0.3,0.4]]", "\"AAAAPw==\"",
                               "\"AACAPwAAgD8=\""}) {
         CAPTURE(sound);
-        CHECK(scored(openai_embeddings, embedding(sound), 1).status == request_status::ok);
+        CHECK(scored(api_format::openai_embeddings, embedding(sound), 1).status == request_status::ok);
     }
     for (const char* empty :
          {"[]", "null", "[null]", "[0.5,null]", "[\"x\"]", "[[]]", "[[0.5],[]]", "\"\"", "\"?\"",
           "{}", "true", "0.5", "\"AADAfw==\"", "\"AACA/w==\"", "\"AADAfwAA\"", "[0.5,{}]"}) {
         CAPTURE(empty);
-        const record r = scored(openai_embeddings, embedding(empty), 1);
+        const record r = scored(api_format::openai_embeddings, embedding(empty), 1);
         CHECK(r.status == request_status::protocol);
         CHECK(holds(std::string(r.error), "embedding 1 of 1 of the answer is no finite one"));
     }
     for (const char* bad : {"[NaN]", "[0.5,Infinity]", "[-Infinity]"}) {
-        const record r = scored(openai_embeddings, embedding(bad), 1);
+        const record r = scored(api_format::openai_embeddings, embedding(bad), 1);
         CHECK(r.status == request_status::protocol);
         CHECK(holds(std::string(r.error), "among its numbers"));
     }
-    CHECK(scored(openai_embeddings, embedding("[1e999]"), 1).status == request_status::protocol);
+    CHECK(scored(api_format::openai_embeddings, embedding("[1e999]"), 1).status == request_status::protocol);
     const std::string two = R"({"data":[{"embedding":[1]},{"embedding":[2]}]})";
-    CHECK(holds(std::string(scored(openai_embeddings, two, 1).error),
+    CHECK(holds(std::string(scored(api_format::openai_embeddings, two, 1).error),
                 "the answer has 2 embeddings, 1 were asked for"));
-    CHECK(scored(openai_embeddings, two, 2).status == request_status::ok);
-    CHECK(holds(std::string(scored(openai_embeddings, two, 50).error),
+    CHECK(scored(api_format::openai_embeddings, two, 2).status == request_status::ok);
+    CHECK(holds(std::string(scored(api_format::openai_embeddings, two, 50).error),
                 "the answer has 2 embeddings, 40 were asked for"));  // of 40 words
     for (const char* none : {R"({"data":[]})", R"({"data":null})", R"({"usage":{}})"})
-        CHECK(scored(openai_embeddings, none).status != request_status::ok);
+        CHECK(scored(api_format::openai_embeddings, none).status != request_status::ok);
 }
 
 TEST_CASE("a reranker gives one score for each document, or the request failed") {
-    CHECK(scored(rerank, scores(16)).status == request_status::ok);
-    CHECK(scored(rerank, scores(16, "-3", "score")).status == request_status::ok);
-    CHECK(scored(rerank, scores(39), 50).status == request_status::ok);  // of 40 words
-    CHECK(scored(rerank, scores(3), 16, ",\"top_n\":3").status == request_status::ok);
-    CHECK(scored(rerank, scores(16), 16, ",\"top_n\":3").status == request_status::ok);
-    CHECK(scored(rerank, scores(4), 16, ",\"top_n\":3").status == request_status::protocol);
+    CHECK(scored(api_format::rerank, scores(16)).status == request_status::ok);
+    CHECK(scored(api_format::rerank, scores(16, "-3", "score")).status == request_status::ok);
+    CHECK(scored(api_format::rerank, scores(39), 50).status == request_status::ok);  // of 40 words
+    CHECK(scored(api_format::rerank, scores(3), 16, ",\"top_n\":3").status == request_status::ok);
+    CHECK(scored(api_format::rerank, scores(16), 16, ",\"top_n\":3").status == request_status::ok);
+    CHECK(scored(api_format::rerank, scores(4), 16, ",\"top_n\":3").status == request_status::protocol);
     for (const int n : {1, 15, 17, 32}) {
-        const record r = scored(rerank, scores(n));
+        const record r = scored(api_format::rerank, scores(n));
         CHECK(r.status == request_status::protocol);
         CHECK(std::string(r.error) ==
               "the answer has " + std::to_string(n) + " scores, 16 were asked for");
     }
     for (const char* bad : {"null", "\"0.5\"", "[]", "true"}) {
-        const record r = scored(rerank, scores(16, bad));
+        const record r = scored(api_format::rerank, scores(16, bad));
         CHECK(r.status == request_status::protocol);
         CHECK(holds(std::string(r.error), "score 1 of 16 of the answer is no finite one"));
     }
-    CHECK(scored(rerank, scores(16, "0.5", "relevance")).status == request_status::protocol);
-    CHECK(scored(rerank, scores(16, "0.5", "relevance_score", 1)).status ==
+    CHECK(scored(api_format::rerank, scores(16, "0.5", "relevance")).status == request_status::protocol);
+    CHECK(scored(api_format::rerank, scores(16, "0.5", "relevance_score", 1)).status ==
           request_status::protocol);  // one twice, another one not at all
-    CHECK(holds(std::string(scored(rerank, scores(16, "NaN")).error), "it has NaN among its"));
-    CHECK(scored(rerank, R"({"results":[]})").status == request_status::empty);
+    CHECK(holds(std::string(scored(api_format::rerank, scores(16, "NaN")).error), "it has NaN among its"));
+    CHECK(scored(api_format::rerank, R"({"results":[]})").status == request_status::empty);
 }
 
 TEST_CASE("vLLM's and SGLang's scores are one for each document, or the request failed") {
@@ -479,8 +479,8 @@ TEST_CASE("vLLM's and SGLang's scores are one for each document, or the request 
         for (int i = 1; i < n; ++i) all += ",[0.5,0.5]";
         return "{\"scores\":[" + all + "],\"object\":\"scoring\",\"usage\":{\"prompt_tokens\":8}}";
     };
-    for (const api_format api : {score, sglang_score}) {
-        const auto of = [&](int n) { return api == score ? vllm(n) : sglang(n); };
+    for (const api_format api : {api_format::score, api_format::sglang_score}) {
+        const auto of = [&](int n) { return api == api_format::score ? vllm(n) : sglang(n); };
         const record whole = scored(api, of(16));
         CHECK(whole.status == request_status::ok);
         CHECK(whole.prompt_tokens == 8);
@@ -490,12 +490,13 @@ TEST_CASE("vLLM's and SGLang's scores are one for each document, or the request 
                   "the answer has " + std::to_string(n) + " scores, 16 were asked for");
     }
     for (const char* bad : {"null", "\"0.5\"", "true"})
-        for (const record& r : {scored(score, vllm(16, bad)), scored(sglang_score, sglang(16, bad)),
-                                scored(sglang_score, sglang(16, "[" + std::string(bad) + "]"))})
+        for (const record& r : {scored(api_format::score, vllm(16, bad)),
+                                scored(api_format::sglang_score, sglang(16, bad)),
+                                scored(api_format::sglang_score, sglang(16, "[" + std::string(bad) + "]"))})
             CHECK(holds(std::string(r.error), "score 1 of 16 of the answer is no finite one"));
     for (const char* bad : {"[]", "0.5", "[[0.5]]"})
-        CHECK(scored(sglang_score, sglang(16, bad)).status == request_status::protocol);
-    CHECK(holds(std::string(scored(sglang_score, sglang(16, "[NaN]")).error), "it has NaN among"));
-    CHECK(scored(sglang_score, R"({"scores":[],"object":"scoring"})").status ==
+        CHECK(scored(api_format::sglang_score, sglang(16, bad)).status == request_status::protocol);
+    CHECK(holds(std::string(scored(api_format::sglang_score, sglang(16, "[NaN]")).error), "it has NaN among"));
+    CHECK(scored(api_format::sglang_score, R"({"scores":[],"object":"scoring"})").status ==
           request_status::empty);
 }

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -621,7 +622,7 @@ TEST_CASE("a URL that names the whole path is taken as it is, whatever its base"
                               "/openai/deployments/a/chat/completions"})
         CHECK(own(openai_chat, whole) == whole);
     CHECK(own(openai_completions, "/v3/completions") == "/v3/completions");
-    CHECK(own(rerank, "/v2/rerank") == "/v2/rerank");
+    CHECK(own(api_format::rerank, "/v2/rerank") == "/v2/rerank");
     CHECK(own(anthropic, "/anthropic/v1/messages") == "/anthropic/v1/messages");
     CHECK(own(ollama, "/sub/api/chat") == "/sub/api/chat");
     CHECK(own(tgi, "/a/generate_stream") == "/a/generate_stream");
@@ -638,6 +639,20 @@ TEST_CASE("a URL that names the whole path is taken as it is, whatever its base"
     CHECK(path(openai_chat, "/v1/models", "/v3/chat/completions") == "/v3/models");
     CHECK(path(openai_chat, "/health", "/a/v3/chat/completions") == "/a/health");
     CHECK(path(openai_chat, "/v1/models", "/openai/chat/completions") == "/openai/v1/models");
-    CHECK(path(rerank, "/v1/models", "/v2/rerank") == "/v1/models");
+    CHECK(path(api_format::rerank, "/v1/models", "/v2/rerank") == "/v1/models");
     CHECK(path(ollama, "/api/tags", "/sub/api/chat") == "/sub/api/tags");
+}
+
+TEST_CASE("an API of an extension that is not compiled in is refused with the name of its file") {
+    const std::size_t all = std::exchange(apis.known, static_cast<std::size_t>(api_format::openai_embeddings));
+    const std::string why = texts::refusal_of([] { traits_of(api_format::rerank); });
+    CHECK(api_named("rerank") == nullptr);
+    apis.known = all;
+    CHECK(why == "endpoint.api is no API: it is one of openai_chat, openai_completions, tgi, triton, ollama, "
+                 "ollama_generate, llama_cpp, sglang, plain_text, anthropic, openai_responses; or "
+                 "openai_embeddings, rerank, score, sglang_score, after #include "
+                 "\"llmbench_embeddings.hpp\" where LLMBENCH_MAIN is");
+    CHECK(texts::refusal_of([] { traits_of(api_format::rerank); }) == "");
+    CHECK(api_named("rerank") == &traits_of(api_format::rerank));
+    CHECK(api_names().find("after") == std::string::npos);
 }

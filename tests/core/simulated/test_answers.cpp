@@ -148,7 +148,8 @@ TEST_CASE("OpenAI's and Triton's streams tell usage only where it was asked for"
 }
 
 TEST_CASE("what scores answers in one piece, with no tokens") {
-    for (const api_format api : {openai_embeddings, rerank, score, sglang_score}) {
+    for (const api_format api : {api_format::openai_embeddings, api_format::rerank, api_format::score,
+                                 api_format::sglang_score}) {
         answer_facts f = facts_of(api, false, 1);
         f.asked.documents = 3;
         const heard_answer h = heard(f, answer_of(f));

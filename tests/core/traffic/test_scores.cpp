@@ -26,7 +26,7 @@ std::string refusal_on(api_format api, const scenario& s) {
 }  // namespace
 
 TEST_CASE("what scores is planned without output lengths, and is not streamed") {
-    for (const api_format api : {openai_embeddings, rerank, score}) {
+    for (const api_format api : {api_format::openai_embeddings, api_format::rerank, api_format::score}) {
         const plan p = plan_on(api, asking({p90(e2e) <= 1_s, input_throughput >= 100_tps,
                                             request_throughput >= 1_rps, error_rate <= 1_pct,
                                             goodput(e2e <= 1_s) >= 90_pct}));
@@ -35,15 +35,15 @@ TEST_CASE("what scores is planned without output lengths, and is not streamed") 
         CHECK(p.sent->workload_text == "synthetic, prompt 64 tokens");
         CHECK(forced_tokens(p, 0) == 0);
     }
-    CHECK(options_text(plan_on(rerank, asking({}))) == "8 documents");
-    CHECK(options_text(plan_on(score, asking({}))) == "8 documents");
-    CHECK(options_text(plan_on(openai_embeddings, asking({}))) == "");
+    CHECK(options_text(plan_on(api_format::rerank, asking({}))) == "8 documents");
+    CHECK(options_text(plan_on(api_format::score, asking({}))) == "8 documents");
+    CHECK(options_text(plan_on(api_format::openai_embeddings, asking({}))) == "");
     scenario cut = asking({});
     cut.options.documents = 1;
-    CHECK(options_text(plan_on(rerank, cut)) == "1 documents");
+    CHECK(options_text(plan_on(api_format::rerank, cut)) == "1 documents");
     cut.options.documents = 25;
-    CHECK(options_text(plan_on(openai_embeddings, cut)) == "25 inputs");
-    CHECK(options_text(plan_on(score, cut)) == "25 documents");
+    CHECK(options_text(plan_on(api_format::openai_embeddings, cut)) == "25 inputs");
+    CHECK(options_text(plan_on(api_format::score, cut)) == "25 documents");
 }
 
 TEST_CASE("an objective on tokens that nobody generates is refused in a sentence") {
@@ -54,7 +54,7 @@ TEST_CASE("an objective on tokens that nobody generates is refused in a sentence
                        mean(tokens_per_event) >= 1.0, p5(decode_speed) >= 1_tps};
     for (const slo& s : all) {
         CAPTURE(str(s.text()));
-        CHECK(refusal_on(rerank, asking({s})) ==
+        CHECK(refusal_on(api_format::rerank, asking({s})) ==
               "the SLO " + str(s.text()) + " is refused: rerank answers in one piece and generates "
               "no tokens: use e2e, input_throughput, request_throughput or error_rate");
         CHECK(refusal_on(openai_chat, asking({s})) == "");
@@ -66,7 +66,7 @@ TEST_CASE("options of generation and conversations are refused where nothing is 
         scenario s = asking({});
         s.workload = prompts({"one two"});
         s.options = o;
-        return refusal_on(openai_embeddings, s);
+        return refusal_on(api_format::openai_embeddings, s);
     };
     CHECK(refused({}) == "");
     CHECK(refused({.max_tokens = 5}) ==
@@ -82,9 +82,9 @@ TEST_CASE("options of generation and conversations are refused where nothing is 
     for (const char* ours : {"text_1", "text_2", "items", "query", "documents"})
         CHECK(holds(refused({.extra_body = ("{\"" + std::string(ours) + "\": 1}").c_str()}),
                     "that field belongs to llmbench"));
-    CHECK(refusal_on(sglang_score, asking({})) ==
+    CHECK(refusal_on(api_format::sglang_score, asking({})) ==
           "options.extra_body has no \"label_token_ids\": sglang_score answers no request without it");
     scenario talk = asking({});
     talk.workload = conversations{};
-    CHECK(holds(refusal_on(rerank, talk), "workload is of conversations, and rerank"));
+    CHECK(holds(refusal_on(api_format::rerank, talk), "workload is of conversations, and rerank"));
 }

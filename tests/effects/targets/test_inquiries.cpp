@@ -180,7 +180,7 @@ TEST_CASE("usage that counts the input's characters tells no tokens of it") {
     // document.
     request_spec r{.prompt = "the way home is n\xc3\xa9w"};
     const auto used = [&](api_format api, const std::string& results, int tokens) {
-        r.documents = api == rerank ? 2 : 1;
+        r.documents = api == api_format::rerank ? 2 : 1;
         const std::string body = "{" + results + ",\"usage\":{\"prompt_tokens\":" +
                                  std::to_string(tokens) + "}}";
         return used_tokens(traits_of(api), ok(body), false, asked_by(traits_of(api), r, 100));
@@ -188,21 +188,21 @@ TEST_CASE("usage that counts the input's characters tells no tokens of it") {
     const std::string vector = R"("data":[{"embedding":[0.5]}])",
                       scores = R"("results":[{"index":0,"relevance_score":0.5},)"
                                R"({"index":1,"relevance_score":0.25}])";
-    CHECK(used(openai_embeddings, vector, 19) == -1);
-    CHECK(used(openai_embeddings, vector, 18) == 18);
-    CHECK(used(openai_embeddings, vector, 20) == 20);  // its bytes
+    CHECK(used(api_format::openai_embeddings, vector, 19) == -1);
+    CHECK(used(api_format::openai_embeddings, vector, 18) == 18);
+    CHECK(used(api_format::openai_embeddings, vector, 20) == 20);  // its bytes
     // "the", beside "way home" and "is new"
     const int characters = 3 + 8 + 3 + 6;
-    CHECK(used(rerank, scores, characters) == -1);
-    CHECK(used(rerank, scores, characters - 1) == characters - 1);
+    CHECK(used(api_format::rerank, scores, characters) == -1);
+    CHECK(used(api_format::rerank, scores, characters - 1) == characters - 1);
 
     SUBCASE("those of a word may be its tokens") {
         r.prompt = "seven77";
-        CHECK(used(openai_embeddings, vector, 7) == 7);
+        CHECK(used(api_format::openai_embeddings, vector, 7) == 7);
     }
     SUBCASE("a list of ids has no characters") {
         r.token_ids = "[1,2,3]";
-        CHECK(used(openai_embeddings, vector, 19) == 19);
+        CHECK(used(api_format::openai_embeddings, vector, 19) == 19);
     }
 }
 

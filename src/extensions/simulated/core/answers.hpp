@@ -202,15 +202,14 @@ inline std::string responses_event(const answer_facts& f, const char* type, int 
                            more + "}",
                        type);
 }
-inline std::string response_id(const answer_facts& f) { return printed("resp_%llu", f.number); }
 inline std::string response_json(const answer_facts& f, bool ended) {
     const char* status = !ended ? "in_progress" : f.asked.stops ? "completed" : "incomplete";
     const std::string message =
         R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":)" +
         json_quoted(f.text) + "}]}";
-    return printed("{\"id\":\"%s\",\"object\":\"response\",\"status\":\"%s\","
+    return printed("{\"id\":\"resp_%llu\",\"object\":\"response\",\"status\":\"%s\","
                    "\"model\":\"simulated\",\"error\":null,\"incomplete_details\":%s,",
-                   response_id(f).c_str(), status,
+                   f.number, status,
                    ended && !f.asked.stops ? R"({"reason":"max_output_tokens"})" : "null") +
            "\"output\":[" + (ended ? message : "") + "],\"usage\":" +
            (ended ? printed("{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},"
@@ -316,7 +315,7 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
                                is_reasoning(f) ? "response.reasoning_text.delta"
                                                : "response.output_text.delta",
                                2, "\"output_index\":0,\"delta\":" + json_quoted(words));
-    case openai_embeddings: case rerank: case score: case sglang_score: break;  // in one piece
+    case api_format::openai_embeddings: case api_format::rerank: case api_format::score: case api_format::sglang_score: break;  // in one piece
     }
     return {};
 }
@@ -329,8 +328,8 @@ inline std::string answer_ending(const answer_facts& f) {
     case sglang: return event_bytes("[DONE]");
     case anthropic: return anthropic_ending(f);
     case openai_responses: return responses_ending(f);
-    case tgi: case triton: case plain_text: case openai_embeddings: case rerank: case score:
-    case sglang_score: break;
+    case tgi: case triton: case plain_text: case api_format::openai_embeddings: case api_format::rerank: case api_format::score:
+    case api_format::sglang_score: break;
     }
     return {};
 }
@@ -346,10 +345,10 @@ inline std::string whole_answer(const answer_facts& f) {
     case anthropic:
         return anthropic_message(f, "[{\"type\":\"text\",\"text\":" + json_quoted(f.text) + "}]",
                                  anthropic_reason(f), f.output_tokens);
-    case openai_embeddings: return embeddings_json(f);
-    case rerank: return scores_json(f, "results", "relevance_score");
-    case score: return scores_json(f, "data", "score");
-    case sglang_score: return sglang_scores_json(f);
+    case api_format::openai_embeddings: return embeddings_json(f);
+    case api_format::rerank: return scores_json(f, "results", "relevance_score");
+    case api_format::score: return scores_json(f, "data", "score");
+    case api_format::sglang_score: return sglang_scores_json(f);
     case openai_responses: return response_json(f, true);
     case openai_chat: case openai_completions: case plain_text: break;
     }
