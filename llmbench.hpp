@@ -1910,6 +1910,9 @@ struct request_options {
     bool events_are_tokens = false;
     /// OpenAI's APIs ask for usage by `stream_options`; false leaves that out.
     bool include_usage = true;
+    /// With openai_responses: the server keeps the history, and a later turn of a conversation
+    /// sends its own input and `previous_response_id`. Default: it sends the whole history.
+    bool server_history = false;
     /// The field of the most tokens, such as "max_completion_tokens"; "": the API's own.
     types::text max_tokens_field{};
     /// Documents behind the query of `rerank`, `score` and `sglang_score` (0: 8), or inputs of
@@ -7187,6 +7190,8 @@ struct request_spec {
     bool force_length = false;
     bool events_are_tokens = false;  // without usage
     bool include_usage = true;
+    bool server_history = false;      // the server keeps what was said before
+    std::string previous_response{};  // then the id of the answer to go on from, "" at the start
     std::string max_tokens_field{};  // "": the API's
     bool stream = true;
     double cancel_after_s = 0;  // when the client closes the connection; 0: never
@@ -7204,7 +7209,7 @@ inline std::string fault_of_field(const std::string& who, const std::string& nam
     for (const std::string_view ours :
          {"model", "messages", "prompt", "stream", "stream_options", "inputs", "text", "text_input",
           "system", "input", "query", "documents", "text_1", "text_2", "items", "instructions",
-          "store"})
+          "store", "previous_response_id"})
         if (n == ours) return given + ": that field belongs to llmbench";
     for (const std::string_view option : {"max_tokens", "temperature", "ignore_eos"})
         if (n == option) return given + ": use options." + name + ", a field must not stand twice";
@@ -7454,6 +7459,7 @@ inline std::string refusal_message(const picojson::value& v) {
 /// All generated text.
 struct generated_text {
     std::string reasoning{}, answer{}, calls{};
+    std::string id{};  // by which a server that stores it knows it
     /// One text that keeps the parts distinct.
     std::string joined() const {
         return (reasoning.empty() ? "" : reasoning + '\x1e') + answer +
@@ -7482,6 +7488,9 @@ struct stream_memory {
         if (!keeps_answer) return;
         (reasons ? said.reasoning : said.answer) += piece;
         pieces += !piece.empty();
+    }
+    void keep_id(const picojson::value& v) {
+        if (keeps_answer && said.id.empty()) said.id = string_member(v, "id");
     }
     /// A call or a part of one, without its id, which varies. Returns its length.
     std::size_t call(const picojson::value& v, const char* name = "name",
@@ -7916,10 +7925,12 @@ inline std::string responses_content(const request_spec& r) {
     return joined({"[{\"type\":\"input_text\",\"text\":", json_quoted(r.prompt),
                    "},{\"type\":\"input_image\",\"image_url\":", json_quoted(r.image), "}]"});
 }
-/// The server stores nothing: each request sends the history.
+/// Unless it keeps the history, the server stores nothing. It never keeps the instructions.
+/// https://platform.openai.com/docs/guides/conversation-state (2026-11).
 inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
     b.string("model", model).messages(responses_content, false, "input").system("instructions");
-    b.flag("stream", r.stream).flag("store", false);
+    if (!r.previous_response.empty()) b.string("previous_response_id", r.previous_response);
+    b.flag("stream", r.stream).flag("store", r.server_history);
     b.max_tokens("max_output_tokens").ignore_eos().temperature();
 }
 
@@ -7959,6 +7970,7 @@ inline void read_responses(const picojson::value& v, stream_event& e, stream_mem
         if (const std::string why = string_member(v, "message"); !why.empty()) e.error = why;
     }
     const picojson::value* response = member(v, "response");
+    if (response) memory.keep_id(*response);
     if (e.done && response) read_response_end(*response, e);
 }
 inline void read_responses_whole(const picojson::value& v, stream_event& e,
@@ -7973,6 +7985,7 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
                 e.take(string_member(piece, "refusal"), false);
             }
     }
+    memory.keep_id(v);
     read_response_end(v, e);
 }
 
@@ -8200,6 +8213,7 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
     const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
+    if (!r.previous_response.empty()) asked.most_prompt_tokens = 0;  // the server has a history
     asked.most_output_tokens = r.max_tokens;
     asked.expects_usage = a.reports_usage && !r.events_are_tokens;
     return asked;
@@ -17520,13 +17534,19 @@ inline int shared_length(const length_distribution& d, std::uint64_t seed) {
 }
 
 /// Puts a line into a request: earlier exchanges as history, its last position as the prompt. A
-/// failed exchange has no answer and is left out.
+/// failed exchange has no answer and is left out. If the server keeps the history, `answers` are
+/// the ids of responses, the last of which has all before it.
 template <class PromptOf>
 void add_turns(request_spec& r, const vector<std::size_t>& line,
                const vector<std::string>& answers, PromptOf&& prompt_of) {
     for (const std::size_t turn : line) {
         if (turn == line.back()) break;
         if (turn >= answers.size() || answers[turn].empty()) continue;
+        if (r.server_history) {
+            r.previous_response = answers[turn];
+            r.history.clear();
+            continue;
+        }
         r.history.push_back({"user", prompt_of(turn)});
         r.history.push_back({"assistant", answers[turn]});
     }
@@ -17789,13 +17809,15 @@ struct recorded_dialogues final : prompt_source {
             r.max_tokens = recorded;
         r.force_length = r.force_length && r.max_tokens > 0;
         r.history = d.before;
-        add_turns(r, line_to(place.turn), w.answers,
-                  [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
-        if (salted) add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
+        if (salted && !d.before.empty()) add_salt(r.history.front().content, place, w);
         if (!r.history.empty() && r.history.front().role == "system") {
             r.system_prompt += (r.system_prompt.empty() ? "" : "\n") + r.history.front().content;
             r.history.erase(r.history.begin());
         }
+        add_turns(r, line_to(place.turn), w.answers,
+                  [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
+        if (salted && d.before.empty() && r.previous_response.empty())
+            add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
         r.image = d.turns[place.turn].image;
         if (std::isnan(r.temperature)) r.temperature = d.temperature;
         r.extra_fields += d.fields;
@@ -20229,6 +20251,9 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     const std::string field = str(o.max_tokens_field);
     if (!o.include_usage && !is_openai)
         refuse({"options.include_usage is false, and ", api.name, " sends no stream_options"});
+    if (o.server_history && api.read != read_responses)
+        refuse({"options.server_history is true, and ", api.name,
+                " has no previous_response_id: .api = openai_responses has"});
     if (!field.empty() && api.is_own)
         refuse({"options.max_tokens_field is set, and the API's own .write names that field"});
     const bool is_word = all_of(field, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
@@ -20266,6 +20291,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     r.stream = o.stream && api.generates;
     r.events_are_tokens = o.events_are_tokens;
     r.include_usage = o.include_usage;
+    r.server_history = o.server_history;
     r.max_tokens_field = str(o.max_tokens_field);
     r.cancel_after_s = o.cancel_after.seconds();
     add_extra_body(r, o);
@@ -20324,6 +20350,11 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
     if (!api.generates && part.stride != 1)
         refuse({"workload is of conversations, and ", api.name,
                 " generates nothing that one could go on with"});
+    if (part.common.server_history && (part.stride == 1 || plays_sessions(part)))
+        refuse({"options.server_history is true, and workload is ",
+                part.stride == 1 ? "of single requests: there is no history that the server could "
+                                   "keep"
+                                 : "sessions: their steps send the recorded history"});
     return part;
 }
 
@@ -20818,6 +20849,7 @@ inline std::string options_text(const plan_part& p, const std::string& scores) {
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
     if (!p.common.max_tokens_field.empty()) add("as " + p.common.max_tokens_field);
     if (!p.common.include_usage) add("no stream_options");
+    if (p.common.server_history) add("the server keeps the history");
     if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
     if (!p.common.system_prompt.empty())
         add("system prompt " + printable(p.common.system_prompt, 200));
@@ -29973,6 +30005,11 @@ private:
     // ---- what becomes of requests
 
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
+        const bool by_id = agenda_.goes_on(w.index) && server_has_history(w.index);
+        if (by_id && r.status == request_status::ok && a.said().id.empty()) {
+            r.status = request_status::protocol;
+            r.error = "the response has no id that its next turn could name (server_history)";
+        }
         const request_status status = r.status;
         const long long end = r.end_ns;
         answers_.on_answer(w, r, a);
@@ -29980,7 +30017,10 @@ private:
         if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
             shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
-        agenda_.on_ended(w, status, end, a.words());
+        agenda_.on_ended(w, status, end, by_id ? a.said().id : a.words());
+    }
+    bool server_has_history(std::size_t index) const {
+        return own_place_of(sent_, index).part.common.server_history;
     }
     void on_idle(connection& c) override { pool_.set_idle(c); }
     void on_retired(connection& c) override { pool_.retire(c); }

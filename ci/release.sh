@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes a release of the last commit in build/release-VERSION/: the header and the extensions, the program
 # for machines like this one, a source archive, ports for vcpkg and Conan that name it, and SHA256SUMS.
-#   ci/release.sh [--no-tests] [URL]      URL: where people will find these files; default: that folder
+#   ci/release.sh [--no-tests] [URL]      URL: where people will find these files, as README.md has it in
+#                                         RELEASE=; default: that folder
 # Refuses a tree with changes. Runs the README's two commands and every test before, unless told not to.
 # The program is made from the archive and needs no library; it then runs in a root with nothing else in
 # it, and judges a server outside of that.
@@ -21,6 +22,10 @@ version=$(version)
 if tagged=$(git rev-parse --quiet --verify "v$version^{commit}") && [[ $tagged != "$(git rev-parse HEAD)" ]]; then
     die "v$version is another commit: raise the version in src/api/version.hpp"
 fi
+url=${1:-file://$PWD/build/release-$version}
+if [[ $url != file://* ]] && ! grep -q "^RELEASE=$url " README.md; then
+    die "README.md says where to get a release: write RELEASE=$url there, and commit"
+fi
 need_compiler
 need_python
 for command in "tests/structure/check.sh" ${tests:+"ci/demo.sh" "ci/test.sh" "ci/test.sh --all"}; do
@@ -29,7 +34,7 @@ for command in "tests/structure/check.sh" ${tests:+"ci/demo.sh" "ci/test.sh" "ci
     bash "${words[@]}" || die "'$command' failed: there is no release"
 done
 
-out=$PWD/build/release-$version url=${1:-file://$PWD/build/release-$version}
+out=$PWD/build/release-$version
 work=$(mktemp -d)
 server=
 trap 'kill $server 2> /dev/null || true; rm -rf "$work"' EXIT

@@ -64,6 +64,8 @@ struct engine_faults {
     types::whole restart_after = 0;
     bool metrics_hang = false;  ///< its metrics page is never answered
     bool leaks_slots = false;   ///< a running request whose client leaves keeps its slot
+    fraction forgets{};           ///< fraction of requests whose previous response is unknown
+    bool ignores_history = false;  ///< previous_response_id means nothing to it
 };
 
 /// The simulated server's engine: continuous batching in steps. A step takes `decode_step +
@@ -82,6 +84,7 @@ struct in_llmbench_simulated_hpp::engine {
     kv_cache kv{};
     bool prefix_cache =
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
+    types::whole keeps_responses = 10000;  ///< the last ones that it stores; older are unknown
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
     fraction reasoning{};                ///< fraction of an answer's tokens, at its start
     /// Time to answer POST /v1/load_lora_adapter; no step begins meanwhile.
@@ -197,6 +200,7 @@ inline void check_engine(const engine& e) {
     count("kv.head_size", e.kv.head_size, 1, 1e6);
     count("kv.bytes_per_value", e.kv.bytes_per_value, 1, 1e6);
     number("kv.memory_bytes", e.kv.memory_bytes, 1, 1e18);
+    count("keeps_responses", e.keeps_responses, 0);
     count("tokens_per_event", e.tokens_per_event, 1, 1e6);
     seconds("adapter_load", e.adapter_load);
     number("jitter", e.jitter, 0, 10);
@@ -208,6 +212,7 @@ inline void check_engine(const engine& e) {
     number("faults.garbage_rate", e.faults.garbage_rate.value, 0, 1);
     number("faults.wrong_answers", e.faults.wrong_answers.value, 0, 1);
     number("faults.wrong_in_batch", e.faults.wrong_in_batch.value, 0, 1);
+    number("faults.forgets", e.faults.forgets.value, 0, 1);
     count("faults.stop_after", e.faults.stop_after, 0);
     count("faults.restart_after", e.faults.restart_after, 0);
 }
@@ -628,6 +633,40 @@ inline maybe<long long> result_of(const vector<std::string_view>& words) {
     return result;
 }
 
+/// Responses that the server stores: by its id all that was said up to its end.
+class stored_responses {
+public:
+    explicit stored_responses(std::size_t most) : most_(most) {}
+    maybe<std::string> find(const std::string& id) const {
+        const auto found = said_.find(id);
+        return found == said_.end() ? maybe<std::string>() : found->second;
+    }
+    void add(const std::string& id, std::string said) {
+        said_[id] = std::move(said);
+        in_order_.push_back(id);
+        for (; in_order_.size() > most_; in_order_.pop_front()) said_.erase(in_order_.front());
+    }
+
+private:
+    std::size_t most_;
+    std::map<std::string, std::string> said_{};
+    std::deque<std::string> in_order_{};
+};
+inline std::string input_of(const picojson::value& body) {
+    std::string said;
+    if (const picojson::value* input = member(body, "input")) add_prompt(said, *input);
+    return said;
+}
+/// The request with what was said before in front of its input.
+inline picojson::value with_history(const picojson::value& body, const std::string& said) {
+    if (said.empty()) return body;
+    picojson::object all = body.get<picojson::object>();
+    picojson::array input{picojson::value(said)};
+    if (const picojson::value* own = member(body, "input")) input.push_back(*own);
+    all["input"] = picojson::value(input);
+    return picojson::value(all);
+}
+
 inline question question_of(api_format api, std::string_view path, const picojson::value& body) {
     question q;
     q.api = api;
@@ -847,14 +886,15 @@ inline std::string responses_event(const answer_facts& f, const char* type, int 
                            more + "}",
                        type);
 }
+inline std::string response_id(const answer_facts& f) { return printed("resp_%llu", f.number); }
 inline std::string response_json(const answer_facts& f, bool ended) {
     const char* status = !ended ? "in_progress" : f.asked.stops ? "completed" : "incomplete";
     const std::string message =
         R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":)" +
         json_quoted(f.text) + "}]}";
-    return printed("{\"id\":\"resp_%llu\",\"object\":\"response\",\"status\":\"%s\","
+    return printed("{\"id\":\"%s\",\"object\":\"response\",\"status\":\"%s\","
                    "\"model\":\"simulated\",\"error\":null,\"incomplete_details\":%s,",
-                   f.number, status,
+                   response_id(f).c_str(), status,
                    ended && !f.asked.stops ? R"({"reason":"max_output_tokens"})" : "null") +
            "\"output\":[" + (ended ? message : "") + "],\"usage\":" +
            (ended ? printed("{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},"
@@ -1389,7 +1429,8 @@ public:
           model_(e),
           at_(std::move(at)),
           on_away_(std::move(on_away)),
-          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {}
+          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99),
+          stored_(static_cast<std::size_t>(static_cast<long long>(e.keeps_responses))) {}
     simulated_service(const simulated_service&) = delete;
     simulated_service& operator=(const simulated_service&) = delete;
 
@@ -1423,6 +1464,7 @@ private:
         std::shared_ptr<simulated_session> to{};
         answer_facts facts{};
         log_entry entry{};
+        std::string to_store{};  // what was said before the answer, if the response is stored
         fault after_content = fault::none;
         bool begun = false;
     };
@@ -1494,14 +1536,24 @@ private:
         if (faults_.uniform() < settings_.faults.error_rate.value)
             return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
         g->after_content = drawn_fault();
-        g->facts.asked = question_of(api, s.request().path, body);
+        const maybe<std::string> before =
+            api == openai_responses ? history_of(body) : maybe<std::string>("");
+        if (!before)
+            return s.answer(refusal(api, 404, "the previous response is not known",
+                                    "previous_response_not_found"));
+        const picojson::value whole = with_history(body, *before);
+        g->facts.asked = question_of(api, s.request().path, whole);
+        if (api == openai_responses && read_flag(&body, "store", true))
+            g->to_store = input_of(whole);
         g->facts.asked.reasoning_tokens = static_cast<int>(
             settings_.reasoning.value * g->facts.asked.output_tokens);
         const engine_faults& f = settings_.faults;
         const double wrong = f.wrong_answers.value +
                              (generating_.empty() ? 0 : f.wrong_in_batch.value);
         g->facts.is_wrong = g->facts.asked.rank < wrong;
-        g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
+        // Two that come at once in virtual time still have ids of their own.
+        g->facts.number = last_number_ = std::max(
+            last_number_ + 1, static_cast<unsigned long long>(g->entry.received_ns));
         g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
         g->id = s.answering = ++next_id_;
         g->to = s.shared_from_this();
@@ -1510,6 +1562,14 @@ private:
         at_(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
             if (generating_.contains(g->id)) submit(*g);
         });
+    }
+    /// What was said before, "" at the start of a conversation; none if it is not known.
+    maybe<std::string> history_of(const picojson::value& body) {
+        const std::string id = string_member(body, "previous_response_id");
+        if (id.empty() || settings_.faults.ignores_history) return std::string();
+        const double forgets = settings_.faults.forgets.value;
+        if (forgets > 0 && faults_.uniform() < forgets) return {};
+        return stored_.find(id);
     }
     fault drawn_fault() {
         fault drawn = fault::none;
@@ -1602,6 +1662,7 @@ private:
         forget(g);
         g.entry.done_ns = now_ns();
         g.entry.output_tokens = g.facts.output_tokens;
+        if (!g.to_store.empty()) stored_.add(response_id(g.facts), g.to_store + g.facts.text);
         {
             const std::lock_guard lock(log_mutex_);
             writes_logged_ += g.entry.writes.size();
@@ -1634,6 +1695,8 @@ private:
     std::size_t writes_logged_ = 0;
     simulated_profiler profiler_{};
     std::set<std::string> adapters_{};
+    stored_responses stored_;
+    unsigned long long last_number_ = 0;
     const long long start_ns_ = now_ns();
     long long generations_ = 0;
     std::uint64_t next_id_ = 0;

@@ -178,6 +178,9 @@ struct request_options {
     bool events_are_tokens = false;
     /// OpenAI's APIs ask for usage by `stream_options`; false leaves that out.
     bool include_usage = true;
+    /// With openai_responses: the server keeps the history, and a later turn of a conversation
+    /// sends its own input and `previous_response_id`. Default: it sends the whole history.
+    bool server_history = false;
     /// The field of the most tokens, such as "max_completion_tokens"; "": the API's own.
     types::text max_tokens_field{};
     /// Documents behind the query of `rerank`, `score` and `sglang_score` (0: 8), or inputs of

@@ -57,11 +57,12 @@ one_version() {
     [[ $version =~ ^[0-9]+(\.[0-9]+){2}(-[a-z]+\.[0-9]+)?$ ]] || { echo "the header's version is \"$version\""; return 1; }
     found=$(sed -nE '/^## /{s///p;q}' CHANGELOG.md
         sed -nE 's/.*"version-semver": "([^"]*)".*/\1/p' ci/packaging/vcpkg/vcpkg.json
+        sed -nE 's/.*\) Version ([^ ]*) .*/\1/p; s/^RELEASE=.*\/v([^ ]*) .*/\1/p' README.md
         for file in "${banners[@]}"; do sed -nE '1s/^[^ ]* [a-z_]+ ([^:]*):.*/\1/p' "$file"; done
         sed -nE 's/^  "version": "([^"]*)".*/\1/p' tests/golden/{result,comparison}.json)
-    echo "the header is $version; CHANGELOG, vcpkg, banners and golden files say:"
+    echo "the header is $version; CHANGELOG, vcpkg, README (twice), banners and golden files say:"
     echo "$found"
-    [[ $(sort -u <<< "$found") == "$version" ]] && (($(wc -l <<< "$found") == 4 + ${#banners[@]}))
+    [[ $(sort -u <<< "$found") == "$version" ]] && (($(wc -l <<< "$found") == 6 + ${#banners[@]}))
 }
 
 # A byte order mark, a tab or a stray byte would shift columns; bytes are counted, not characters.

@@ -40,7 +40,7 @@ def faults_of(page, anchors):
     folder = os.path.dirname(page)
     for number, line in prose(page):
         for target in LINK.findall(CODE.sub("``", line)):
-            if re.match(r"[a-z]+:", target):
+            if re.match(r"[a-z]+:|\.\./\.\./actions/", target):  # the second: GitHub's pages of a workflow
                 continue
             path, _, anchor = target.partition("#")
             to = os.path.normpath(os.path.join(folder, path)) if path else page

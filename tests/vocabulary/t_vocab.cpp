@@ -88,20 +88,23 @@ TEST_CASE("targets") {
     s.prepare = {post("/reset_prefix_cache")};
     s.warmup = until_stable(60s);
     s.options = {.stream = true, .events_are_tokens = true, .include_usage = false,
-                 .max_tokens_field = "max_completion_tokens", .documents = 4, .cancel_after = 500ms};
+                 .server_history = true, .max_tokens_field = "max_completion_tokens", .documents = 4, .cancel_after = 500ms};
     s.baseline = history();
     s.baseline = simulated(engine{});
     s.target = simulated();
     s.target = simulated({.slots = 8,
                           .decode_step = 10_ms,
                           .prefill_per_token = 50us,
+                          .keeps_responses = 100,
                           .jitter = 0.1,
                           .faults = {.error_rate = 1_pct,
                                      .wrong_answers = 1_pct,
                                      .wrong_in_batch = 1_pct,
                                      .stop_after = 100,
                                      .restart_after = 50,
-                                     .metrics_hang = true}});
+                                     .metrics_hang = true,
+                                     .forgets = 1_pct,
+                                     .ignores_history = true}});
     s.on_fail = profile{};
     s.baseline = process{.command = "x"};
     s.baseline = s.target;

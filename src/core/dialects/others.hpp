@@ -242,10 +242,12 @@ inline std::string responses_content(const request_spec& r) {
     return joined({"[{\"type\":\"input_text\",\"text\":", json_quoted(r.prompt),
                    "},{\"type\":\"input_image\",\"image_url\":", json_quoted(r.image), "}]"});
 }
-/// The server stores nothing: each request sends the history.
+/// Unless it keeps the history, the server stores nothing. It never keeps the instructions.
+/// https://platform.openai.com/docs/guides/conversation-state (2026-11).
 inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
     b.string("model", model).messages(responses_content, false, "input").system("instructions");
-    b.flag("stream", r.stream).flag("store", false);
+    if (!r.previous_response.empty()) b.string("previous_response_id", r.previous_response);
+    b.flag("stream", r.stream).flag("store", r.server_history);
     b.max_tokens("max_output_tokens").ignore_eos().temperature();
 }
 
@@ -285,6 +287,7 @@ inline void read_responses(const picojson::value& v, stream_event& e, stream_mem
         if (const std::string why = string_member(v, "message"); !why.empty()) e.error = why;
     }
     const picojson::value* response = member(v, "response");
+    if (response) memory.keep_id(*response);
     if (e.done && response) read_response_end(*response, e);
 }
 inline void read_responses_whole(const picojson::value& v, stream_event& e,
@@ -299,6 +302,7 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
                 e.take(string_member(piece, "refusal"), false);
             }
     }
+    memory.keep_id(v);
     read_response_end(v, e);
 }
 

@@ -41,6 +41,8 @@ struct request_spec {
     bool force_length = false;
     bool events_are_tokens = false;  // without usage
     bool include_usage = true;
+    bool server_history = false;      // the server keeps what was said before
+    std::string previous_response{};  // then the id of the answer to go on from, "" at the start
     std::string max_tokens_field{};  // "": the API's
     bool stream = true;
     double cancel_after_s = 0;  // when the client closes the connection; 0: never
@@ -58,7 +60,7 @@ inline std::string fault_of_field(const std::string& who, const std::string& nam
     for (const std::string_view ours :
          {"model", "messages", "prompt", "stream", "stream_options", "inputs", "text", "text_input",
           "system", "input", "query", "documents", "text_1", "text_2", "items", "instructions",
-          "store"})
+          "store", "previous_response_id"})
         if (n == ours) return given + ": that field belongs to llmbench";
     for (const std::string_view option : {"max_tokens", "temperature", "ignore_eos"})
         if (n == option) return given + ": use options." + name + ", a field must not stand twice";

@@ -162,6 +162,7 @@ inline std::string refusal_message(const picojson::value& v) {
 /// All generated text.
 struct generated_text {
     std::string reasoning{}, answer{}, calls{};
+    std::string id{};  // by which a server that stores it knows it
     /// One text that keeps the parts distinct.
     std::string joined() const {
         return (reasoning.empty() ? "" : reasoning + '\x1e') + answer +
@@ -190,6 +191,9 @@ struct stream_memory {
         if (!keeps_answer) return;
         (reasons ? said.reasoning : said.answer) += piece;
         pieces += !piece.empty();
+    }
+    void keep_id(const picojson::value& v) {
+        if (keeps_answer && said.id.empty()) said.id = string_member(v, "id");
     }
     /// A call or a part of one, without its id, which varies. Returns its length.
     std::size_t call(const picojson::value& v, const char* name = "name",

@@ -100,13 +100,19 @@ inline int shared_length(const length_distribution& d, std::uint64_t seed) {
 }
 
 /// Puts a line into a request: earlier exchanges as history, its last position as the prompt. A
-/// failed exchange has no answer and is left out.
+/// failed exchange has no answer and is left out. If the server keeps the history, `answers` are
+/// the ids of responses, the last of which has all before it.
 template <class PromptOf>
 void add_turns(request_spec& r, const vector<std::size_t>& line,
                const vector<std::string>& answers, PromptOf&& prompt_of) {
     for (const std::size_t turn : line) {
         if (turn == line.back()) break;
         if (turn >= answers.size() || answers[turn].empty()) continue;
+        if (r.server_history) {
+            r.previous_response = answers[turn];
+            r.history.clear();
+            continue;
+        }
         r.history.push_back({"user", prompt_of(turn)});
         r.history.push_back({"assistant", answers[turn]});
     }

@@ -182,13 +182,15 @@ struct recorded_dialogues final : prompt_source {
             r.max_tokens = recorded;
         r.force_length = r.force_length && r.max_tokens > 0;
         r.history = d.before;
-        add_turns(r, line_to(place.turn), w.answers,
-                  [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
-        if (salted) add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
+        if (salted && !d.before.empty()) add_salt(r.history.front().content, place, w);
         if (!r.history.empty() && r.history.front().role == "system") {
             r.system_prompt += (r.system_prompt.empty() ? "" : "\n") + r.history.front().content;
             r.history.erase(r.history.begin());
         }
+        add_turns(r, line_to(place.turn), w.answers,
+                  [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
+        if (salted && d.before.empty() && r.previous_response.empty())
+            add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
         r.image = d.turns[place.turn].image;
         if (std::isnan(r.temperature)) r.temperature = d.temperature;
         r.extra_fields += d.fields;

@@ -220,6 +220,11 @@ private:
     // ---- what becomes of requests
 
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
+        const bool by_id = agenda_.goes_on(w.index) && server_has_history(w.index);
+        if (by_id && r.status == request_status::ok && a.said().id.empty()) {
+            r.status = request_status::protocol;
+            r.error = "the response has no id that its next turn could name (server_history)";
+        }
         const request_status status = r.status;
         const long long end = r.end_ns;
         answers_.on_answer(w, r, a);
@@ -227,7 +232,10 @@ private:
         if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
             shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
-        agenda_.on_ended(w, status, end, a.words());
+        agenda_.on_ended(w, status, end, by_id ? a.said().id : a.words());
+    }
+    bool server_has_history(std::size_t index) const {
+        return own_place_of(sent_, index).part.common.server_history;
     }
     void on_idle(connection& c) override { pool_.set_idle(c); }
     void on_retired(connection& c) override { pool_.retire(c); }

@@ -32,6 +32,8 @@ struct engine_faults {
     types::whole restart_after = 0;
     bool metrics_hang = false;  ///< its metrics page is never answered
     bool leaks_slots = false;   ///< a running request whose client leaves keeps its slot
+    fraction forgets{};           ///< fraction of requests whose previous response is unknown
+    bool ignores_history = false;  ///< previous_response_id means nothing to it
 };
 
 /// The simulated server's engine: continuous batching in steps. A step takes `decode_step +
@@ -50,6 +52,7 @@ struct in_llmbench_simulated_hpp::engine {
     kv_cache kv{};
     bool prefix_cache =
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
+    types::whole keeps_responses = 10000;  ///< the last ones that it stores; older are unknown
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
     fraction reasoning{};                ///< fraction of an answer's tokens, at its start
     /// Time to answer POST /v1/load_lora_adapter; no step begins meanwhile.

@@ -175,7 +175,8 @@ public:
           model_(e),
           at_(std::move(at)),
           on_away_(std::move(on_away)),
-          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {}
+          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99),
+          stored_(static_cast<std::size_t>(static_cast<long long>(e.keeps_responses))) {}
     simulated_service(const simulated_service&) = delete;
     simulated_service& operator=(const simulated_service&) = delete;
 
@@ -209,6 +210,7 @@ private:
         std::shared_ptr<simulated_session> to{};
         answer_facts facts{};
         log_entry entry{};
+        std::string to_store{};  // what was said before the answer, if the response is stored
         fault after_content = fault::none;
         bool begun = false;
     };
@@ -280,14 +282,24 @@ private:
         if (faults_.uniform() < settings_.faults.error_rate.value)
             return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
         g->after_content = drawn_fault();
-        g->facts.asked = question_of(api, s.request().path, body);
+        const maybe<std::string> before =
+            api == openai_responses ? history_of(body) : maybe<std::string>("");
+        if (!before)
+            return s.answer(refusal(api, 404, "the previous response is not known",
+                                    "previous_response_not_found"));
+        const picojson::value whole = with_history(body, *before);
+        g->facts.asked = question_of(api, s.request().path, whole);
+        if (api == openai_responses && read_flag(&body, "store", true))
+            g->to_store = input_of(whole);
         g->facts.asked.reasoning_tokens = static_cast<int>(
             settings_.reasoning.value * g->facts.asked.output_tokens);
         const engine_faults& f = settings_.faults;
         const double wrong = f.wrong_answers.value +
                              (generating_.empty() ? 0 : f.wrong_in_batch.value);
         g->facts.is_wrong = g->facts.asked.rank < wrong;
-        g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
+        // Two that come at once in virtual time still have ids of their own.
+        g->facts.number = last_number_ = std::max(
+            last_number_ + 1, static_cast<unsigned long long>(g->entry.received_ns));
         g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
         g->id = s.answering = ++next_id_;
         g->to = s.shared_from_this();
@@ -296,6 +308,14 @@ private:
         at_(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
             if (generating_.contains(g->id)) submit(*g);
         });
+    }
+    /// What was said before, "" at the start of a conversation; none if it is not known.
+    maybe<std::string> history_of(const picojson::value& body) {
+        const std::string id = string_member(body, "previous_response_id");
+        if (id.empty() || settings_.faults.ignores_history) return std::string();
+        const double forgets = settings_.faults.forgets.value;
+        if (forgets > 0 && faults_.uniform() < forgets) return {};
+        return stored_.find(id);
     }
     fault drawn_fault() {
         fault drawn = fault::none;
@@ -388,6 +408,7 @@ private:
         forget(g);
         g.entry.done_ns = now_ns();
         g.entry.output_tokens = g.facts.output_tokens;
+        if (!g.to_store.empty()) stored_.add(response_id(g.facts), g.to_store + g.facts.text);
         {
             const std::lock_guard lock(log_mutex_);
             writes_logged_ += g.entry.writes.size();
@@ -420,6 +441,8 @@ private:
     std::size_t writes_logged_ = 0;
     simulated_profiler profiler_{};
     std::set<std::string> adapters_{};
+    stored_responses stored_;
+    unsigned long long last_number_ = 0;
     const long long start_ns_ = now_ns();
     long long generations_ = 0;
     std::uint64_t next_id_ = 0;

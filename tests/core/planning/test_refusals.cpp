@@ -341,6 +341,9 @@ TEST_CASE("usage need not be asked for, and the field of the most tokens has a n
     const auto no_usage = [](request_options& o) { o.include_usage = false; };
     CHECK(with(no_usage) == "");
     CHECK_REFUSED(with(no_usage, ollama), "options.include_usage is false, and ollama sends no stream_options");
+    const auto kept = [](request_options& o) { o.server_history = true; };
+    CHECK(with(kept, openai_responses) == "");
+    CHECK_REFUSED(with(kept), "options.server_history is true, and openai_chat has no previous_response_id: .api = openai_responses has");
     CHECK(with([](request_options& o) { o.max_tokens_field = "max_completion_tokens"; }) == "");
     for (const char* bad : {"a\"b", "A", "max tokens"})
         CHECK_REFUSED(with([&](request_options& o) { o.max_tokens_field = bad; }),

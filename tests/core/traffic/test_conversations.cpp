@@ -222,6 +222,37 @@ TEST_CASE("a turn's request says all that was said before, failed exchanges left
           request_of(own, run_variant::candidate, 0, 3).system_prompt);
 }
 
+TEST_CASE("where the server keeps the history a turn names the last answer, and sends only what is new") {
+    workload_files f = with_dialogues(4);
+    const api_traits& api = traits_of(openai_responses);
+    scenario s = {.workload = dataset{.path = "d.json", .format = sharegpt, .max_turns = 2},
+                  .warmup = 0, .requests = 8, .options = {.server_history = true}};
+    const plan p = planned(s, 1, f, scenario_use::measure, api);
+    const auto at = [&](std::size_t i, const vector<std::string>& ids) {
+        return request_of(p, run_variant::candidate, 0, i, ids);
+    };
+    const request_spec first = at(0, {}), later = at(1, {"resp_1"}), alone = at(1, {""});
+    CHECK(first.previous_response == "");
+    CHECK(first.prompt.starts_with("first "));
+    CHECK(later.previous_response == "resp_1");
+    CHECK(later.history.empty());
+    CHECK(later.prompt.starts_with("second "));
+    // The server does not keep the instructions, in which the salt of this conversation is.
+    CHECK(later.system_prompt == first.system_prompt);
+    CHECK(first.system_prompt.ends_with("be kind"));
+    CHECK(first.system_prompt != "be kind");
+    CHECK(alone.previous_response == "");
+    CHECK(holds(options_text(p, run_variant::candidate), "the server keeps the history"));
+    for (dialogue& d : f.dialogues) d.before.clear();
+    const plan without = planned(s, 1, f, scenario_use::measure, api);
+    CHECK_FALSE(request_of(without, run_variant::candidate, 0, 0).prompt.starts_with("first "));
+    CHECK(request_of(without, run_variant::candidate, 0, 1, {"resp_1"}).prompt.starts_with("second "));
+    s.workload = synthetic{};
+    CHECK(texts::refusal_of([&] { planned(s, 1, f, scenario_use::measure, api); }) ==
+          "options.server_history is true, and workload is of single requests: there is no history "
+          "that the server could keep");
+}
+
 TEST_CASE("a dataset's prompts are sent in turn, salted by repeat, with the file's lengths") {
     scenario s = {.workload = dataset{.path = "d/x.json", .max_turns = 2},
                   .arrivals = closed_loop(1), .warmup = 0, .requests = 30,

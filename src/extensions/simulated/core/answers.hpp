@@ -202,14 +202,15 @@ inline std::string responses_event(const answer_facts& f, const char* type, int 
                            more + "}",
                        type);
 }
+inline std::string response_id(const answer_facts& f) { return printed("resp_%llu", f.number); }
 inline std::string response_json(const answer_facts& f, bool ended) {
     const char* status = !ended ? "in_progress" : f.asked.stops ? "completed" : "incomplete";
     const std::string message =
         R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":)" +
         json_quoted(f.text) + "}]}";
-    return printed("{\"id\":\"resp_%llu\",\"object\":\"response\",\"status\":\"%s\","
+    return printed("{\"id\":\"%s\",\"object\":\"response\",\"status\":\"%s\","
                    "\"model\":\"simulated\",\"error\":null,\"incomplete_details\":%s,",
-                   f.number, status,
+                   response_id(f).c_str(), status,
                    ended && !f.asked.stops ? R"({"reason":"max_output_tokens"})" : "null") +
            "\"output\":[" + (ended ? message : "") + "],\"usage\":" +
            (ended ? printed("{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},"

@@ -49,6 +49,7 @@ inline void check_engine(const engine& e) {
     count("kv.head_size", e.kv.head_size, 1, 1e6);
     count("kv.bytes_per_value", e.kv.bytes_per_value, 1, 1e6);
     number("kv.memory_bytes", e.kv.memory_bytes, 1, 1e18);
+    count("keeps_responses", e.keeps_responses, 0);
     count("tokens_per_event", e.tokens_per_event, 1, 1e6);
     seconds("adapter_load", e.adapter_load);
     number("jitter", e.jitter, 0, 10);
@@ -60,6 +61,7 @@ inline void check_engine(const engine& e) {
     number("faults.garbage_rate", e.faults.garbage_rate.value, 0, 1);
     number("faults.wrong_answers", e.faults.wrong_answers.value, 0, 1);
     number("faults.wrong_in_batch", e.faults.wrong_in_batch.value, 0, 1);
+    number("faults.forgets", e.faults.forgets.value, 0, 1);
     count("faults.stop_after", e.faults.stop_after, 0);
     count("faults.restart_after", e.faults.restart_after, 0);
 }

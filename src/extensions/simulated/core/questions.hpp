@@ -15,8 +15,10 @@
 #include <algorithm>  // min, max
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
+#include <deque>
 #include <initializer_list>
 #include <iterator>  // size
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -221,6 +223,40 @@ inline maybe<long long> result_of(const vector<std::string_view>& words) {
         if (words[i - 1] == "*") result = x * y;
     }
     return result;
+}
+
+/// Responses that the server stores: by its id all that was said up to its end.
+class stored_responses {
+public:
+    explicit stored_responses(std::size_t most) : most_(most) {}
+    maybe<std::string> find(const std::string& id) const {
+        const auto found = said_.find(id);
+        return found == said_.end() ? maybe<std::string>() : found->second;
+    }
+    void add(const std::string& id, std::string said) {
+        said_[id] = std::move(said);
+        in_order_.push_back(id);
+        for (; in_order_.size() > most_; in_order_.pop_front()) said_.erase(in_order_.front());
+    }
+
+private:
+    std::size_t most_;
+    std::map<std::string, std::string> said_{};
+    std::deque<std::string> in_order_{};
+};
+inline std::string input_of(const picojson::value& body) {
+    std::string said;
+    if (const picojson::value* input = member(body, "input")) add_prompt(said, *input);
+    return said;
+}
+/// The request with what was said before in front of its input.
+inline picojson::value with_history(const picojson::value& body, const std::string& said) {
+    if (said.empty()) return body;
+    picojson::object all = body.get<picojson::object>();
+    picojson::array input{picojson::value(said)};
+    if (const picojson::value* own = member(body, "input")) input.push_back(*own);
+    all["input"] = picojson::value(input);
+    return picojson::value(all);
 }
 
 inline question question_of(api_format api, std::string_view path, const picojson::value& body) {

@@ -1,0 +1,169 @@
+// Conversations whose history the server keeps: what each turn sends, what becomes of one that cannot
+// go on, and that a server without the history is found.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/live.hpp"
+#include "support/texts.hpp"
+#include "virtual/execution_environment.hpp"
+#include "virtual/scripted_server.hpp"
+
+#include <map>
+#include <picojson.h>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace live;
+using scripted::sse_event;
+using texts::holds;
+
+namespace {
+
+/// Conversations of four turns, one after the other.
+scenario talk(const std::string& url, int conversations = 3) {
+    scenario s;
+    s.target = endpoint{.url = url, .model = "m", .api = openai_responses};
+    s.workload = llmbench::conversations{.turns = fixed(4),
+                                         .user_tokens = fixed(20),
+                                         .output_tokens = fixed(6),
+                                         .system_tokens = fixed(10)};
+    s.options.server_history = true;
+    s.arrivals = closed_loop(1);
+    s.warmup = 0;
+    s.requests = 4 * conversations;
+    s.repeats = 1;
+    return s;
+}
+
+/// An answer of six tokens whose id is `id`, "" for none.
+scripted::answer response(const std::string& id, int input_tokens = 30) {
+    const std::string named = id.empty() ? "" : R"("id":")" + id + R"(",)";
+    std::string events;
+    for (int i = 0; i < 6; ++i)
+        events += sse_event(R"({"type":"response.output_text.delta","delta":" word"})");
+    events += sse_event(R"({"type":"response.completed","response":{)" + named +
+                        R"("status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},)"
+                        R"("usage":{"input_tokens":)" + std::to_string(input_tokens) +
+                        R"(,"output_tokens":6}}})");
+    return {scripted::send(scripted::sized_stream(events))};
+}
+scripted::answer refused() {
+    return {scripted::send(scripted::json(
+        "404 Not Found", R"({"error":{"message":"Previous response with id 'r' not found."}})"))};
+}
+
+struct sent_turn {
+    std::string previous, first_role;
+    std::size_t messages = 0;
+    bool stores = false, has_instructions = false;
+    explicit sent_turn(const scripted::request& q) {
+        picojson::value v;
+        REQUIRE(picojson::parse(v, q.body).empty());
+        previous = v.contains("previous_response_id") ? v.get("previous_response_id").to_str() : "";
+        const auto& input = v.get("input").get<picojson::array>();
+        messages = input.size();
+        first_role = input.front().get("role").to_str();
+        stores = v.get("store").get<bool>();
+        has_instructions = v.contains("instructions");
+    }
+};
+/// Of the load, which ends with the log: questions before it have no history.
+std::vector<sent_turn> turns_of(const scripted::server& server, std::size_t n) {
+    const std::vector<scripted::request> log = server.log();
+    REQUIRE(log.size() >= n);
+    return {log.end() - static_cast<std::ptrdiff_t>(n), log.end()};
+}
+
+}  // namespace
+
+TEST_CASE("each turn sends its own input, the instructions, and the id of the answer before") {
+    int n = 0;
+    const scripted::server server([&](const scripted::request&) {
+        ++n;
+        return response("r" + std::to_string(n), 20 + 30 * n);
+    });
+    const auto records = records_of(talk(server.url(), 2));
+    REQUIRE(records.size() == 8);
+    for (const record& r : records) CHECK(status(r) == "ok");
+    const std::vector<sent_turn> sent = turns_of(server, 8);
+    const int before = n - 8;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        CAPTURE(i);
+        const int last = before + static_cast<int>(i);
+        CHECK(sent[i].previous == (i % 4 == 0 ? "" : "r" + std::to_string(last)));
+        CHECK(sent[i].messages == 1);
+        CHECK(sent[i].first_role == "user");
+        CHECK(sent[i].stores);
+        CHECK(sent[i].has_instructions);
+    }
+}
+
+TEST_CASE("a turn behind a failed one goes on from the last answer there was") {
+    int n = 0, later = 0;
+    const scripted::server server([&](const scripted::request& q) {
+        ++n;
+        later += holds(q.body, "previous_response_id");
+        return later == 1 ? refused() : response("r" + std::to_string(n), 20 + 30 * n);
+    });
+    const auto records = records_of(talk(server.url(), 1));
+    REQUIRE(records.size() == 4);
+    const std::string first = "r" + std::to_string(n - 3), third = "r" + std::to_string(n - 1);
+    CHECK(status(records[0]) == "ok");
+    CHECK(status(records[1]) == "http");
+    CHECK(error(records[1]) == "HTTP 404: Previous response with id 'r' not found.");
+    CHECK(status(records[2]) == "ok");
+    const std::vector<sent_turn> sent = turns_of(server, 4);
+    CHECK(sent[1].previous == first);
+    CHECK(sent[2].previous == first);  // the second one was never an answer
+    CHECK(sent[3].previous == third);
+}
+
+TEST_CASE("an answer without an id ends what could follow, and only then is an error") {
+    const scripted::server server([&](const scripted::request&) { return response(""); });
+    const auto records = records_of(talk(server.url(), 1));
+    REQUIRE(records.size() == 4);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(status(records[i]) == "protocol");
+        CHECK(error(records[i]) ==
+              "the response has no id that its next turn could name (server_history)");
+    }
+    CHECK(status(records[3]) == "ok");  // nothing follows the last turn
+    for (const sent_turn& t : turns_of(server, 4)) CHECK(t.previous == "");
+}
+
+TEST_CASE("the simulated server's history has the tokens of the whole history that is sent") {
+    std::map<bool, std::vector<record>> all;
+    for (const bool keeps : {true, false}) {
+        const logging_server server(quick_engine());
+        scenario s = talk(server.url(), 20);
+        s.options.server_history = keeps;
+        all[keeps] = records_of(s);
+    }
+    REQUIRE(all[true].size() == 80);
+    REQUIRE(all[false].size() == 80);
+    for (std::size_t i = 0; i < 80; ++i) {
+        CAPTURE(i);
+        CHECK(status(all[true][i]) == "ok");
+        CHECK(all[true][i].prompt_tokens == all[false][i].prompt_tokens);
+        if (all[true][i].turn > 0) CHECK(all[true][i].prompt_tokens > all[true][i - 1].prompt_tokens);
+        if (all[true][i].turn > 0) CHECK(all[true][i].cached_tokens > 0);
+    }
+}
+
+TEST_CASE("a server that forgets responses fails the turns behind them") {
+    engine e = quick_engine();
+    e.keeps_responses = 0;
+    const logging_server server(e);
+    int refused = 0;
+    for (const record& r : records_of(talk(server.url(), 5))) {
+        refused += status(r) == "http";
+        if (r.turn > 0) CHECK(error(r) == "HTTP 404: the previous response is not known");
+        else CHECK(status(r) == "ok");
+    }
+    CHECK(refused == 15);
+    e.keeps_responses = 10000;
+    e.faults.forgets = 100_pct;
+    const logging_server forgetful(e);
+    for (const record& r : records_of(talk(forgetful.url(), 5)))
+        CHECK(status(r) == (r.turn > 0 ? "http" : "ok"));
+}
