@@ -1080,7 +1080,7 @@ struct limit {
 
 /// A service-level objective: a statistic, a side, a limit.
 struct slo {
-    detail::statistic_data what{};
+    detail::statistic_data statistic{};
     bool at_most = true;
     double bound = 0;   ///< SI: seconds, per second, fraction
     double factor = 0;  ///< above 0: the limit is factor * baseline
@@ -2342,7 +2342,7 @@ const char* to_string(verdict_unit u);
 
 /// The numbers of a verdict.
 struct verdict_numbers {
-    slo what{};
+    slo objective{};
     verdict outcome = verdict::skipped;
     /// The statistic over the requests of all repeats, as in tables; for a relative SLO the ratio.
     /// A pass is always within the limit here, and a fail never.
@@ -5117,11 +5117,12 @@ inline bool is_of_all(const statistic_data& w) {
     return selection_text(w.which) == selection_text(own_turns(w.metric));
 }
 inline bool is_of_all_errors(const slo& s) {
-    return s.what.metric == metric_id::error_rate && !s.is_advisory && is_all(s.what.which);
+    return s.statistic.metric == metric_id::error_rate && !s.is_advisory &&
+           is_all(s.statistic.which);
 }
 /// Whether an objective is meaningless without a baseline.
 inline bool needs_baseline(const slo& s) {
-    return s.factor > 0 || s.what.metric == metric_id::same_answers;
+    return s.factor > 0 || s.statistic.metric == metric_id::same_answers;
 }
 
 /// Whether the steps of a predicate leave one condition: each `&&` and `||` has two sides.
@@ -9079,8 +9080,8 @@ inline std::optional<server_quantity> quantity_of(metric_id m) {
 inline vector<std::string> named_series(const vector<slo>& slos) {
     vector<std::string> names;
     for (const slo& s : slos) {
-        if (s.what.metric != metric_id::server_metric) continue;
-        const std::string name = str(s.what.gauge);
+        if (s.statistic.metric != metric_id::server_metric) continue;
+        const std::string name = str(s.statistic.gauge);
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
     return names;
@@ -11535,13 +11536,13 @@ private:
 
 /// A series that an objective names may be negative: its distance is relative to the limit.
 inline bool is_on_the_log(const slo& s) {
-    return s.factor > 0 || s.what.metric != metric_id::server_metric;
+    return s.factor > 0 || s.statistic.metric != metric_id::server_metric;
 }
 inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
 /// Returns the limit for comparisons. For integers it is half a unit looser, so that equality
 /// passes.
 inline double line_of(const slo& s, double limit) {
-    if (!facts_of(s.what.metric).is_whole) return limit;
+    if (!facts_of(s.statistic.metric).is_whole) return limit;
     return std::max(limit + (s.at_most ? 0.5 : -0.5), 0.0);
 }
 // Stand for zero and infinity.
@@ -11556,7 +11557,7 @@ inline double distance_of(const slo& s, double value, double limit) {
     const double line = line_of(s, limit);
     // Distances are clamped so that their squares are finite.
     if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
-    const metric_id m = s.what.metric;
+    const metric_id m = s.statistic.metric;
     return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
 }
 inline double at_distance(const slo& s, double distance, double limit) {
@@ -11564,7 +11565,7 @@ inline double at_distance(const slo& s, double distance, double limit) {
     if (s.factor > 0) return limit * std::exp(sign * distance);
     const double line = line_of(s, limit);
     if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
-    const double offset = facts_of(s.what.metric).offset;
+    const double offset = facts_of(s.statistic.metric).offset;
     const double value = (line + offset) * std::exp(sign * distance) - offset;
     return value < 10 * least_value ? 0 : value;
 }
@@ -11902,7 +11903,7 @@ inline constinit past_judge_maker new_past_judge = nullptr;
 
 /// The calibration of one limit.
 struct calibrated {
-    slo what{};
+    slo objective{};
     double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
     double headroom_sd = not_a_number;                  // distance to the limit in units of sd
     double to_write = not_a_number;  // a limit that is seldom inconclusive
@@ -12069,7 +12070,7 @@ struct decision : verdict_numbers {
 
 inline decision undecided(const slo& s) {
     decision d;
-    d.what = s;
+    d.objective = s;
     d.outcome = verdict::inconclusive;
     d.measured = not_a_number;
     d.estimate = {not_a_number, not_a_number, not_a_number};
@@ -12093,7 +12094,7 @@ inline bool is_counted(const verdict_numbers& v) {
 /// How far inside the limit the estimate is, as a fraction; negative outside.
 inline double headroom(const verdict_numbers& v) {
     if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
-    return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
+    return (v.objective.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
 // ===== [C] the inputs of verdicts: the measurements of a gate, its objectives and rule ===========
@@ -12212,7 +12213,7 @@ struct judging_parameters {
 
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
 inline std::string noise_name(const slo& s) {
-    return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
+    return str(s.statistic.name) + (s.factor > 0 ? " / baseline" : "");
 }
 /// The noise of a calibration of ten repeats or more.
 inline calibrated_noise calibration_for(const judging_parameters& t, const slo& s) {
@@ -12227,12 +12228,12 @@ struct prior_noise {
 };
 inline prior_noise prior_noise_of(const measurements& e, const judging_parameters& t,
                                         const slo& s) {
-    if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
-    if (is_of_recovery(s.what.metric)) return {prior_startup_sd, false};
+    if (is_of_start(s.statistic.metric)) return {prior_startup_sd, false};
+    if (is_of_recovery(s.statistic.metric)) return {prior_startup_sd, false};
     // Of the same questions most are always right or always wrong.
-    if (s.what.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
+    if (s.statistic.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
     // A log ratio has the noise of both its runs or statistics.
-    const bool is_of_two = is_ratio(s.what.metric) || (s.factor > 0 && e.has_live_baseline());
+    const bool is_of_two = is_ratio(s.statistic.metric) || (s.factor > 0 && e.has_live_baseline());
     const double uncalibrated =
         is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
@@ -12246,7 +12247,7 @@ inline double prior_sd_of(const measurements& e, const judging_parameters& t, co
 /// often has just one.
 inline judging_rule rule_for(const measurements& e, const judging_parameters& t, const slo& s) {
     judging_rule r = t.rule;
-    r.trusts_prior = r.trusts_prior || is_of_start(s.what.metric) ||
+    r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric) ||
                       prior_noise_of(e, t, s).is_calibrated;
     return r;
 }
@@ -12258,14 +12259,15 @@ inline bool is_worse(bool at_most, double value, double bound) {
     return at_most ? value > bound : value < bound;
 }
 inline double allowed_misses(const slo& s) {
-    if (s.what.kind == statistic_kind::percentile) return s.at_most ? 1 - s.what.q : s.what.q;
+    if (s.statistic.kind == statistic_kind::percentile)
+        return s.at_most ? 1 - s.statistic.q : s.statistic.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
 inline vector<bool> misses_of(const slo& s, const repeat_data& d,
                               timing_bound how = timing_bound::measured) {
-    if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
+    if (is_request_fraction(s.statistic.metric)) return misses_of(s.statistic, d, how);
     vector<bool> misses;
-    for (const double v : values_in_repeat(s.what, d, how).all)
+    for (const double v : values_in_repeat(s.statistic, d, how).all)
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
@@ -12305,7 +12307,7 @@ inline double product_of_fractions(const vector<double>& fractions, double allow
 }
 
 /// Whether misses cluster by repeat. Answers do not: their questions are the same in each repeat.
-inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.what.metric); }
+inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.statistic.metric); }
 
 /// Trials that are the same in each repeat, such as questions, are mostly always right or always
 /// wrong. Only the others vary, so pooled counts vary by less than independent trials (Hoeffding
@@ -12380,9 +12382,9 @@ inline vector<double> sorted_values_in(const statistic_data& what, const repeat_
 /// The quantile, and the limits that would just pass and just fail at this level.
 inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t repeats,
                                     const miss_counts& c, double pass_alpha) {
-    vector<double> pooled = sorted_values_in(s.what, e.candidate, repeats);
+    vector<double> pooled = sorted_values_in(s.statistic, e.candidate, repeats);
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
-    const double value = nearest_rank(pooled, s.what.q);
+    const double value = nearest_rank(pooled, s.statistic.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
     // Sorted with the worst last: with j values beyond the limit, it is the one before those.
     const auto with_beyond = [&](double j) {
@@ -12411,8 +12413,8 @@ inline miss_counts counted_misses(const measurements& e, const slo& s,
         if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
-    if (is_of_answers(s.what.metric) && allowed > 0)
-        add_flips(c, e, s.what, misses.size());
+    if (is_of_answers(s.statistic.metric) && allowed > 0)
+        add_flips(c, e, s.statistic, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
 }
@@ -12436,17 +12438,17 @@ inline cause requests_that_decide(const decision& d) {
         const double each = more.seen.n / d.repeats;
         const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(each)) - 1));
         return {because::more_requests, {std::ceil(each / digit) * digit}, whose::nobody,
-                is_of_answers(d.what.what.metric) ? "questions" : "requests"};
+                is_of_answers(d.objective.statistic.metric) ? "questions" : "requests"};
     }
     return {};
 }
 
 /// Sets the estimate, interval and limits of a decision on counts.
 inline void estimate_counts(decision& d, const measurements& e) {
-    const slo& s = d.what;
+    const slo& s = d.objective;
     const auto& [c, at, scale] = *d.counted;
     const double upper = c.upper(at.pass), lower = c.lower(at.pass);
-    if (!is_request_fraction(s.what.metric)) {
+    if (!is_request_fraction(s.statistic.metric)) {
         const estimate_t q =
             quantile_estimate(e, s, static_cast<std::size_t>(d.repeats), c, at.pass);
         d.estimate = {q.value * scale, q.low * scale, q.high * scale};
@@ -12484,7 +12486,7 @@ inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double
 /// The objective on errors where a gate has no own one.
 inline slo error_guard() {
     slo s;
-    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
+    s.statistic = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
     s.bound = 0.01;
     return s;
 }
@@ -12501,7 +12503,7 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
     const bool may_be_observed =
-        is_guard || (is_as_loose_as_guard(d.what) && d.repeats >= first_analysis &&
+        is_guard || (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
                      c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {{because::failed, {c.k, c.n}}};
@@ -12529,7 +12531,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
     d.limit = s.bound;
     d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
-    const bool of_errors = s.what.metric == metric_id::error_rate;
+    const bool of_errors = s.statistic.metric == metric_id::error_rate;
     // At the same analyses as the gate's other verdicts.
     const auto first = static_cast<std::size_t>(e.has_live_baseline() ? first_pair_analysis
                                                                       : first_analysis);
@@ -12547,7 +12549,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
         verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
         d.why.clear();
-        const bool is_early = is_of_answers(s.what.metric) &&
+        const bool is_early = is_of_answers(s.statistic.metric) &&
                               d.repeats < std::min(first_fail, t.rule.most);
         if (outcome == verdict::fail && is_early) {
             outcome = verdict::inconclusive;
@@ -12558,7 +12560,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
                                         : d.outcome != verdict::inconclusive;
         if (is_final && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.statistic);
     if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
     if (of_errors) judge_errors(d, is_guard, misses, t.rule);
     return d;
@@ -12592,17 +12594,17 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
 
 /// Sets the interval: each end is the bound that decides on its side, at the level of that side.
 inline void set_interval(decision& d) {
-    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     d.estimate = {back(d.last.mean), back(d.last.fail_bound), back(d.last.pass_bound)};
-    if (!d.what.at_most) std::swap(d.estimate.low, d.estimate.high);
+    if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
 }
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
                               const stored_side& other = {}) {
     const interim_analysis& l = d.last;
-    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     set_interval(d);
-    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.what, std::log1p(l.detectable));
+    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.objective, std::log1p(l.detectable));
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
     if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
@@ -12617,9 +12619,10 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
     if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
     d.advice = {because::headroom_in_noise,
-                {-fraction_of_limit(d.what, l.mean), l.sd, to_write}};
+                {-fraction_of_limit(d.objective, l.mean), l.sd, to_write}};
     if (l.pass_margin > last_se)
-        d.advice = {because::headroom_in_modes, {-fraction_of_limit(d.what, l.mean), to_write}};
+        d.advice = {because::headroom_in_modes,
+                    {-fraction_of_limit(d.objective, l.mean), to_write}};
 }
 
 /// The values of a gate's repeats, and their baseline if the objective is relative.
@@ -12645,11 +12648,11 @@ struct comparison {
 };
 inline comparison comparison_of(const measurements& e, const judging_parameters& t, const slo& s) {
     comparison c;
-    c.of_metric = s.what.metric;
+    c.of_metric = s.statistic.metric;
     c.relative = s.factor > 0;
     c.paired = c.relative && e.has_live_baseline();
-    c.mine = values_of(s.what, e.candidate, t.read);
-    if (c.paired) c.other = values_of(s.what, e.baseline, opposite(t.read));
+    c.mine = values_of(s.statistic, e.candidate, t.read);
+    if (c.paired) c.other = values_of(s.statistic, e.baseline, opposite(t.read));
     if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
     if (const auto level = t.past ? t.past->level_of(s) : std::nullopt) {
@@ -12657,10 +12660,11 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
         c.stored.day_sd = level->day_sd;
         return c;
     }
-    const auto at = t.stored.values.find(str(s.what.name));
+    const auto at = t.stored.values.find(str(s.statistic.name));
     vector<double> logs;
     if (at != t.stored.values.end())
-        for (const double x : at->second) logs.push_back(std::log(with_offset(s.what.metric, x)));
+        for (const double x : at->second)
+            logs.push_back(std::log(with_offset(s.statistic.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.is_missing = true;
         return c;
@@ -12674,15 +12678,15 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
 inline void set_measured(decision& d, const measurements& e, const judging_parameters& t,
                          const comparison& c) {
     d.measured = c.of_all();
-    const slo& s = d.what;
+    const slo& s = d.objective;
     double of = c.mine.together, to = c.other.together;
-    if (is_ratio(s.what.metric)) {
-        of = pooled_value(s.what.parts[0], e.candidate, t.read);
-        to = pooled_value(s.what.parts[1], e.candidate, opposite(t.read));
+    if (is_ratio(s.statistic.metric)) {
+        of = pooled_value(s.statistic.parts[0], e.candidate, t.read);
+        to = pooled_value(s.statistic.parts[1], e.candidate, opposite(t.read));
     } else if (!c.relative) {
         return;
     } else if (!c.paired) {
-        to = std::exp(c.base_log) - facts_of(s.what.metric).offset;
+        to = std::exp(c.base_log) - facts_of(s.statistic.metric).offset;
     }
     if (std::isnan(quotient(of, to))) return;
     d.numerator = of;
@@ -12695,7 +12699,7 @@ struct observed_repeats {
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
-        const bool has_no_log = with_offset(s.what.metric, value) == 0 && is_on_the_log(s);
+        const bool has_no_log = with_offset(s.statistic.metric, value) == 0 && is_on_the_log(s);
         const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
         unbounded += miss;
         if (!miss) distances.push_back(distance_of(s, value, limit));
@@ -12725,9 +12729,9 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         return l;
     }
     const vector<double> pooled =
-        sorted_values_in(s.what, e.baseline, repeats, opposite(t.read));
+        sorted_values_in(s.statistic, e.baseline, repeats, opposite(t.read));
     if (pooled.empty()) return {not_a_number, l.allowed, false};
-    l.bound = s.factor * nearest_rank(pooled, s.what.q);
+    l.bound = s.factor * nearest_rank(pooled, s.statistic.q);
     // As much of the baseline may be beyond its own estimate.
     const auto n = static_cast<double>(pooled.size());
     l.allowed = clopper_pearson_upper(n * l.allowed, n, count_levels_of(s, t.rule).fail);
@@ -12739,9 +12743,9 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
 inline verdict decide_by_counts(decision& d, const measurements& e, const judging_parameters& t,
                                 const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
-    const limit_of_values l = limit_of_values_of(e, t, d.what, c, repeats);
+    const limit_of_values l = limit_of_values_of(e, t, d.objective, c, repeats);
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
-    slo s = d.what;
+    slo s = d.objective;
     s.bound = l.bound;
     vector<vector<bool>> misses;
     for (std::size_t i = 0; is_known && i < repeats; ++i)
@@ -12760,10 +12764,10 @@ inline verdict decide_by_gaps(const decision& d, const measurements& e, const ju
     if (c.relative) return verdict::inconclusive;
     vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
-        fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what,
+        fractions.push_back(fraction_of_gaps_beyond(d.objective.bound, d.objective.statistic,
                                                     e.candidate[i], t.read));
-    const double product = product_of_fractions(fractions, allowed_misses(d.what));
-    return product >= count_levels_of(d.what, t.rule).product ? verdict::fail
+    const double product = product_of_fractions(fractions, allowed_misses(d.objective));
+    return product >= count_levels_of(d.objective, t.rule).product ? verdict::fail
                                                               : verdict::inconclusive;
 }
 
@@ -12772,10 +12776,10 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen, const me
                              const judging_parameters& t, const comparison& c,
                              std::size_t fails_from) {
     const std::size_t n = seen.values.size();
-    const statistic_data& what = d.what.what;
+    const statistic_data& what = d.objective.statistic;
     d.counted.reset();
     d.why = {{is_of_server(what.metric) ? because::no_finite_value : because::no_size,
-              {as_number(seen.unbounded), as_number(n), d.what.at_most ? 1.0 : 0.0}}};
+              {as_number(seen.unbounded), as_number(n), d.objective.at_most ? 1.0 : 0.0}}};
     const bool is_percentile =
         what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
@@ -12790,7 +12794,7 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen, const me
 /// Why failures invalidate a percentile, of a variant or a part of a ratio.
 inline cause failures_in_tail(const measurements& e, const judging_parameters& t, const slo& s,
                               const repeat_list& variant, std::size_t repeats) {
-    const statistic_data& what = s.what;
+    const statistic_data& what = s.statistic;
     if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
         is_of_server(what.metric))
         return {};
@@ -12817,11 +12821,12 @@ inline cause failures_in_tail(const measurements& e, const judging_parameters& t
 inline void withdraw_over_failures(decision& d, const measurements& e,
                                    const judging_parameters& t) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
-    cause why = failures_in_tail(e, t, d.what, e.candidate, repeats);
-    if (!why && d.what.factor > 0) why = failures_in_tail(e, t, d.what, e.baseline, repeats);
-    for (const statistic_data& part : d.what.what.parts) {
-        slo own = d.what;
-        own.what = part;
+    cause why = failures_in_tail(e, t, d.objective, e.candidate, repeats);
+    if (!why && d.objective.factor > 0)
+        why = failures_in_tail(e, t, d.objective, e.baseline, repeats);
+    for (const statistic_data& part : d.objective.statistic.parts) {
+        slo own = d.objective;
+        own.statistic = part;
         if (!why) why = failures_in_tail(e, t, own, e.candidate, repeats);
     }
     if (!why) return;
@@ -12834,8 +12839,8 @@ inline void withdraw_over_failures(decision& d, const measurements& e,
 inline cause why_no_value(const measurements& e, const judging_parameters& t, const slo& s,
                           bool is_paired, std::size_t repeat) {
     const cause none{because::no_value_in, {as_number(repeat + 1), s.factor > 0 ? 1.0 : 0.0}};
-    if (!is_paired && !is_ratio(s.what.metric)) return none;
-    const statistic_data& by = is_paired ? s.what : s.what.parts[1];
+    if (!is_paired && !is_ratio(s.statistic.metric)) return none;
+    const statistic_data& by = is_paired ? s.statistic : s.statistic.parts[1];
     const repeat_data& d = is_paired ? e.baseline[repeat] : e.candidate[repeat];
     const double value = with_offset(by.metric, evaluate(by, d, opposite(t.read)));
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
@@ -12860,7 +12865,7 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
     if (const calibrated_noise known = calibration_for(t, s); known.df > 0)
         return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
-    if (t.past && !(t.day_sd > 0) && !is_of_start(s.what.metric) &&
+    if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
         !t.noise.contains(noise_name(s)))
         if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
     return analysis_of_repeats(distances, s0, rule, c.stored);
@@ -12870,15 +12875,15 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
                              const judging_parameters& t, double s0, const judging_rule& rule,
                              std::size_t first, std::size_t fails_from) {
     const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
-                            seen.are_blatant(d.what);
+                            seen.are_blatant(d.objective);
     d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
-                        : analysis_of_values(t, d.what, c, seen.distances, s0, rule);
+                        : analysis_of_values(t, d.objective, c, seen.distances, s0, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
         d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
     // Differences between days are no regression.
-    const double sign = d.what.at_most ? 1 : -1;
+    const double sign = d.objective.at_most ? 1 : -1;
     if (d.outcome == verdict::fail && c.stored.repeats > 0 &&
         std::fabs(std::exp(sign * d.last.mean) * d.limit - 1) < 2 * c.stored.day_sd)
         d.outcome = verdict::inconclusive;
@@ -12892,12 +12897,13 @@ inline verdict_method method_of(spread_of spread) {
 }
 /// Adds reasons if the repeats spread by more than the prior.
 inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t) {
-    const double spread = std::sqrt(sample_variance(d.distances)), s0 = prior_sd_of(e, t, d.what);
+    const double spread = std::sqrt(sample_variance(d.distances)),
+                 s0 = prior_sd_of(e, t, d.objective);
     const own_spread own = own_spread_of(d.distances, d.stored);
     const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
-    else if (const calibrated_noise known = calibration_for(t, d.what);
+    else if (const calibrated_noise known = calibration_for(t, d.objective);
              known.df > 0 && is_noisier(d.distances, known))
         d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
     else if (l.spread == spread_of::noisy)
@@ -12914,7 +12920,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     const comparison c = comparison_of(e, t, s);
     if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
     set_measured(d, e, t, c);
-    const bool startup = is_of_start(s.what.metric);
+    const bool startup = is_of_start(s.statistic.metric);
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
@@ -12931,7 +12937,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
             return decided(d, verdict::invalid, why_no_value(e, t, s, c.paired, i));
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
-        d.requests = measured_requests(e, seen.values.size(), s.what);
+        d.requests = measured_requests(e, seen.values.size(), s.statistic);
         const bool at_the_end = i + 1 == n;
         if (seen.values.size() < first && !at_the_end) continue;
         if (!t.rule.has_analysis(analyses, at_the_end)) continue;
@@ -12954,7 +12960,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.decided_by = method_of(d.last.spread);
     d.distances = seen.distances;
     d.stored = c.stored;
-    if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.what.name));
+    if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
     explain_spread(d, e, t);
     return d;
 }
@@ -12962,9 +12968,9 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
 /// Whether a verdict is open because repeats or pairs spread by more than the prior.
 inline bool asks_for_more(const measurements& e, const judging_parameters& t,
                           const verdict_numbers& v) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     const bool is_open = v.outcome == verdict::inconclusive &&
-                         is_judged_by_spread(s.what.metric);
+                         is_judged_by_spread(s.statistic.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
     const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);
@@ -13047,7 +13053,7 @@ inline cause thirds_of(const statistic_data& drift, const repeat_list& variant,
 inline cause advice_on_drift(const decision& d) {
     const interim_analysis& l = d.last;
     if (d.outcome != verdict::inconclusive || !(l.se > 0)) return {};
-    const double sign = d.what.at_most ? 1 : -1;
+    const double sign = d.objective.at_most ? 1 : -1;
     const double to_pass = (l.pass_t + 1.645) * l.se;
     const double needed = l.mean < 0 ? to_pass : (l.fail_t + 1.645) * l.se;
     const double longer = needed * needed / (l.mean * l.mean);
@@ -13063,19 +13069,19 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
     decision d = undecided(s);
     d.limit = s.bound;
     d.decided_by = verdict_method::slices;
-    d.measured = pooled_value(s.what, e.candidate, t.read);
+    d.measured = pooled_value(s.statistic, e.candidate, t.read);
     if (e.candidate.empty()) return decided(d, verdict::invalid, {because::nothing_measured});
-    const auto measured = static_cast<double>(selected_requests(s.what, e.candidate[0]));
-    const auto least = static_cast<double>(least_of_drift(s.what));
+    const auto measured = static_cast<double>(selected_requests(s.statistic, e.candidate[0]));
+    const auto least = static_cast<double>(least_of_drift(s.statistic));
     if (measured < least)
         return decided(d, verdict::invalid,
                        {because::small_for_drift, {measured, least}, whose::plan});
-    const std::size_t k = slices_of_third(s.what, measured);
+    const std::size_t k = slices_of_third(s.statistic, measured);
     vector<double> sums(3 * k, 0.0);
     d.values.assign(3 * k, 0.0);
     int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        const vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
+        const vector<double> slices = slices_of(s.statistic, e.candidate[i], k, t.read);
         for (std::size_t j = 0; j < slices.size(); ++j) {
             sums[j] += std::log(slices[j]);
             d.values[j] = sums[j] / static_cast<double>(i + 1);
@@ -13090,8 +13096,8 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
-    d.why = {thirds_of(s.what, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.statistic);
+    d.why = {thirds_of(s.statistic, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
     d.dependence = dependence_of_slices(d.values);
     return d;
 }
@@ -13099,13 +13105,13 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const measurements& e, const judging_parameters& t,
                                    const slo& s, bool to_the_end, bool is_guard = false) {
-    const bool counts = is_request_fraction(s.what.metric) && s.factor <= 0;
+    const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
-    decision d = is_drift(s.what.metric) ? judge_drift(e, t, s, to_the_end)
+    decision d = is_drift(s.statistic.metric) ? judge_drift(e, t, s, to_the_end)
                  : counts                ? judge_counts(e, t, s, to_the_end, is_guard)
                  : by_past               ? t.past->judged(e, t, s, to_the_end)
                                          : judge_values(e, t, s, to_the_end);
-    if (counts) d.measured = pooled_value(s.what, e.candidate, t.read);
+    if (counts) d.measured = pooled_value(s.statistic, e.candidate, t.read);
     d.counted_in = counting_unit(needs_baseline(s) && e.has_live_baseline());
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
@@ -13117,7 +13123,7 @@ inline decision decision_by_method(const measurements& e, const judging_paramete
 
 /// Adds the estimate, the smallest miss that could be shown and a better limit.
 inline decision estimated(decision d, const measurements& e) {
-    const double worst = d.what.at_most ? infinity : 0;
+    const double worst = d.objective.at_most ? infinity : 0;
     switch (d.outcome == verdict::invalid ? verdict_method::none : d.decided_by) {
     case verdict_method::counts: estimate_counts(d, e); break;
     case verdict_method::counted_misses:
@@ -13136,14 +13142,15 @@ inline decision estimated(decision d, const measurements& e) {
         break;
     default: break;
     }
-    if (is_request_fraction(d.what.what.metric)) d.advice = {};  // none lowers a limit on quality
+    if (is_request_fraction(d.objective.statistic.metric))
+        d.advice = {};  // none lowers a limit on quality
     return d;
 }
 
 /// Whether the pooled data are on the other side of the limit than the verdict.
 inline bool is_contradicted(const verdict_numbers& v) {
     const bool is_met =
-        v.what.at_most ? v.measured <= v.limit : v.measured >= v.limit;  // false for NaN
+        v.objective.at_most ? v.measured <= v.limit : v.measured >= v.limit;  // false for NaN
     return (v.outcome == verdict::pass && !is_met) || (v.outcome == verdict::fail && is_met);
 }
 /// Both sides of a contradiction: all repeats, and an early decision or the typical repeat. The
@@ -13181,8 +13188,8 @@ inline double late_after_s(const judging_parameters& t) {
     };
     for (const auto* slos : {&t.slos, &t.objectives_held})
         for (const slo& s : *slos) {
-            if (s.factor == 0) see(s.what.metric, s.at_most, s.bound);
-            for (const predicate_step& step : s.what.where)
+            if (s.factor == 0) see(s.statistic.metric, s.at_most, s.bound);
+            for (const predicate_step& step : s.statistic.where)
                 if (step.op == predicate_step::op_kind::compare)
                     see(step.metric, step.at_most, step.bound);
         }
@@ -13357,7 +13364,7 @@ inline bool may_be_the_clients(const measurements& e, const judging_parameters& 
     const auto as_read = [&](timing_bound how) {
         judging_parameters other = t;
         other.read = how;
-        return decision_by_numbers(e, other, v.what).outcome;
+        return decision_by_numbers(e, other, v.objective).outcome;
     };
     switch (v.outcome) {
     case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
@@ -13377,7 +13384,7 @@ inline bool is_of_times(metric_id m) {
 /// Why the client affects this verdict, if it does.
 inline std::optional<client_error> client_error_of(const measurements& e,
                                                    const judging_parameters& t, const decision& v) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     const variant_list variants = variants_of(e, s);
     const because first = v.why.empty() ? because::nothing : v.why[0].what;
     if (v.outcome == verdict::invalid &&  // by a late client
@@ -13393,7 +13400,7 @@ inline std::optional<client_error> client_error_of(const measurements& e,
     // Without a comparison, as in the first run of a history, nothing can be affected.
     const bool is_undecided =
         v.outcome == verdict::inconclusive && v.decided_by == verdict_method::none;
-    if (is_none || is_undecided || !is_of_times(s.what.metric)) return {};
+    if (is_none || is_undecided || !is_of_times(s.statistic.metric)) return {};
     if (const auto error = error_of_lost_time(variants)) return error;
     auto error = error_of_load(variants, late_after_s(t));
     if (!error) error = error_of_first_tokens(variants);
@@ -13407,13 +13414,13 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
     const variant_list variants{&e.candidate};
     std::optional<client_error> error = error_of_lost_time(variants);
     for (const slo& s : t.slos) {
-        if (s.factor == 0 || !is_of_times(s.what.metric)) continue;
+        if (s.factor == 0 || !is_of_times(s.statistic.metric)) continue;
         if (error) return error;
         const auto late = error_of_load(variants, late_after_s(t));
         if (!late) continue;
         const repeat_data& d = e.candidate[late->repeat];
-        const double as_is = evaluate(s.what, d);
-        const double moved = evaluate(s.what, d, timing_bound::optimistic);
+        const double as_is = evaluate(s.statistic, d);
+        const double moved = evaluate(s.statistic, d, timing_bound::optimistic);
         if (std::fabs(std::log(as_is / moved)) > prior_sd) return late;
     }
     return {};
@@ -13424,7 +13431,7 @@ inline decision with_client_error(const measurements& e, const judging_parameter
                                   std::optional<client_error>* found = nullptr) {
     const std::optional<client_error> error = client_error_of(e, t, v);
     if (!error) return v;
-    if (found && !*found && !v.what.is_advisory) *found = error;
+    if (found && !*found && !v.objective.is_advisory) *found = error;
     return decided(std::move(v), verdict::invalid, error->why);
 }
 
@@ -13677,7 +13684,7 @@ inline bool mostly_fails(const repeat_data& d, const statistic_data& what) {
 }
 /// Why there are too few values for an objective. The plan is at fault.
 inline cause sample_fault(const measurements& e, const slo& s) {
-    const statistic_data& w = s.what;
+    const statistic_data& w = s.statistic;
     const auto needed = static_cast<std::size_t>(least_values_of(w));
     const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     for (const auto* variant : variants_of(e, s))
@@ -13704,12 +13711,13 @@ inline bool is_counted_at_end(metric_id m, const record& r) {
 /// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
 /// one piece at its end, and without a warm-up has none at its start.
 inline cause window_fault(const measurements& e, const verdict_numbers& v) {
-    const slo& s = v.what;
-    if (v.outcome != verdict::fail || !is_throughput(s.what.metric) || s.factor > 0) return {};
+    const slo& s = v.objective;
+    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
     double ended = 0, begun = 0, left = 0;
     for (const repeat_data& d : e.candidate)
         for (const record& r : d.records) {
-            if (r.status != request_status::ok || !is_counted_at_end(s.what.metric, r)) continue;
+            if (r.status != request_status::ok || !is_counted_at_end(s.statistic.metric, r))
+                continue;
             const bool is_late = r.end_ns >= d.window.to_ns();
             ended += d.window.holds(r.end_ns);
             begun += d.window.holds(r.end_ns) && r.sent_ns < d.window.from_ns();
@@ -13943,10 +13951,10 @@ inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, co
 }
 /// Why the server metrics do not support an objective.
 inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     // The largest value read is a lower bound: if it is over the limit, the true one is too.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
-    const bool needs_all = s.what.kind == statistic_kind::max &&
+    const bool needs_all = s.statistic.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
     const auto reported = [](const std::string& text, const repeat_data& d) {
         cause c = with_text(because::metrics_reported, text);
@@ -13956,10 +13964,10 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     const unfinished_requests unfinished(e);
     for (const auto* variant : variants_of(e, s))
         for (const repeat_data& d : *variant) {
-            cause why = reported(why_no_server_value(s.what, d), d);
+            cause why = reported(why_no_server_value(s.statistic, d), d);
             if (!why) why = fault_of_page(d);
-            if (!why) why = fault_of_requests_at_once(unfinished, d, s.what.metric);
-            if (!why && needs_all) why = reported(what_is_unknown(s.what, d), d);
+            if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
+            if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
             if (why) return of_server(std::move(why), variant == &e.baseline);
         }
     return {};
@@ -14335,7 +14343,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 /// repeat only are not the server's noise.
 inline bool passes_by_more_than(const measurements& e, const judging_parameters& t,
                                 const judging_parameters& buffered, slo s) {
-    if (!is_judged_by_spread(s.what.metric) || is_drift(s.what.metric)) return false;
+    if (!is_judged_by_spread(s.statistic.metric) || is_drift(s.statistic.metric)) return false;
     const comparison as_is = comparison_of(e, t, s), worst = comparison_of(e, buffered, s);
     double most = 1;
     const std::size_t n =
@@ -14357,7 +14365,7 @@ inline bool passes_by_more_than(const measurements& e, const judging_parameters&
 /// have been longer than any measured one.
 inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
                                    const answer_counts& variant, const verdict_numbers& v) {
-    const statistic_data& what = v.what.what;
+    const statistic_data& what = v.objective.statistic;
     if (variant.most_in_a_burst() * 2 > variant.streamed() ||
         variant.read_together * 2 > variant.events)
         return false;
@@ -14370,8 +14378,8 @@ inline bool stands_though_buffered(const measurements& e, const judging_paramete
     judging_parameters other = t;
     other.read =
         v.outcome == verdict::fail ? timing_bound::baseline_buffered : timing_bound::buffered;
-    return decision_by_numbers(e, other, v.what).outcome == v.outcome ||
-           (v.outcome == verdict::pass && passes_by_more_than(e, t, other, v.what));
+    return decision_by_numbers(e, other, v.objective).outcome == v.outcome ||
+           (v.outcome == verdict::pass && passes_by_more_than(e, t, other, v.objective));
 }
 
 /// Why side tasks changed the load, nothing where they ran as planned.
@@ -14469,11 +14477,11 @@ inline bool counts_gaps_of_all(const repeat_list& variant, const statistic_data&
 
 /// Why token rates are not compared: the variants' workloads differ.
 inline cause tokens_that_differ(const measurements& e, const slo& s) {
-    const metric_id m = s.what.metric;
+    const metric_id m = s.statistic.metric;
     const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
     if (!e.other_workload || s.factor <= 0 || !of_tokens) return {};
-    const request_tokens mine = request_tokens_of(e.candidate, s.what.which),
-                         other = request_tokens_of(e.baseline, s.what.which);
+    const request_tokens mine = request_tokens_of(e.candidate, s.statistic.which),
+                         other = request_tokens_of(e.baseline, s.statistic.which);
     const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
     const bool of_prompts = m == metric_id::prefill_throughput ||
                             m == metric_id::input_throughput || m == metric_id::total_throughput;
@@ -14497,7 +14505,7 @@ inline cause missing_that_decide(const measurements& e, judging_parameters t,
     });
     if (!any || v.outcome != verdict::pass) return {};
     t.read = timing_bound::missing_worst;
-    return decision_by_numbers(e, t, v.what).outcome == verdict::pass ? cause{} : why;
+    return decision_by_numbers(e, t, v.objective).outcome == verdict::pass ? cause{} : why;
 }
 
 /// Why the answers behind a statistic do not support a verdict.
@@ -14506,7 +14514,7 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
                                  const statistic_data& what) {
     for (const run_variant a : {run_variant::candidate, run_variant::baseline}) {
         const bool is_baseline = a == run_variant::baseline;
-        if (is_baseline && (v.what.factor <= 0 || !e.has_live_baseline())) continue;
+        if (is_baseline && (v.objective.factor <= 0 || !e.has_live_baseline())) continue;
         const bool is_shared = is_of_all(what) && !concerns_a_metric(what, is_own);
         const answer_counts own =
             is_shared ? answer_counts() : answer_counts_of(e.variant(a), what.which, what);
@@ -14528,23 +14536,23 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
 /// Why a verdict is invalid.
 inline cause fault_of_verdict(const measurements& e, const judging_parameters& t,
                               const validity_checks& g, const verdict_numbers& v) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     const bool compared =
         e.has_live_baseline() || !t.stored.file.empty() || t.past;
     if (needs_baseline(s) && !compared) return {because::no_baseline};
     if (cause why = tokens_that_differ(e, s)) return why;
-    if (!is_of_service(s.what.metric)) return {};
-    if (is_of_sessions(s.what.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
+    if (!is_of_service(s.statistic.metric)) return {};
+    if (is_of_sessions(s.statistic.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
         return {because::not_played_out, {}, whose::plan};
     const own_check& check = g.of(s).self_check;
-    if (concerns(s.what, &metric_facts::is_of_gaps) && check.unread_fraction > 0.05)
+    if (concerns(s.statistic, &metric_facts::is_of_gaps) && check.unread_fraction > 0.05)
         return {because::read_together, {check.unread_fraction}, whose::client};
-    if (concerns(s.what, &metric_facts::is_affected_by_lateness) ||
+    if (concerns(s.statistic, &metric_facts::is_affected_by_lateness) ||
         client_was_saturated(e, check.cpu_utilization))
         if (check.why) return check.why;
-    if (is_of_server(s.what.metric)) return server_metrics_fault(e, v);
-    if (s.what.parts.empty()) return fault_of_answers_to(e, t, g, v, s.what);
-    for (const statistic_data& part : s.what.parts)
+    if (is_of_server(s.statistic.metric)) return server_metrics_fault(e, v);
+    if (s.statistic.parts.empty()) return fault_of_answers_to(e, t, g, v, s.statistic);
+    for (const statistic_data& part : s.statistic.parts)
         if (cause why = fault_of_answers_to(e, t, g, v, part)) return why;
     return {};
 }
@@ -14553,12 +14561,13 @@ inline cause fault_of_verdict(const measurements& e, const judging_parameters& t
 
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
-    if (!concerns(s.what, &metric_facts::is_of_prefill)) return {};
-    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0, all = is_of_all(s.what);
-    const double mine = (all ? g.cache : prefix_hits_of(e.candidate, s.what.which)).fraction();
+    if (!concerns(s.statistic, &metric_facts::is_of_prefill)) return {};
+    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0, all = is_of_all(s.statistic);
+    const double mine = (all ? g.cache : prefix_hits_of(e.candidate, s.statistic.which)).fraction();
     const double other =
-        !compares ? 0
-                  : (all ? g.baseline_cache : prefix_hits_of(e.baseline, s.what.which)).fraction();
+        !compares
+            ? 0
+            : (all ? g.baseline_cache : prefix_hits_of(e.baseline, s.statistic.which)).fraction();
     if (std::max(mine, other) < 0.01) return {};
     return compares ? cause{because::cached_in_both, {mine, other}}
                     : cause{because::cached, {mine}};
@@ -14611,22 +14620,24 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
 
 /// Adds to a verdict that does not pass the server's state, or details of the answers.
 inline decision with_reasons(decision v, const measurements& e, const vector<cause>& state) {
-    if (v.what.what.metric == metric_id::same_answers && v.repeats > 0)
-        v.why.push_back(answers_differ(e, v.what.what, static_cast<std::size_t>(v.repeats)));
-    if (v.what.what.metric == metric_id::accuracy && v.repeats > 0)
-        v.why.push_back(wrong_answers(e, v.what.what, static_cast<std::size_t>(v.repeats)));
+    if (v.objective.statistic.metric == metric_id::same_answers && v.repeats > 0)
+        v.why.push_back(
+            answers_differ(e, v.objective.statistic, static_cast<std::size_t>(v.repeats)));
+    if (v.objective.statistic.metric == metric_id::accuracy && v.repeats > 0)
+        v.why.push_back(
+            wrong_answers(e, v.objective.statistic, static_cast<std::size_t>(v.repeats)));
     const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
-    if (is_open && is_of_service(v.what.what.metric) && v.repeats > 0)
+    if (is_open && is_of_service(v.objective.statistic.metric) && v.repeats > 0)
         v.why.insert(v.why.end(), state.begin(), state.end());
     return v;
 }
 /// Adds to an open verdict the limit that would decide it, where that is near, or the number of
 /// requests that would decide a fraction of them.
 inline decision with_a_way_out(decision v, bool is_guard) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     const bool is_open = v.why.empty();
     if (is_open) v.why = {{because::too_close}};
-    if (is_request_fraction(s.what.metric)) {
+    if (is_request_fraction(s.statistic.metric)) {
         if (!is_guard && !v.advice) v.advice = requests_that_decide(v);
         return v;
     }
@@ -14642,13 +14653,13 @@ inline decision with_a_way_out(decision v, bool is_guard) {
 /// Why an objective on a label is invalid, nothing where one request succeeded. A model that the
 /// server lacks fails all of them without being slow.
 inline cause fault_of_label(const measurements& e, const slo& s) {
-    for (const statistic_data& part : s.what.parts) {
+    for (const statistic_data& part : s.statistic.parts) {
         slo own = s;
-        own.what = part;
+        own.statistic = part;
         if (cause why = fault_of_label(e, own)) return why;
     }
-    if (s.what.which.label.empty()) return {};
-    const selection own = label(s.what.which.label);
+    if (s.statistic.which.label.empty()) return {};
+    const selection own = label(s.statistic.which.label);
     for (const auto* variant : variants_of(e, s)) {
         std::size_t requests = 0, completed = 0;
         for (const repeat_data& d : *variant) {
@@ -14668,7 +14679,7 @@ inline cause fault_of_label(const measurements& e, const slo& s) {
 
 /// The number of repeats without a disturbance to recover from.
 inline cause without_a_disturbance(const decision& v) {
-    if (!is_of_recovery(v.what.what.metric)) return {};
+    if (!is_of_recovery(v.objective.statistic.metric)) return {};
     const auto undisturbed = std::count(v.values.begin(), v.values.end(), 0.0);
     if (undisturbed == 0) return {};
     return {because::undisturbed,
@@ -14690,8 +14701,8 @@ inline bool only_worsens(metric_id m) {
 /// A verdict under such a load: a miss stays unless a longer load could be better.
 inline decision with_the_load(decision v, const measurements& e, const cause& over) {
     const bool is_short = over.what == because::probe_too_short;
-    const bool stays = !is_short || (only_worsens(v.what.what.metric) &&
-                                     (v.what.factor == 0 ||
+    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
+                                     (v.objective.factor == 0 ||
                                       !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
     const bool fails = v.outcome == verdict::fail && stays;
     v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
@@ -14706,7 +14717,7 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
     if (e.candidate.empty() && !e.stopped.empty())
         return decided(undecided(s), verdict::inconclusive, with_text(because::stopped, e.stopped));
     const variant_checks& on = g.of(s);
-    if (cause why = with_text(because::unsupported, unsupported_reason(e, s.what));
+    if (cause why = with_text(because::unsupported, unsupported_reason(e, s.statistic));
         !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
     if (cause why = fault_of_label(e, s); !on.invalid && why)
@@ -14720,7 +14731,7 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
         return decided(std::move(v), verdict::invalid, std::move(small));
     if (cause ends = window_fault(e, v))
         return decided(std::move(v), verdict::invalid, std::move(ends));
-    if (is_affected_by_load(s.what.metric, on.saturated))
+    if (is_affected_by_load(s.statistic.metric, on.saturated))
         return with_the_load(std::move(v), e, on.saturated);
     if (needs_baseline(s) && e.has_live_baseline())
         if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
@@ -14799,7 +14810,8 @@ inline decision with_cut_off(const measurements& e, const judging_parameters& t,
     if (!ended || g.of(s).invalid) return v;
     const decision other = with_validity_checks(ended->seen, t, ended->on, s, is_guard);
     const cut_off_requests& left = ended->left_out;
-    if (is_guard || (left.of_sessions > 0 && s.what.metric == metric_id::error_rate)) return other;
+    if (is_guard || (left.of_sessions > 0 && s.statistic.metric == metric_id::error_rate))
+        return other;
     if (v.outcome == other.outcome) return v;
     const double with = static_cast<double>(v.outcome);
     const double without = static_cast<double>(other.outcome);
@@ -14825,12 +14837,12 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
     std::optional<judging_parameters> each;
     for (const std::string& name : labels) {
         slo own = limit;
-        own.what = of_some(own.what, label(name));
+        own.statistic = of_some(own.statistic, label(name));
         const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
-            return s.what.name == own.what.name && !s.is_advisory;
+            return s.statistic.name == own.statistic.name && !s.is_advisory;
         });
         fraction_counts seen;
-        for (const repeat_data& d : e.candidate) seen.add(misses_of(own.what, d));
+        for (const repeat_data& d : e.candidate) seen.add(misses_of(own.statistic, d));
         if (is_stated || !(seen.misses > own.bound * seen.all)) continue;
         if (!each) {
             each = t;
@@ -14889,13 +14901,13 @@ inline analysis analyse(const measurements& e, const judging_parameters& asked) 
             f.verdicts.push_back(decision_on(e, at_level, f.on, ended, s, &f.by_client));
         const auto failed =
             std::count_if(f.verdicts.begin(), f.verdicts.end(), [](const decision& d) {
-                return !d.what.is_advisory && d.outcome == verdict::fail;
+                return !d.objective.is_advisory && d.outcome == verdict::fail;
             });
         if (!t.rule.holm || blocking - failed >= left) break;
         left = blocking - failed;
     }
     decision guard = guard_decision(e, at_level, f.on, ended);
-    if (!states_error_rate(t.slos) || !is_of_all_errors(guard.what))
+    if (!states_error_rate(t.slos) || !is_of_all_errors(guard.objective))
         f.verdicts.push_back(std::move(guard));
     if (f.by_client && f.on.self_check.ok) {
         f.on.self_check.ok = false;
@@ -14912,7 +14924,7 @@ inline decision decision_on_another(const measurements& e, judging_parameters t,
 
 /// Whether a verdict needs more repeats. Advisory ones add none unless the gate asks for repeats.
 inline bool is_waited_for(const verdict_numbers& v, bool repeats_are_asked) {
-    return v.outcome == verdict::inconclusive && (!v.what.is_advisory || repeats_are_asked);
+    return v.outcome == verdict::inconclusive && (!v.objective.is_advisory || repeats_are_asked);
 }
 /// Likewise, unless more repeats cannot change the decision.
 inline bool is_waited_for(const decision& d, bool repeats_are_asked) {
@@ -14931,14 +14943,14 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
     vector<calibrated> rows;
     for (const slo& s : t.slos) {
-        rows.emplace_back().what = s;
-        if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
-            is_drift(s.what.metric))
+        rows.emplace_back().objective = s;
+        if (is_request_fraction(s.statistic.metric) || is_of_server(s.statistic.metric) ||
+            is_drift(s.statistic.metric))
             continue;
         const comparison c = comparison_of(e, t, s);
         if (c.is_missing) continue;
         const auto log_of = [&](double v) {
-            return std::log(c.relative ? with_offset(s.what.metric, v) : v);
+            return std::log(c.relative ? with_offset(s.statistic.metric, v) : v);
         };
         vector<double> logs;
         for (std::size_t i = 0; i < e.candidate.size() && (!c.paired || i < e.baseline.size()); ++i)
@@ -15001,7 +15013,7 @@ enum class inconclusive_means : unsigned char { warn, fail, skip };
 template <class Verdicts>
 bool shows_a_miss(const Verdicts& verdicts) {
     return std::any_of(verdicts.begin(), verdicts.end(), [](const verdict_numbers& v) {
-        return !v.what.is_advisory && v.outcome == verdict::fail;
+        return !v.objective.is_advisory && v.outcome == verdict::fail;
     });
 }
 
@@ -15010,7 +15022,7 @@ template <class Verdicts>
 gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
     bool fail = false, invalid = false, skip = false;
     for (const verdict_numbers& v : verdicts) {
-        if (v.what.is_advisory) continue;
+        if (v.objective.is_advisory) continue;
         fail |= v.outcome == verdict::fail ||
                 (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);
         invalid |= v.outcome == verdict::invalid;
@@ -15268,8 +15280,9 @@ inline const cause_sentence& sentence_of(because b) {
 /// Returns a limit that the objective would meet in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
     const std::string side = s.at_most ? "<= " : ">= ";
-    if (facts_of(s.what.metric).is_whole && s.factor == 0)
-        return side + limit_text(s.what.metric, s.at_most ? std::ceil(value) : std::floor(value));
+    if (facts_of(s.statistic.metric).is_whole && s.factor == 0)
+        return side +
+               limit_text(s.statistic.metric, s.at_most ? std::ceil(value) : std::floor(value));
     // Two digits, three from 10 to 20, rounded to the side that is easier to meet.
     const double power = std::pow(10, std::floor(std::log10(value)));
     const double step = power / (value < 2 * power ? 100 : 10);
@@ -15277,7 +15290,7 @@ inline std::string limit_to_write(const slo& s, double value) {
         return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
     };
     return side + (s.factor > 0 ? filled("{.2f} * baseline", {rounded(0.01)})
-                                : limit_text(s.what.metric, rounded(step)));
+                                : limit_text(s.statistic.metric, rounded(step)));
 }
 
 /// Fills the numbers of a cause into its sentence.
@@ -15288,7 +15301,7 @@ public:
         const std::size_t bar = place.find('|');
         if (bar != place.npos)
             return std::string(next() != 0 ? place.substr(0, bar) : place.substr(bar + 1));
-        const statistic_data& what = of_.what.what;
+        const statistic_data& what = of_.objective.statistic;
         switch (place.front()) {
         case 'w': return cause_.text;
         case 'n': return str(what.name);
@@ -15300,7 +15313,7 @@ public:
         case 'm': return facts_of(static_cast<metric_id>(next())).name;
         case 'x': return needs_text(facts_of(static_cast<metric_id>(next())).needs);
         case 'o': return to_string(static_cast<verdict>(next()));
-        case 'b': return limit_to_write(of_.what, next());
+        case 'b': return limit_to_write(of_.objective, next());
         case '0': return printed("%.0f", reported_ = next());
         case 'c': {
             const double n = next();
@@ -15331,14 +15344,14 @@ inline std::string name_of(verdict_unit u) {
 }
 /// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
 inline std::string verdict_value_text(const verdict_numbers& v, double x) {
-    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
-                                                 : value_text(v.what.what.metric, x);
+    return v.objective.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
+                                                 : value_text(v.objective.statistic.metric, x);
 }
 
 /// "all repeats together: 305 ms, over the limit; the typical repeat: 292 ms".
 inline std::string all_together_text(const cause& c, const verdict_numbers& of) {
     const double all = c.numbers[0], other = c.numbers[1], first = c.numbers[2];
-    const bool is_over = all > of.limit, is_met = of.what.at_most ? !is_over : all >= of.limit;
+    const bool is_over = all > of.limit, is_met = of.objective.at_most ? !is_over : all >= of.limit;
     const char* side = is_met ? "within" : is_over ? "over" : "under";
     if (std::isnan(first))
         return filled("all repeats together: {}, {} the limit; before: {}",
@@ -15376,7 +15389,7 @@ inline std::string answers_differ_text(const cause& c, const verdict_numbers& of
 /// "carries at least 11.4 req/s and less than 12.6 req/s".
 inline std::string carries_text(const cause& c, const verdict_numbers& of) {
     const double low = c.numbers[0], high = c.numbers[1];
-    const metric_id unit = of.what.what.metric;
+    const metric_id unit = of.objective.statistic.metric;
     const bool has_low = low > 0, has_high = high < infinity;
     if (!has_low && !has_high) return "no load is shown to be carried, and none to be too much";
     return filled("carries [{?}at least {}][{?} and ][{?}less than {}]",
@@ -15411,7 +15424,7 @@ inline std::string described(const vector<cause>& why, const verdict_numbers& of
 /// The same for an objective that may have no verdict yet.
 inline std::string described(const cause& c, const slo& s) {
     verdict_numbers of;
-    of.what = s;
+    of.objective = s;
     return described(c, of);
 }
 
@@ -15431,10 +15444,10 @@ inline std::string method_text(const decision& d) {
     const std::string against =
         d.past              ? filled("against {}, ", {d.past->against(d)})
         : d.paired          ? "paired "
-        : d.what.factor > 0 ? "against a stored run, "
+        : d.objective.factor > 0 ? "against a stored run, "
                             : "";
     const bool is_calibrated = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
-                               !is_of_start(d.what.what.metric);
+                               !is_of_start(d.objective.statistic.metric);
     const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
     const std::string noise =
         !std::isnan(d.last.history_sd)
@@ -15515,14 +15528,14 @@ struct arithmetic {
     }
 };
 inline void add_values(arithmetic& a, const decision& d) {
-    const std::string what = d.what.factor > 0 ? "ratios" : "values";
+    const std::string what = d.objective.factor > 0 ? "ratios" : "values";
     a.line = what + " " + listed(d.values);
     a.add(what, d.values);
     a.add("limit", {d.limit});
 }
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
-    const bool on_log = is_on_the_log(d.what);
+    const bool on_log = is_on_the_log(d.objective);
     switch (d.decided_by) {
     case verdict_method::none: break;
     case verdict_method::counts:
@@ -15605,7 +15618,7 @@ inline slo_verdict said_of(const slo& s, verdict outcome, const std::string& rea
 }
 
 inline std::string suggestion_of(const calibrated& c) {
-    return std::isnan(c.to_write) ? "" : limit_to_write(c.what, c.to_write);
+    return std::isnan(c.to_write) ? "" : limit_to_write(c.objective, c.to_write);
 }
 
 /// Returns harmless differences between the metrics page and our counts, "" if there are none.
@@ -15649,7 +15662,7 @@ inline bool has_interval(const verdict_numbers& v) {
 
 /// The guard on errors also passes if it is only observed: nobody has to show it.
 inline bool is_only_observed(const verdict_numbers& v) {
-    return v.outcome == verdict::pass && v.what.what.metric == metric_id::error_rate &&
+    return v.outcome == verdict::pass && v.objective.statistic.metric == metric_id::error_rate &&
            v.estimate.high > v.limit;
 }
 /// Returns "observed" for a pass that nothing shows.
@@ -15683,14 +15696,14 @@ inline std::string joined_texts(std::initializer_list<std::string_view> texts,
 }
 /// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
 inline std::string ratio_of_text(const verdict_numbers& v) {
-    const statistic_data& what = v.what.what;
+    const statistic_data& what = v.objective.statistic;
     if (!(v.denominator > 0) || !std::isfinite(v.numerator)) return {};
     const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
     return filled("{} against {}", {{m, v.numerator}, {m, v.denominator}});
 }
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
-    const bool ratio = v.what.factor > 0 && std::isfinite(x);
+    const bool ratio = v.objective.factor > 0 && std::isfinite(x);
     return filled("{}{ baseline|}", {verdict_value_text(v, x), ratio});
 }
 /// Whether the value that is judged tells no more than the measured one: the same to about three
@@ -15719,8 +15732,8 @@ inline std::string interval_text(const verdict_numbers& v) {
 /// Returns "56.6 % over the limit", "" if that means nothing.
 inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
-    if (std::isnan(room) || is_request_fraction(v.what.what.metric)) return {};
-    const char* side = room >= 0 ? "inside" : v.what.at_most ? "over" : "under";
+    if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
+    const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
     return filled("{} % {} the limit", {digits_text(std::fabs(room) * 100, 3), side});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
@@ -15736,9 +15749,10 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
     std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
-    p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.what.text().c_str());
+    p.name =
+        printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.objective.text().c_str());
     p.reason = str(v.reason);
-    const bool is_of_loads = is_capacity(v.what.what.metric);
+    const bool is_of_loads = is_capacity(v.objective.statistic.metric);
     if (v.repeats > 0)
         p.basis = filled("{} {}{|s}{ at the limit|} x {} requests",
                          {v.repeats, v.unit, v.repeats == 1,
@@ -15795,8 +15809,8 @@ inline std::string measured_text(const verdict_numbers& v, bool of_model = false
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
-    return v.what.factor > 0 ? filled("{} x", {digits_text(v.limit, 6)})
-                             : limit_text(v.what.what.metric, v.limit);
+    return v.objective.factor > 0 ? filled("{} x", {digits_text(v.limit, 6)})
+                             : limit_text(v.objective.statistic.metric, v.limit);
 }
 
 // ===== [C] files of other tools, read value by value =============================================
@@ -18368,9 +18382,9 @@ inline std::string trace_hash(const planned_traffic& p) {
         add_users(h, p.arrivals);
     }
     for_each_part(p, [&](const plan_part& part) {
-        const trace_parameters judging_parameters = parameters_of(p, part);
+        const trace_parameters of = parameters_of(p, part);
         if (!part.label.empty()) add_text(h, part.label);
-        part.source->hash_all(h, judging_parameters);
+        part.source->hash_all(h, of);
         if (part.stride == 1) return;
         add_time(h, part.think);
         h.add(part.source->facts().shares_system_prompt);
@@ -19092,10 +19106,10 @@ inline std::optional<double> trend_of(const vector<probe>& probes, const search_
 /// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
 /// positive on the side of a miss.
 inline double margin_of(const slo& s, const repeat_data& d) {
-    const double value = evaluate(s.what, d);
+    const double value = evaluate(s.statistic, d);
     const double sign = s.at_most ? 1 : -1;
     if (std::isnan(value)) return infinity;
-    if (!is_request_fraction(s.what.metric)) return sign * std::log(value / s.bound);
+    if (!is_request_fraction(s.statistic.metric)) return sign * std::log(value / s.bound);
     const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
     const auto logit = [&](double fraction) {
         const double inside = std::clamp(fraction, 0.5 / n, 1 - 0.5 / n);
@@ -19150,7 +19164,7 @@ inline carried carried_at(const measurements& e, const judging_parameters& t,
     if (all_failed || f.on.saturated) return carried::misses;
     bool holds = true;
     for (const decision& v : f.verdicts) {
-        if (v.what.is_advisory) continue;
+        if (v.objective.is_advisory) continue;
         if (v.outcome == verdict::fail) return carried::misses;
         holds = holds && v.outcome == verdict::pass;
     }
@@ -19245,11 +19259,12 @@ inline std::string limiting_objective_at(const measurements& e, const judging_pa
         const double margins = sum_of([&](const repeat_data& d) { return margin_of(s, d); });
         if (margins <= worst) continue;
         worst = margins;
-        name = str(s.what.name);
+        name = str(s.statistic.name);
     }
     const slo errors = error_limit(t.objectives_held);
-    const double failed = sum_of([&](const repeat_data& d) { return evaluate(errors.what, d); });
-    return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.what.name) : name;
+    const double failed =
+        sum_of([&](const repeat_data& d) { return evaluate(errors.statistic, d); });
+    return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.statistic.name) : name;
 }
 
 inline found_capacity capacity_of(const measurements& e, const judging_parameters& t) {
@@ -19317,14 +19332,14 @@ inline std::string text_at(const measurements& seen, const judging_parameters& t
     const decision* nearest = nullptr;
     for (const verdict v : {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::pass})
         for (const decision& x : f.verdicts) {
-            if (x.what.is_advisory || x.outcome != v || (nearest && nearest->outcome != v))
+            if (x.objective.is_advisory || x.outcome != v || (nearest && nearest->outcome != v))
                 continue;
             const bool nearer = nearest && !(headroom(x) >= headroom(*nearest));
             if (!nearest || nearer) nearest = &x;
         }
     if (!nearest) return {};
     const std::string room = room_text(*nearest), why = described(nearest->why, *nearest);
-    return str(nearest->what.text()) + " " + to_string(nearest->outcome) + ": " +
+    return str(nearest->objective.text()) + " " + to_string(nearest->outcome) + ": " +
            measured_text(*nearest) +
            (room.empty() ? "" : ", " + room) + (why.empty() ? "" : "; " + why);
 }
@@ -19385,8 +19400,8 @@ inline std::string invalid_at_a_load(const measurements& e, const judging_parame
         const analysis f = analyse(at, judged_by);
         if (f.on.saturated || f.on.invalid || f.by_client) continue;
         for (const decision& v : f.verdicts)
-            if (v.outcome == verdict::invalid && !v.what.is_advisory)
-                return str(v.what.text()) + ": " + described(v.why, v);
+            if (v.outcome == verdict::invalid && !v.objective.is_advisory)
+                return str(v.objective.text()) + ": " + described(v.why, v);
     }
     return {};
 }
@@ -19475,7 +19490,7 @@ inline analysis analyse_gate(const measurements& e, const judging_parameters& t)
 inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
                                      const slo& s) {
     if (t.objectives_held.empty()) return decision_on_another(e, t, s);
-    if (is_capacity(s.what.metric))
+    if (is_capacity(s.statistic.metric))
         return capacity_verdict(e, t, validity_checks_of(e), capacity_of(e, t), s);
     for (const repeat_data& d : e.candidate)
         if (d.load != e.candidate.front().load)
@@ -19487,7 +19502,7 @@ inline decision judged_also_of_loads(const measurements& e, const judging_parame
 
 // ---- what is refused
 
-inline bool is_of_capacity(const slo& s) { return is_capacity(s.what.metric); }
+inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
 
 /// Refuses capacity objectives without a search.
 inline void check_no_search(const scenario& s, const arrival_data& a, scenario_use use) {
@@ -19523,14 +19538,15 @@ inline void check_search(const scenario& s, scenario_use use) {
             has_other = has_other || !x.is_advisory;
             if (x.factor != 0)
                 refuse({why, "what a load must hold has limits of its own"});
-            if (is_throughput(x.what.metric))
-                refuse({why,
-                        is_cost(x.what.metric) ? "a cost per token falls" : "a throughput rises",
-                        " with the load, and cannot be what the load must hold"});
-            if (is_of_server(x.what.metric))
+            if (is_throughput(x.statistic.metric))
+                refuse(
+                    {why,
+                     is_cost(x.statistic.metric) ? "a cost per token falls" : "a throughput rises",
+                     " with the load, and cannot be what the load must hold"});
+            if (is_of_server(x.statistic.metric))
                 refuse({why, "what a load must hold is what its users see; server metrics are "
                              "judged at one load"});
-            if (is_of_start(x.what.metric))
+            if (is_of_start(x.statistic.metric))
                 refuse({why, "a start has nothing to do with the load"});
             continue;
         }
@@ -19587,7 +19603,7 @@ inline void become_search(planned_traffic& sent, planned_judging& judged,
             judged.slos.push_back(s);
             continue;
         }
-        least = std::max(least, least_values_of(s.what));
+        least = std::max(least, least_values_of(s.statistic));
         search.objectives_held.push_back(s);
     }
     sent.requests = least;
@@ -19812,7 +19828,7 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
 }
 
 inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
-    const metric_id metric = s.what.metric;
+    const metric_id metric = s.statistic.metric;
     const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
     const bool is_fraction_of_it = facts_of(metric).unit == metric_unit::fraction;
     if (s.factor == 0 && may_be_zero) {
@@ -19922,7 +19938,7 @@ inline const char* what_of(const statistic_data& w) {
 }
 /// The fewest questions of which three may be wrong.
 inline long long least_answers_of(const slo& s) {
-    const bool is_judged = is_of_answers(s.what.metric) && s.factor <= 0 && s.bound < 1;
+    const bool is_judged = is_of_answers(s.statistic.metric) && s.factor <= 0 && s.bound < 1;
     return is_judged && !s.is_advisory ? static_cast<long long>(rounded_up(3 / (1 - s.bound))) : 0;
 }
 /// `answers`: the fewest that an objective on answers needs, 0 for others.
@@ -19958,7 +19974,7 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
         refuse({given, "a capacity is held against a load, as in capacity >= 12_rps: write the one "
                        "that find_capacity() finds of the baseline"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
-    const bool in_users = s.what.metric == metric_id::capacity_in_users;
+    const bool in_users = s.statistic.metric == metric_id::capacity_in_users;
     if (in_users != is_counted_in_users(c.sent.arrivals))
         refuse({given, "arrivals is ", c.arrivals(), ", whose capacity is a ",
                 in_users ? "rate: write 12_rps" : "number of users: write 12_users"});
@@ -19967,7 +19983,7 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
 
 /// The thirds of a run can be compared for requests and for tokens, and only within one run.
 inline void check_drift(const slo& s, const slo_context& c, const std::string& given) {
-    const metric_id of = s.what.of;
+    const metric_id of = s.statistic.of;
     if ((!is_of_requests(of) || pools_gaps(of)) && !is_throughput(of))
         refuse({given, "a drift is of times and speeds of requests, or of a throughput; itl drifts "
                        "as tpot does"});
@@ -19983,7 +19999,7 @@ inline void check_drift(const slo& s, const slo_context& c, const std::string& g
 
 /// Throws std::invalid_argument if the scenario cannot have this objective.
 inline void check_slo(const slo& s, const slo_context& c) {
-    const statistic_data& w = s.what;
+    const statistic_data& w = s.statistic;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
     day_of_end(s);
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
@@ -20127,14 +20143,15 @@ inline recovery_parameters recovery_parameters_of(const planned_traffic& p, cons
     const std::string given = "the SLO " + str(of.text()) + " is refused: ";
     const slo* ttft = nullptr;
     for (const slo& s : slos)
-        if (!ttft && s.what.metric == metric_id::ttft && s.factor == 0 && is_of_all(s.what) &&
-            s.what.kind == statistic_kind::percentile)
+        if (!ttft && s.statistic.metric == metric_id::ttft && s.factor == 0 &&
+            is_of_all(s.statistic) && s.statistic.kind == statistic_kind::percentile)
             ttft = &s;
     if (!ttft)
         refuse({given, "it lasts until ttft keeps its objective again, and there is none: add "
                        "one, perhaps as advisory(p90(ttft) <= 500 ms)"});
     for (const planned_task& t : p.beside) {
-        if (!of.what.which.during.empty() && t.name != str(of.what.which.during)) continue;
+        if (!of.statistic.which.during.empty() && t.name != str(of.statistic.which.during))
+            continue;
         if (t.every_s > 0)
             refuse({given, "side task \"", t.name, "\" is done every ", time_text(t.every_s),
                     ", and what the server recovers from is done once: leave every out"});
@@ -20146,11 +20163,11 @@ inline recovery_parameters recovery_parameters_of(const planned_traffic& p, cons
             refuse({given, "the measured part takes ", time_text(lasts_s), ", and until the limit "
                     "is shown to be kept or missed ", time_text(needed_s), " pass"});
     }
-    return {ttft->bound, ttft->what.q, p.is_open_loop()};
+    return {ttft->bound, ttft->statistic.q, p.is_open_loop()};
 }
 inline maybe<recovery_parameters> planned_recovery(const planned_traffic& p, const slo_list& slos) {
     for (const slo& s : slos)
-        if (is_of_recovery(s.what.metric)) return recovery_parameters_of(p, slos, s);
+        if (is_of_recovery(s.statistic.metric)) return recovery_parameters_of(p, slos, s);
     return {};
 }
 inline void add_preparation(planned_workloads& w, const scenario& s) {
@@ -20657,7 +20674,7 @@ struct repeat_counts {
     int first = first_analysis, most = last_analysis, max_if_noisy = 0;
 };
 inline bool has_values(const slo_list& slos) {
-    return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.what.metric); });
+    return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.statistic.metric); });
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_paired = s.baseline.is_live();
@@ -20668,7 +20685,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
     // One long run shows a drift; more runs are only for cases that it leaves open.
-    const auto drifts = [](const slo& x) { return is_drift(x.what.metric); };
+    const auto drifts = [](const slo& x) { return is_drift(x.statistic.metric); };
     if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
     if (asked != 0 && judges && !(asked >= n.first))
         refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first)});
@@ -20745,8 +20762,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
     for (const slo& x : s.slos) {
-        sent.compares_answers |= x.what.metric == metric_id::same_answers;
-        sent.plays_out |= is_of_sessions(x.what.metric);
+        sent.compares_answers |= x.statistic.metric == metric_id::same_answers;
+        sent.plays_out |= is_of_sessions(x.statistic.metric);
     }
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
@@ -21679,7 +21696,7 @@ inline load_curve load_curve_of(const plan& p, const measurements& e, const judg
                       std::count_if(d.records.begin(), d.records.end(), is_measured),
                       {},
                       d.disturbed};
-        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.what, d));
+        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.statistic, d));
         c.points.push_back(at);
     }
     return c;
@@ -21756,7 +21773,7 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
             keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
-        if (may_be_relative(s.what.metric)) keep(s.what);
+        if (may_be_relative(s.statistic.metric)) keep(s.statistic);
     return kept;
 }
 
@@ -21827,7 +21844,7 @@ inline void add_timelines(gate_figures& g, const measurements& e,
 
 /// Adds the figures that one more objective needs.
 inline void add_objective(gate_figures& g, const measurements& e, const slo& s) {
-    const metric_id id = s.what.metric;
+    const metric_id id = s.statistic.metric;
     const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
     if (is_of_requests(id) && !known && !is_unsupported(e, id)) {
         g.metrics.push_back(id);
@@ -21836,7 +21853,7 @@ inline void add_objective(gate_figures& g, const measurements& e, const slo& s) 
     }
     if (id == metric_id::goodput && !g.has_goodput) {
         g.has_goodput = true;
-        add_timelines(g, e, s.what.where);
+        add_timelines(g, e, s.statistic.where);
     }
 }
 
@@ -21915,7 +21932,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
                                              answers_shown show) {
     const auto is_open = [&](metric_id m) {
         return std::any_of(verdicts.begin(), verdicts.end(), [m](const slo_verdict& v) {
-            return v.what.what.metric == m && (v.outcome == verdict::fail ||
+            return v.objective.statistic.metric == m && (v.outcome == verdict::fail ||
                                                v.outcome == verdict::inconclusive);
         });
     };
@@ -22424,12 +22441,12 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     if (!old.load.values.empty()) same("load hash", old.load.values, load.values);
     for (const slo& s : what.judged->slos) {
         if (s.factor == 0) continue;
-        const auto at = old.statistics.find(str(s.what.name));
+        const auto at = old.statistics.find(str(s.statistic.name));
         bool usable = at != old.statistics.end() && !at->second.empty();
         if (usable)
             for (const double v : at->second) usable = usable && std::isfinite(v) && v > 0;
         if (!usable)
-            refuse({of, ": it has no value of ", str(s.what.name),
+            refuse({of, ": it has no value of ", str(s.statistic.name),
                     " in every repeat, write it again"});
     }
 }
@@ -22616,15 +22633,17 @@ inline void fields_of(field_visitor& v, verdict_cause& c) {
 }
 /// Verdicts are read as a `past_slo`: an objective is more than its text.
 inline void fields_of(field_visitor& v, slo_verdict& of) {
-    std::string text = str(of.what.text()), metric = metric_name(of.what.what.metric);
-    std::string which = is_of_all(of.what.what) ? "" : selection_text(of.what.what.which);
-    std::string file = of.what.at.file, until = str(of.what.advisory_until);
-    bool relative = of.what.factor > 0;
+    std::string text = str(of.objective.text()),
+                metric = metric_name(of.objective.statistic.metric);
+    std::string which =
+        is_of_all(of.objective.statistic) ? "" : selection_text(of.objective.statistic.which);
+    std::string file = of.objective.at.file, until = str(of.objective.advisory_until);
+    bool relative = of.objective.factor > 0;
     double distance = headroom(of);
-    good_side side = of.what.at_most ? good_side::at_most : good_side::at_least;
+    good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;
     v.text({"slo", "as its author wrote it"}, text);
     v.choice({"verdict"}, of.outcome, verdict::skipped);
-    v.flag({"advisory", "never fails the gate"}, of.what.is_advisory);
+    v.flag({"advisory", "never fails the gate"}, of.objective.is_advisory);
     v.text({"advisory_until", "the day of UTC from which it fails the gate again", if_any}, until);
     v.text({"metric"}, metric);
     v.text({"of", "the requests that it is of, where those are not all", if_any}, which);
@@ -22669,7 +22688,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
                     i < of.inputs.size() ? of.inputs[i].values : types::list<double>());
     v.end();
     v.text({"file"}, file);
-    v.whole({"line"}, of.what.at.line);
+    v.whole({"line"}, of.objective.at.line);
 }
 
 // ===== [C] calibration.json ======================================================================
@@ -22924,12 +22943,13 @@ inline verdict verdict_like(headline h) {
 
 /// Whether a user wrote it and it can fail the gate. Nobody writes the guard on errors.
 inline bool is_own_objective(const slo_verdict& v) {
-    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
-    return !v.what.is_advisory && !is_guard;
+    const bool is_guard =
+        v.objective.statistic.metric == metric_id::error_rate && v.objective.at.line == 0;
+    return !v.objective.is_advisory && !is_guard;
 }
 inline std::size_t count_of(const gate_report& g, verdict outcome) {
     std::size_t n = 0;
-    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
+    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.objective.is_advisory;
     return n;
 }
 
@@ -22966,7 +22986,7 @@ inline std::string headline_text(const gate_report& g) {
     std::size_t all = 0;
     for (const slo_verdict& v : g.verdicts)
         all += is_own_objective(v) ||
-               (v.outcome == verdict::inconclusive && !v.what.is_advisory);
+               (v.outcome == verdict::inconclusive && !v.objective.is_advisory);
     return filled("inconclusive, {} of {} objective{s}", {open, all});
 }
 
@@ -23496,12 +23516,13 @@ inline std::string written_in_code(const std::string& words) {
 inline std::string line_to_paste(const vector<calibrated>& rows) {
     std::string all;
     for (const calibrated& c : rows) {
-        slo plain = c.what;
+        slo plain = c.objective;
         plain.is_advisory = false;
         const std::string better = suggestion_of(c);
-        const std::string code = written_in_code(
-            better.empty() ? str(plain.text()) : filled("{} {}", {c.what.what.name, better}));
-        fill(all, c.what.is_advisory ? "{,}advisory({})" : "{,}{}", {code});
+        const std::string code =
+            written_in_code(better.empty() ? str(plain.text())
+                                           : filled("{} {}", {c.objective.statistic.name, better}));
+        fill(all, c.objective.is_advisory ? "{,}advisory({})" : "{,}{}", {code});
     }
     return joined({".slos = {", all, "},"});
 }
@@ -23511,20 +23532,21 @@ inline std::string noted(const std::string& words) {
 }
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
-    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
+    for (const calibrated& c : g.calibration) width = std::max(width, c.objective.text().size());
     const char* unit = g.what.judged->has_baseline ? "pairs" : "repeats";
     std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
                               g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
                               "typical", "noise sd", "headroom / sd",
                               "a limit that would seldom be inconclusive");
     for (const calibrated& c : g.calibration) {
-        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
+        out += printed("  %-*s ", static_cast<int>(width), c.objective.text().c_str());
         if (std::isnan(c.sd)) {
             out += "judged on counts, or without a finite value in every repeat\n";
             continue;
         }
-        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
-                                                    : value_text(c.what.what.metric, c.estimate);
+        const std::string value = c.objective.factor > 0
+                                      ? printed("%.3f x", c.estimate)
+                                      : value_text(c.objective.statistic.metric, c.estimate);
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
                        suggestion_of(c).c_str());
     }
@@ -23558,7 +23580,7 @@ struct verdict_columns {
 inline verdict_columns columns_of(const vector<slo_verdict>& verdicts) {
     verdict_columns c;
     for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
-        if (const std::size_t n = v.what.text().size(); n <= 32)
+        if (const std::size_t n = v.objective.text().size(); n <= 32)
             c.objective = std::max(c.objective, n);
         if (const std::size_t n = parts_of(v, 0, false).measured.size(); n <= 32)
             c.measured = std::max(c.measured, n);
@@ -23745,8 +23767,8 @@ inline std::string calibration_json(const vector<gate_report>& gates) {
         if (g.calibration.empty()) continue;
         all.push_back({g.what.name, g.figures.candidate.repeats.size()});
         for (const calibrated& c : g.calibration)
-            all.back().limits.push_back({str(c.what.text()), noise_name(c.what), c.estimate, c.sd,
-                                         c.headroom_sd, suggestion_of(c)});
+            all.back().limits.push_back({str(c.objective.text()), noise_name(c.objective),
+                                         c.estimate, c.sd, c.headroom_sd, suggestion_of(c)});
     }
     json_writer j;
     j.open('{');
@@ -23903,7 +23925,7 @@ inline std::string place_of(const gate_identity& g) {
 }
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const gate_report& g) {
-    const auto& at = v.what.at;
+    const auto& at = v.objective.at;
     return at.line > 0 ? filled("{}:{}", {at.file, at.line}) : place_of(g.what);
 }
 
@@ -23974,14 +23996,14 @@ inline std::string junit_xml(const vector<gate_report>& gates) {
                  filled("{}[; {}]", {c.line, c.fault}), gate_place);
         }
         for (const slo_verdict& v : g.verdicts) {
-            const std::string name = str(v.what.text());
+            const std::string name = str(v.objective.text());
             property(name + ": verdict", to_string(v.outcome));
             for (const auto& [what, value] :
                  {std::pair{": measured", v.measured}, std::pair{": estimate", v.estimate.value},
                   std::pair{": interval_low", v.estimate.low},
                   std::pair{": interval_high", v.estimate.high}, std::pair{": limit", v.limit}})
                 property(name + what, json_number(value));
-            const bool blocks = !v.what.is_advisory;
+            const bool blocks = !v.objective.is_advisory;
             const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
             const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
             const bool invalid = v.outcome == verdict::invalid && blocks;
@@ -24025,15 +24047,16 @@ inline std::string summary_of(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
-        const bool has_room = !std::isnan(room) && !is_request_fraction(v.what.what.metric);
-        const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
+        const bool has_room =
+            !std::isnan(room) && !is_request_fraction(v.objective.statistic.metric);
+        const bool noted = v.objective.is_advisory && v.outcome != verdict::pass;
         const char* mark = is_only_observed(v)                      ? "\u2796"
                            : v.outcome == verdict::pass             ? "\u2705"
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
         fill(out, "| {} {} | {m} | {}[ ({})] | {} | {} to {} | {} | {c}[; {m}] |\n",
-             {mark, verdict_text(v), v.what.text(), verdict_value_text(v, v.measured),
+             {mark, verdict_text(v), v.objective.text(), verdict_value_text(v, v.measured),
               ratio_of_text(v), verdict_value_text(v, e.value), verdict_value_text(v, e.low),
               verdict_value_text(v, e.high), has_room ? printed("%+.1f %%", room * 100) : "",
               v.reason, v.advice});
@@ -24050,11 +24073,11 @@ inline std::string summary_of(const gate_report& g) {
 }
 
 inline std::string reason_md(const slo_verdict& v) {
-    return filled("{m}: {c}", {v.what.text(), v.reason});
+    return filled("{m}: {c}", {v.objective.text(), v.reason});
 }
 /// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
 inline std::string against_limit_text(const slo_verdict& v) {
-    const statistic_data& what = v.what.what;
+    const statistic_data& what = v.objective.statistic;
     const bool is_ratio = v.denominator > 0, has_parts = !what.parts.empty();
     if (std::isnan(is_ratio ? v.numerator : v.measured)) return reason_md(v);
     const metric_id m = has_parts ? what.parts[0].metric : what.metric;
@@ -24082,7 +24105,7 @@ inline std::string opening_of(const vector<gate_report>& gates) {
     const auto add_verdicts = [&](verdict outcome) {
         for (const gate_report& g : gates)
             for (const slo_verdict& v : g.verdicts)
-                if (v.outcome == outcome && !v.what.is_advisory)
+                if (v.outcome == outcome && !v.objective.is_advisory)
                     add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
     };
     const auto opened = [&](const char* how) {
@@ -24194,13 +24217,13 @@ inline std::string github_annotations(const vector<gate_report>& gates,
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
             if (v.outcome == verdict::skipped) continue;
-            const bool red = !v.what.is_advisory &&
+            const bool red = !v.objective.is_advisory &&
                              (v.outcome != verdict::inconclusive || g.undecided_fails);
             const int rank = !red ? 3 : v.outcome == verdict::fail ? 0 : 2;
             // Nobody wrote the error guard, so its annotation is at the gate.
-            const bool written = v.what.at.line > 0;
-            add(rank, red ? "error" : "warning", written ? v.what.at.file : g.what.file,
-                written ? v.what.at.line : g.what.line, g.what.name, flat_line(v));
+            const bool written = v.objective.at.line > 0;
+            add(rank, red ? "error" : "warning", written ? v.objective.at.file : g.what.file,
+                written ? v.objective.at.line : g.what.line, g.what.name, flat_line(v));
         }
     }
     std::sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
@@ -24240,7 +24263,7 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
                                          g.target.is_virtual ? "time=\"virtual\"," : "",
                                          g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\","});
         for (const slo_verdict& v : g.verdicts) {
-            const std::string slo = own_label(gate, str(v.what.text()));
+            const std::string slo = own_label(gate, str(v.objective.text()));
             const std::string of = joined({gate, "slo=\"", slo, "\"} "});
             fill(measured, "llmbench_slo_measured{}{}\n", {of, number(v.measured)});
             fill(estimates, "llmbench_slo_estimate{}{}\n", {of, number(v.estimate.value)});
@@ -24497,11 +24520,11 @@ inline std::string gate_sentence(const gate_report& g) {
     for (const verdict outcome :
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
         for (const slo_verdict& v : g.verdicts) {
-            if (v.outcome != outcome || v.what.is_advisory) continue;
-            const text slo = v.what.text();
+            if (v.outcome != outcome || v.objective.is_advisory) continue;
+            const text slo = v.objective.text();
             const bool is_missed = outcome == verdict::fail;
             std::string t;
-            if (is_capacity(v.what.what.metric))
+            if (is_capacity(v.objective.statistic.metric))
                 t = filled("{}{ is missed|}: {}", {slo, is_missed, v.reason});
             else if (is_missed)
                 t = filled("{} is missed: {}[, {}]", {slo, measured_text(v), room_text(v)});
@@ -24519,7 +24542,7 @@ inline std::string gate_sentence(const gate_report& g) {
     std::size_t n = count_of(g, verdict::pass);
     std::string errors;
     for (const slo_verdict& v : g.verdicts)
-        if (is_only_observed(v) && !v.what.is_advisory) {
+        if (is_only_observed(v) && !v.objective.is_advisory) {
             --n;
             errors = filled(" Errors: {}.", {v.reason});
         }
@@ -24552,7 +24575,7 @@ inline std::string interval_svg(const slo_verdict& v) {
     const auto at = [&](double x) {
         return std::isfinite(x) ? 4 + 312 * s.place(x) : x > 0 ? 313 : 7;
     };
-    const double limit = at(v.limit), from = v.what.at_most ? 4 : limit;
+    const double limit = at(v.limit), from = v.objective.at_most ? 4 : limit;
     const double a = at(std::isnan(e.low) ? e.value : e.low);
     const double b = at(std::isnan(e.high) ? e.value : e.high);
     const std::string limit_in_words = verdict_limit_text(v);
@@ -24564,7 +24587,7 @@ inline std::string interval_svg(const slo_verdict& v) {
         "width=\"{p}\"/>",
         {to_string(verdict_like(v)), measured_text(v, is_of_model(v)),
          verdict_value_text(v, e.low), verdict_value_text(v, e.high), limit_in_words, from,
-         v.what.at_most ? limit - 4 : 316 - limit, std::min(a, b),
+         v.objective.at_most ? limit - 4 : 316 - limit, std::min(a, b),
          std::max(std::fabs(b - a), 1.0)});
     for (const double x : rug)
         if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{p} 8v14\"/>", {at(x)});
@@ -24588,10 +24611,11 @@ inline std::string verdict_item(const slo_verdict& v) {
                                         v.repeats == 1, v.requests});
     std::string h = filled("<li>{}<div><code>{x}</code>[<p class=\"note\">{x}</p>]"
                            "[<p class=\"note\">{x}</p>][<p class=\"note\">Advice: {x}</p>]</div>",
-                           {badge(to_string(verdict_like(v)), verdict_text(v)), v.what.text(),
+                           {badge(to_string(verdict_like(v)), verdict_text(v)), v.objective.text(),
                             joined_texts({room_text(v), repeats}, "; "), v.reason, v.advice});
     const estimate_t& e = v.estimate;
-    if (is_capacity(v.what.what.metric)) return h + "</li>\n";  // its reason names the loads
+    if (is_capacity(v.objective.statistic.metric))
+        return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
     fill(h, "<div class=\"found\"><b>{x}</b>[<span class=\"note basis\">{x}</span>]"
             "[{?}<span class=\"note interval\">{x} to {x}</span>]</div>{}</li>\n",
@@ -24801,7 +24825,7 @@ inline std::string scenario_html(const gate_report& g) {
 inline std::string arithmetic_html(const gate_report& g) {
     std::string rows;
     for (const slo_verdict& v : g.verdicts)
-        rows += list_of({{xml_escaped(str(v.what.text())).c_str(),
+        rows += list_of({{xml_escaped(str(v.objective.text())).c_str(),
                           filled("[{}: ]{}", {v.method, v.arithmetic})}});
     return folded_list("How the verdicts came about", "", false, rows);
 }
@@ -24865,8 +24889,8 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     if (!(high > 0)) return {};
     low = std::max(low, high * 1e-5);
     for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
-        if (v.what.what.metric == id && is_of_all(v.what.what) && v.what.factor == 0 &&
-            v.limit > 0) {
+        if (v.objective.statistic.metric == id && is_of_all(v.objective.statistic) &&
+            v.objective.factor == 0 && v.limit > 0) {
             if (v.limit < 20 * high) high = std::max(high, v.limit);
             if (v.limit > low / 20) low = std::min(low, v.limit);
         }
@@ -24898,19 +24922,21 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     }
     std::string limits;
     for (const slo_verdict& v : g.verdicts) {
-        const statistic_data& what = v.what.what;
-        if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
+        const statistic_data& what = v.objective.statistic;
+        if (what.metric != id || !is_of_all(what) || v.objective.factor > 0) continue;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
                          : what.kind == statistic_kind::min      ? y.low
                                                                  : not_a_number;
         const std::string name = str(what.name);
-        p.limit(v.limit, q, v.what.at_most,
-                filled("{} {<|>}= {}[, far {}]",
-                       {name.substr(0, name.find('(')), v.what.at_most, limit_text(id, v.limit),
-                        v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}));
+        p.limit(v.limit, q, v.objective.at_most,
+                filled("{} {<|>}= {}[, far {}]", {name.substr(0, name.find('(')),
+                                                  v.objective.at_most, limit_text(id, v.limit),
+                                                  v.limit > x.high  ? "right"
+                                                  : v.limit < x.low ? "left"
+                                                                    : ""}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        fill(limits, "; limit {}, {}", {v.what.text(), measured_text(v, is_of_model(v))});
+        fill(limits, "; limit {}, {}", {v.objective.text(), measured_text(v, is_of_model(v))});
     }
     const metric_row &a = mine.row, &b = other.row;
     return p.figure(metric_name(id),
@@ -25069,7 +25095,7 @@ private:
     double drift_third() const {
         const bool is_held = std::any_of(
             g_.verdicts.begin(), g_.verdicts.end(),
-            [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
+            [](const slo_verdict& v) { return is_drift(v.objective.statistic.metric); });
         const vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
         return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
     }
@@ -25135,7 +25161,7 @@ inline const char* style_of(carried shown) {
 /// Draws one objective over the load.
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
     const slo& s = c.objectives_held[which];
-    const metric_id id = s.what.metric;
+    const metric_id id = s.statistic.metric;
     double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
     for (const load_point& p : c.points) {
         least = std::min(least, p.what.load);
@@ -25154,7 +25180,8 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
         drawing.stretch("stretch", c.state.low, c.state.high);
     drawing.limit_across(s.bound, limit_text(id, s.bound));
-    std::string alt = filled("{} over the load, limit {}", {s.what.name, limit_text(id, s.bound)});
+    std::string alt =
+        filled("{} over the load, limit {}", {s.statistic.name, limit_text(id, s.bound)});
     for (const load_point& p : c.points) {
         const double v = p.values[which];
         const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
@@ -25177,7 +25204,7 @@ inline std::string search_html(const gate_report& g) {
         {c.line, c.flat, c.fault});
     for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
     report_table t{{"probe", "shows", "load", "requests"}, 2};
-    for (const slo& s : c.objectives_held) t.head.push_back(str(s.what.name));
+    for (const slo& s : c.objectives_held) t.head.push_back(str(s.statistic.name));
     for (const load_point& p : c.points) {
         t.add({t.rows.size() + 1,
                !p.disturbed.empty()            ? p.disturbed.c_str()
@@ -25187,7 +25214,7 @@ inline std::string search_html(const gate_report& g) {
                                                : "",
                {c.unit, p.what.load}, p.requests});
         for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
-            t.append({{c.objectives_held[k].what.metric, p.values[k]}});
+            t.append({{c.objectives_held[k].statistic.metric, p.values[k]}});
     }
     return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }
@@ -25785,13 +25812,13 @@ slo slo::until(const types::text& date) const {
 }
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
-    const bool is_ratio = what.parts.size() == 2;
+    const bool is_ratio = statistic.parts.size() == 2;
     const std::string right =
-        is_ratio      ? detail::printed("%g * ", bound) + detail::str(what.parts[1].name)
+        is_ratio      ? detail::printed("%g * ", bound) + detail::str(statistic.parts[1].name)
         : factor != 0 ? detail::printed("%g * baseline", factor)
-                      : detail::limit_text(what.metric, bound);
+                      : detail::limit_text(statistic.metric, bound);
     const std::string whole =
-        detail::str(is_ratio ? what.parts[0].name : what.name) + side + right;
+        detail::str(is_ratio ? statistic.parts[0].name : statistic.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
 slo operator>=(capacity_metric, const capacity_limit& l) {
@@ -25966,7 +25993,7 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     if (!g || g->seen.candidate.empty() || !unsupported_reason(g->seen, what).empty())
         return {not_a_number, not_a_number, not_a_number};
     slo s;
-    s.what = what;
+    s.statistic = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
     // Any limit will do after the load has ended: estimate and interval do not depend on it. Only
     // the dependence of counted misses is read at the limit, so it is the estimate there.
@@ -31536,7 +31563,7 @@ inline std::string why_any_unreported(const server_pages& on, const vector<slo>&
     for (const page_address& a : on.all) pages.push_back(read_page(a).page);
     const page_reading r = reading_of(pages, on.first_is_servers, {});
     for (const slo& s : slos)
-        if (const std::string why = why_unreported(on, pages, r, s.what); !why.empty())
+        if (const std::string why = why_unreported(on, pages, r, s.statistic); !why.empty())
             return "the SLO " + str(s.text()) + " is refused: " + why;
     return {};
 }
@@ -31914,7 +31941,7 @@ public:
     /// Refuses an objective on metrics that its pages lack. A fresh server may not list all its
     /// metrics yet, so it is asked for one token first.
     void check_reports_metrics(vector<slo> slos, const request_spec& common) const {
-        erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
+        erase_if(slos, [](const slo& s) { return !is_of_server(s.statistic.metric); });
         if (slos.empty()) return;
         std::string why = why_any_unreported(pages_, slos);
         if (why.empty()) return;
@@ -33048,7 +33075,7 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
     const bool no_data = v.outcome == verdict::inconclusive && v.repeats == 0 &&
                          !session::of_this_program().returns_exit_code;
     const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
-                        (!v.what.is_advisory && (undecided_fails || no_data));
+                        (!v.objective.is_advisory && (undecided_fails || no_data));
     assertion(severity, file, line, expression, failed, verdict_in_short(v));
 }
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
@@ -33134,7 +33161,8 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
                          const std::string& why) {
     for (slo_verdict& v : verdicts) {
-        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
+        const bool concerned =
+            relative_only ? v.objective.factor > 0 : v.outcome != verdict::invalid;
         if (concerned) v = without_advice(v, verdict::skipped, why);
     }
 }
@@ -33148,9 +33176,9 @@ inline std::string baseline_fault(const measured_gate& m) {
                                    described(m.found.on.saturated)})
         if (!why.empty()) return why;
     for (const decision& v : m.found.verdicts) {
-        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
+        const bool is_judged = v.objective.factor == 0 && !v.objective.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
-        if (is_judged && v.what.what.metric == metric_id::error_rate &&
+        if (is_judged && v.objective.statistic.metric == metric_id::error_rate &&
             v.estimate.value > v.limit)
             return flat_line(described(v));
     }
@@ -33189,7 +33217,7 @@ inline void write_as_baseline(gate_report& g, const measured_gate& m, const sett
     const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
     if (!fault.empty()) {
         for (slo_verdict& v : g.verdicts)
-            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
+            if (v.objective.factor > 0) v.reason = file + " was not written: " + fault;
         return;
     }
     mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
@@ -33211,7 +33239,7 @@ inline gate_report unmeasured(const gate_identity& who, const scenario& s, gate_
 /// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
 inline void only_note(gate_report& g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
-        g.verdicts[i].what.is_advisory = true;
+        g.verdicts[i].objective.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
 }
@@ -33725,7 +33753,7 @@ public:
         facts_.decided = facts_.slos;
         for (std::size_t i = 0; i < verdicts.size(); ++i) {
             if (!is_waited_for(verdicts[i], plan_.judged->repeats_are_asked)) continue;
-            facts_.waits_for.push_back(str(verdicts[i].what.text()));
+            facts_.waits_for.push_back(str(verdicts[i].objective.text()));
             // The error guard does not count.
             if (i < plan_.judged->slos.size()) --facts_.decided;
         }
@@ -34279,7 +34307,7 @@ public:
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         const bool asks_first = std::any_of(
             judged_.slos.begin(), judged_.slos.end(),
-            [](const slo& s) { return s.what.metric == metric_id::first_answer_time; });
+            [](const slo& s) { return s.statistic.metric == metric_id::first_answer_time; });
         servers_.candidate().ask_first_answer(asks_first, p_.sent->common,
                                               p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
@@ -35106,7 +35134,8 @@ inline void check_stored_objectives(const stored_run& run, const plan& what, con
     const slo_context context(what);
     for (const slo& s : slos) {
         check_slo(s, context);
-        if (!run.problem_of_events.empty() && concerns(s.what, &metric_facts::needs_event_times))
+        if (!run.problem_of_events.empty() &&
+            concerns(s.statistic, &metric_facts::needs_event_times))
             refuse({"the SLO ", str(s.text()), " needs the time of every event: ",
                     run.problem_of_events});
     }
@@ -35136,14 +35165,14 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
         if (!is_advisory) all.worsen(g->number, gate_outcome::refused, inside_test_case());
         return assertion(real, file, line, expression, true, e.what());
     }
-    v.what.is_advisory = is_advisory;
+    v.objective.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
     all.worsen(g->number, outcome_of(vector{v}, g->undecided_is), inside_test_case());
     all.with_reports([&](program_reports& reports) {
         gate_report& of_gate = reports.gates[g->number];
         of_gate.verdicts.push_back(v);
-        add_objective(of_gate.figures, g->seen, v.what);
+        add_objective(of_gate.figures, g->seen, v.objective);
     });
     say(verdict_block(v, {}, surroundings_of_program().style()));
     assert_verdict(real, file, line, expression, v, g->undecided_is);
@@ -35155,8 +35184,8 @@ inline result asserted(const result& r, const char* file, int line) {
     if (!inside_test_case() || !g->refusal.empty()) return r;
     for (const slo_verdict& v : r.verdicts())
         assert_verdict(
-            v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK, file,
-            line, str(v.what.text()), v, g->undecided_is);
+            v.objective.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
+            file, line, str(v.objective.text()), v, g->undecided_is);
     return r;
 }
 #else

@@ -13,7 +13,7 @@ using namespace llmbench;
 static void expect_met(const result& r) {
     for (const slo_verdict& v : r.verdicts()) {
         const bool red = v.outcome == verdict::fail || v.outcome == verdict::invalid;
-        EXPECT_TRUE(!red || v.what.is_advisory) << v.line();
+        EXPECT_TRUE(!red || v.objective.is_advisory) << v.line();
         if (v.outcome == verdict::inconclusive) GTEST_LOG_(WARNING) << v.line();
     }
 }

@@ -425,7 +425,7 @@ inline vector<statistic_data> compared_statistics(const vector<slo>& slos, bool 
             if (str(known.name) == str(s.name)) return;
         all.push_back(s);
     };
-    for (const slo& s : slos) add(s.what);
+    for (const slo& s : slos) add(s.statistic);
     asked = all.size();
     for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e}) {
         if (!streams && facts_of(id).needs_stream) continue;
@@ -445,7 +445,7 @@ inline std::string exclusion_of(const measured_setting& s) {
         return s.seen.stopped.empty() ? "nothing was measured" : s.seen.stopped;
     if (s.found.on.invalid) return described(s.found.on.invalid);
     const slo limit = error_limit(s.judged_by.slos);
-    if (const double errors = pooled_value(limit.what, s.seen.candidate); errors > limit.bound)
+    if (const double errors = pooled_value(limit.statistic, s.seen.candidate); errors > limit.bound)
         return printed("%.3g %% of its requests failed (%s), where %.3g %% may", errors * 100,
                        failure_example(s.seen.candidate).c_str(), limit.bound * 100);
     return described(s.found.on.saturated);
@@ -454,7 +454,7 @@ inline std::string exclusion_of(const measured_setting& s) {
 /// A limit for a statistic without an objective, which it cannot miss.
 inline slo statistic_alone(const statistic_data& what, double typical) {
     slo s;
-    s.what = what;
+    s.statistic = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
     s.bound = typical;
     return s;
@@ -1243,8 +1243,9 @@ inline judged_load judged_load_of(double load, const std::string& gate,
     judged_load p{load, gate, carried::open, ""};
     bool has_own = false, holds = true;
     for (const slo_verdict& v : verdicts) {
-        if (v.what.is_advisory) continue;
-        if (v.outcome == verdict::fail && p.missed.empty()) p.missed = str(v.what.what.name);
+        if (v.objective.is_advisory) continue;
+        if (v.outcome == verdict::fail && p.missed.empty())
+            p.missed = str(v.objective.statistic.name);
         has_own = has_own || is_own_objective(v);
         holds = holds && v.outcome == verdict::pass;
     }

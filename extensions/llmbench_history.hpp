@@ -974,14 +974,14 @@ inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts
         if (are_kept(repeats)) values.push_back({name, std::move(repeats)});
     };
     for (const slo_verdict& v : verdicts)
-        if (may_be_relative(v.what.what.metric)) add(str(v.what.what.name));
+        if (may_be_relative(v.objective.statistic.metric)) add(str(v.objective.statistic.name));
     for (const std::string_view usual : usual_statistics) add(std::string(usual));
     return values;
 }
 inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
     const auto any = [&](verdict v) {
         return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
-            return !x.what.is_advisory && x.outcome == v;
+            return !x.objective.is_advisory && x.outcome == v;
         });
     };
     return any(verdict::invalid)        ? "invalid"
@@ -1003,9 +1003,9 @@ inline std::string why_no_run(const run_facts& f) {
     if (f.is_searched) return "a capacity was searched, by another load in each run";
     if (!f.stopped.empty()) return f.stopped;
     for (const slo_verdict& v : f.verdicts) {
-        if (v.what.is_advisory) continue;
+        if (v.objective.is_advisory) continue;
         if (v.outcome == verdict::invalid) return "it is invalid: " + str(v.reason);
-        if (v.what.what.metric == metric_id::error_rate && v.estimate.value > v.limit)
+        if (v.objective.statistic.metric == metric_id::error_rate && v.estimate.value > v.limit)
             return printed("%.3g %% of its requests failed, where %.3g %% may",
                            v.estimate.value * 100, v.limit * 100);
     }
@@ -1022,8 +1022,8 @@ inline history_entry history_entry_of(const std::string& gate, const run_facts& 
     e.run.outcome = outcome_of_a_run(facts.verdicts);
     e.run.values = values_of_a_run(facts.verdicts, repeats);
     for (const slo_verdict& v : facts.verdicts)
-        if (!v.what.at_most && !is_better_if_more(str(v.what.what.name)))
-            e.run.more_is_better.push_back(str(v.what.what.name));
+        if (!v.objective.at_most && !is_better_if_more(str(v.objective.statistic.name)))
+            e.run.more_is_better.push_back(str(v.objective.statistic.name));
     if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
     return e;
 }
@@ -1765,7 +1765,7 @@ struct history_parameters {
     bool is_there() const { return !folder.empty(); }
     const objective_history* of(const slo& s) const {
         for (const objective_history& o : objectives)
-            if (o.statistic == str(s.what.name) && o.at_most == s.at_most) return &o;
+            if (o.statistic == str(s.statistic.name) && o.at_most == s.at_most) return &o;
         return nullptr;
     }
 };
@@ -1851,7 +1851,7 @@ inline std::string too_old_text(const std::string& at, const std::string& of) {
 inline objective_history objective_history_of(const history_series& s, const slo& what,
                                               const history_question& asked) {
     objective_history o;
-    o.statistic = str(what.what.name);
+    o.statistic = str(what.statistic.name);
     o.at_most = what.at_most;
     const history_read r = history_read_as(s, what.at_most, asked.appends, asked.given_sd);
     o.learned = r.learned;
@@ -1921,9 +1921,9 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
             }
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
-        if (!(is_judged_by_spread(s.what.metric) || s.factor > 0) || h.of(s)) continue;
-        h.objectives.push_back(objective_history_of(series_of(lines, runs, str(s.what.name)), s,
-                                                    asked));
+        if (!(is_judged_by_spread(s.statistic.metric) || s.factor > 0) || h.of(s)) continue;
+        h.objectives.push_back(
+            objective_history_of(series_of(lines, runs, str(s.statistic.name)), s, asked));
     }
     return h;
 }
@@ -1992,7 +1992,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
     decision d = undecided(s);
     d.limit = s.factor;
     d.repeats = static_cast<int>(e.candidate.size());
-    d.requests = measured_requests(e, e.candidate.size(), s.what);
+    d.requests = measured_requests(e, e.candidate.size(), s.statistic);
     d.is_at_its_end = true;
     if (cause why = without_runs(past, s))
         return decided(std::move(d), verdict::inconclusive, std::move(why));
@@ -2030,7 +2030,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
         to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
                    : judged_against(h, run, line, past.appends, bounds);
     d.repeats = static_cast<int>(l.repeats);
-    d.requests = measured_requests(e, l.repeats, s.what);
+    d.requests = measured_requests(e, l.repeats, s.statistic);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
     d.last = reported_analysis(l, h);
@@ -2047,15 +2047,16 @@ inline decision judge_by_history(const history_parameters& past, const measureme
 inline void estimate_by_history(const learned_history& h, decision& d) {
     if (d.repeats < 2) return;
     const interim_analysis& l = d.last;
-    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     set_interval(d);
-    d.detectable = fraction_of_limit(d.what, std::log1p(l.detectable));
+    d.detectable = fraction_of_limit(d.objective, std::log1p(l.detectable));
     const double se = l.sd * std::sqrt(1 + 1 / h.level.runs);
     const history_bounds bounds = history_bounds_of(d.rule);
     const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
     if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
-        d.advice = {because::headroom_in_noise,
-                    {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
+        d.advice = {
+            because::headroom_in_noise,
+            {-fraction_of_limit(d.objective, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
 }
 
 inline constexpr double wide_runs_sd = 0.03;  // above this a live comparison sees far more
@@ -2097,8 +2098,9 @@ inline vector<std::string> report_lines(const history_parameters& h, const gate_
     for (const slo& s : g.judged_by.slos)
         if (s.factor > 0 && h.of(s)) relative.push_back(&s);
     for (const slo* s : relative)
-        lines.push_back((relative.size() > 1 ? "history of " + str((*s).what.name) : "history") +
-                        ": " + history_words(h, *h.of(*s), *s, g.judged_by.rule));
+        lines.push_back(
+            (relative.size() > 1 ? "history of " + str((*s).statistic.name) : "history") + ": " +
+            history_words(h, *h.of(*s), *s, g.judged_by.rule));
     return lines;
 }
 
@@ -2159,7 +2161,7 @@ public:
 
 private:
     const learned_history& learned(const decision& d) const {
-        return parameters.of(d.what)->learned;
+        return parameters.of(d.objective)->learned;
     }
 };
 /// Static objects of other files may read results, too.

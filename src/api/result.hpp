@@ -105,7 +105,7 @@ const char* to_string(verdict_unit u);
 
 /// The numbers of a verdict.
 struct verdict_numbers {
-    slo what{};
+    slo objective{};
     verdict outcome = verdict::skipped;
     /// The statistic over the requests of all repeats, as in tables; for a relative SLO the ratio.
     /// A pass is always within the limit here, and a fail never.

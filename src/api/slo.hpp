@@ -87,7 +87,7 @@ struct limit {
 
 /// A service-level objective: a statistic, a side, a limit.
 struct slo {
-    detail::statistic_data what{};
+    detail::statistic_data statistic{};
     bool at_most = true;
     double bound = 0;   ///< SI: seconds, per second, fraction
     double factor = 0;  ///< above 0: the limit is factor * baseline

@@ -62,14 +62,14 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
         if (!is_advisory) all.worsen(g->number, gate_outcome::refused, inside_test_case());
         return assertion(real, file, line, expression, true, e.what());
     }
-    v.what.is_advisory = is_advisory;
+    v.objective.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
     all.worsen(g->number, outcome_of(vector{v}, g->undecided_is), inside_test_case());
     all.with_reports([&](program_reports& reports) {
         gate_report& of_gate = reports.gates[g->number];
         of_gate.verdicts.push_back(v);
-        add_objective(of_gate.figures, g->seen, v.what);
+        add_objective(of_gate.figures, g->seen, v.objective);
     });
     say(verdict_block(v, {}, surroundings_of_program().style()));
     assert_verdict(real, file, line, expression, v, g->undecided_is);
@@ -81,8 +81,8 @@ inline result asserted(const result& r, const char* file, int line) {
     if (!inside_test_case() || !g->refusal.empty()) return r;
     for (const slo_verdict& v : r.verdicts())
         assert_verdict(
-            v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK, file,
-            line, str(v.what.text()), v, g->undecided_is);
+            v.objective.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
+            file, line, str(v.objective.text()), v, g->undecided_is);
     return r;
 }
 #else

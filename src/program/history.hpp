@@ -132,10 +132,11 @@ inline run_facts facts_of(const stored_gate& g, const past_gate& judged, bool is
         std::string text = str(s.slo);
         if (text.compare(0, 9, "advisory(") == 0) text.erase(0, 9);
         const std::string name = text.substr(0, text.rfind(s.at_most ? " <= " : " >= "));
-        v.what.what.name = name;
-        if (const metric_facts* const m = metric_of_statistic(name)) v.what.what.metric = m->id;
-        v.what.at_most = s.at_most;
-        v.what.is_advisory = s.advisory;
+        v.objective.statistic.name = name;
+        if (const metric_facts* const m = metric_of_statistic(name))
+            v.objective.statistic.metric = m->id;
+        v.objective.at_most = s.at_most;
+        v.objective.is_advisory = s.advisory;
         v.outcome = s.outcome;
         v.estimate = s.estimate;
         v.limit = s.limit;

@@ -148,9 +148,10 @@ inline void check_slos_of_files(const plan& p) {
     c.has_turns = true;
     for (const slo& s : p.judged->slos) {
         const std::string given = "the SLO " + str(s.text()) + " is refused: ";
-        if (is_capacity(s.what.metric))
+        if (is_capacity(s.statistic.metric))
             refuse({given, "the files are of one load, which shows no capacity"});
-        if (is_of_start(s.what.metric) || is_of_server(s.what.metric) || !is_all(s.what.which))
+        if (is_of_start(s.statistic.metric) || is_of_server(s.statistic.metric) ||
+            !is_all(s.statistic.which))
             refuse({given, "files of other tools tell nothing of it"});
         check_slo(s, c);
     }

@@ -31,7 +31,7 @@ inline int run_gate(const given_options& o) {
     const scenario s = scenario_of(o);
     const bool searches = s.arrivals.data().is_searched;
     bool has_capacity = false;
-    for (const slo& x : s.slos) has_capacity |= is_capacity(x.what.metric);
+    for (const slo& x : s.slos) has_capacity |= is_capacity(x.statistic.metric);
     if (searches && !has_capacity) find_capacity(s, "", 0);
     else gate(s, "", 0);
     return exit_code();

@@ -223,8 +223,8 @@ inline long long usual_requests(const scenario& s) {
     const arrival_data& d = s.arrivals.data();
     if (d.kind == arrival_kind::closed_loop) n = std::max(n, 4 * d.users);
     for (const slo& x : s.slos)  // three values beyond each percentile
-        if (x.what.kind == statistic_kind::percentile)
-            n = std::max(n, static_cast<long long>(rounded_up(3 / tail_of(x.what))));
+        if (x.statistic.kind == statistic_kind::percentile)
+            n = std::max(n, static_cast<long long>(rounded_up(3 / tail_of(x.statistic))));
     return n;
 }
 

@@ -137,7 +137,7 @@ inline slo_words words_of(const past_slo& s) {
 inline std::string value_words(const past_slo& s, double v) {
     const std::optional<slo> what = slo_of(s);
     return s.relative ? digits_text(v, 4) + " x"
-           : what     ? value_text(what->what.metric, v)
+           : what     ? value_text(what->statistic.metric, v)
                       : digits_text(v, 4);
 }
 inline std::string ratio_words(double of, double to) {
@@ -205,10 +205,10 @@ inline std::string curves_figure(metric_id id, const gate_side& a, const gate_si
         if (n > 0) values = values > 0 ? std::min(values, n) : n;
         for (const past_slo& s : side->judged.slos) {
             const std::optional<slo> o = slo_of(s);
-            const bool is_drawn = o && o->what.metric == id && is_of_all(o->what) &&
+            const bool is_drawn = o && o->statistic.metric == id && is_of_all(o->statistic) &&
                                   o->factor == 0 && o->bound < 4 * high && 20 * o->bound > low &&
-                                  (o->what.kind == statistic_kind::percentile ||
-                                   o->what.kind == statistic_kind::mean);
+                                  (o->statistic.kind == statistic_kind::percentile ||
+                                   o->statistic.kind == statistic_kind::mean);
             if (is_drawn && !any_of(limits, [&](const slo& x) { return x.text() == o->text(); }))
                 limits.push_back(*o);
         }
@@ -233,10 +233,11 @@ inline std::string curves_figure(metric_id id, const gate_side& a, const gate_si
     draw("b1", "A", first.pooled);
     draw("c1", "B", second.pooled);
     for (const slo& s : limits) {
-        const std::string name = str(s.what.name);
-        p.limit(s.bound, s.what.kind == statistic_kind::mean ? not_a_number : s.what.q, s.at_most,
-                filled("{} {<|>}= {}", {name.substr(0, name.find('(')), s.at_most,
-                                        value_text(id, s.bound)}));
+        const std::string name = str(s.statistic.name);
+        p.limit(s.bound, s.statistic.kind == statistic_kind::mean ? not_a_number : s.statistic.q,
+                s.at_most,
+                filled("{} {<|>}= {}",
+                       {name.substr(0, name.find('(')), s.at_most, value_text(id, s.bound)}));
     }
     std::string ratios, alt = filled("{} by percentile", {metric_name(id)});
     const metric_row &m = first.row, &n = second.row;

@@ -98,8 +98,8 @@ private:
     }
     slo objective() {
         slo s;
-        s.what = selected();
-        s.at_most = side(facts_of(drifting(s.what).metric).side);
+        s.statistic = selected();
+        s.at_most = side(facts_of(drifting(s.statistic).metric).side);
         limit(s);
         return s;
     }
@@ -117,7 +117,7 @@ private:
     }
     /// "300 ms", "1.1 * baseline", "baseline", "110 % * baseline", "1.25 * p90(ttft) of "base"".
     void limit(slo& s) {
-        metric_id& m = s.what.metric;
+        metric_id& m = s.statistic.metric;
         if (take("baseline")) {
             s.factor = 1;
             return;
@@ -139,13 +139,13 @@ private:
                 rest_ = before;
                 refuse("baseline, or a statistic of the same unit,");
             }
-            s.what = make_ratio(s.what, other);
+            s.statistic = make_ratio(s.statistic, other);
             s.bound = v;
             return;
         }
         if (is_capacity(m) && unit_of(metric_unit::users)) {
             m = metric_id::capacity_in_users;
-            s.what = make_statistic(statistic_kind::value, m, 0);
+            s.statistic = make_statistic(statistic_kind::value, m, 0);
             s.bound = v;
             return;
         }

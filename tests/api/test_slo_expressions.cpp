@@ -144,9 +144,9 @@ TEST_CASE("a percentile holds its metric and its quantile") {
         {percentile(ttft, 0.123) <= 1_s, metric_id::ttft, 0.123}};
     for (const auto& [s, metric, q] : table) {
         CAPTURE(s);
-        CHECK(s.what.kind == statistic_kind::percentile);
-        CHECK(s.what.metric == metric);
-        CHECK(s.what.q == q);
+        CHECK(s.statistic.kind == statistic_kind::percentile);
+        CHECK(s.statistic.metric == metric);
+        CHECK(s.statistic.q == q);
         CHECK(s.bound == 1);
     }
 }
@@ -170,16 +170,16 @@ TEST_CASE("other statistics hold their kind and metric") {
          metric_id::server_metric}};
     for (const auto& [s, kind, metric] : table) {
         CAPTURE(s);
-        CHECK(s.what.kind == kind);
-        CHECK(s.what.metric == metric);
+        CHECK(s.statistic.kind == kind);
+        CHECK(s.statistic.metric == metric);
         CHECK(s.bound == 1);
         CHECK(s.factor == 0);
     }
 }
 
 TEST_CASE("the name of a statistic is its text without the limit") {
-    CHECK(str((p99(ttft) <= 300_ms).what.name) == "p99(ttft)");
-    CHECK(str((error_rate <= 1_pct).what.name) == "error_rate");
+    CHECK(str((p99(ttft) <= 300_ms).statistic.name) == "p99(ttft)");
+    CHECK(str((error_rate <= 1_pct).statistic.name) == "error_rate");
     CHECK(str(mean(tpot).data.name) == "mean(tpot)");
 }
 
@@ -214,8 +214,8 @@ TEST_CASE("the advisory twin of an SLO differs in nothing else") {
     CHECK_FALSE(blocking.is_advisory);
     CHECK(noted.is_advisory);
     CHECK(text_of(noted) == "advisory(p99(ttft) <= 300 ms)");
-    CHECK(noted.what.metric == blocking.what.metric);
-    CHECK(noted.what.q == blocking.what.q);
+    CHECK(noted.statistic.metric == blocking.statistic.metric);
+    CHECK(noted.statistic.q == blocking.statistic.q);
     CHECK(noted.bound == blocking.bound);
     CHECK(noted.at_most == blocking.at_most);
     CHECK(noted.at.line == blocking.at.line);
@@ -312,18 +312,18 @@ TEST_CASE("the text of a predicate can be read only one way") {
 TEST_CASE("goodput takes over the program of its predicate") {
     const predicate p = ttft <= 300_ms && tpot <= 30_ms;
     const slo s = goodput(p) >= 90_pct;
-    REQUIRE(s.what.where.size() == p.steps.size());
+    REQUIRE(s.statistic.where.size() == p.steps.size());
     for (size_type i = 0; i < p.steps.size(); ++i) {
-        CHECK(s.what.where[i].op == p.steps[i].op);
-        CHECK(s.what.where[i].metric == p.steps[i].metric);
-        CHECK(s.what.where[i].bound == p.steps[i].bound);
+        CHECK(s.statistic.where[i].op == p.steps[i].op);
+        CHECK(s.statistic.where[i].metric == p.steps[i].metric);
+        CHECK(s.statistic.where[i].bound == p.steps[i].bound);
     }
-    CHECK((p99(ttft) <= 1_s).what.where.empty());
+    CHECK((p99(ttft) <= 1_s).statistic.where.empty());
 }
 
 TEST_CASE("a gauge keeps the name of the server's metric") {
     const slo s = max(server_metric("vllm:num_requests_waiting")) <= plain_number(10);
-    CHECK(str(s.what.gauge) == "vllm:num_requests_waiting");
+    CHECK(str(s.statistic.gauge) == "vllm:num_requests_waiting");
     CHECK(s.bound == 10);
 }
 

@@ -77,7 +77,7 @@ subject subject_of(const objective& o, double most, double noise, std::uint64_t 
     s.noise = noise;
     for (const statistic_data& w : o.what) {
         slo limit;
-        limit.what = w;
+        limit.statistic = w;
         double sum = 0;
         for (int i = 0; i < 10; ++i) {
             s.trace = first.next();

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
         bool any_red = false, any_inconclusive = false, any_invalid = false;
         int most = 0;
         for (const slo_verdict& v : r.verdicts()) {
-            objectives[v.what.text().c_str()].add(v);
+            objectives[v.objective.text().c_str()].add(v);
             any_red |= v.outcome == verdict::fail;
             any_inconclusive |= v.outcome == verdict::inconclusive;
             any_invalid |= v.outcome == verdict::invalid;

@@ -111,7 +111,7 @@ vector<machine> machines() {
 
 slo at_most(double factor) {
     slo s;
-    s.what = mean(ttft).data;
+    s.statistic = mean(ttft).data;
     s.factor = factor;
     return s;
 }

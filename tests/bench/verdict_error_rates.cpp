@@ -39,7 +39,7 @@ constexpr std::size_t at_90 = 0, at_95 = 1, at_limit = 2, at_110 = 4, at_120 = 5
 
 slo at_most(const statistic_data& what, double bound) {
     slo s;
-    s.what = what;
+    s.statistic = what;
     s.bound = bound;
     return s;
 }

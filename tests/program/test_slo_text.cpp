@@ -12,18 +12,20 @@ using namespace llmbench::detail;
 namespace {
 
 bool same(const slo& a, const slo& b) {
-    bool steps = a.what.where.size() == b.what.where.size();
-    for (std::size_t i = 0; steps && i < a.what.where.size(); ++i) {
-        const predicate_step &x = a.what.where[i], &y = b.what.where[i];
+    bool steps = a.statistic.where.size() == b.statistic.where.size();
+    for (std::size_t i = 0; steps && i < a.statistic.where.size(); ++i) {
+        const predicate_step &x = a.statistic.where[i], &y = b.statistic.where[i];
         steps = x.op == y.op && x.metric == y.metric && x.at_most == y.at_most &&
                 x.bound == doctest::Approx(y.bound).epsilon(1e-6);
     }
-    return steps && a.what.kind == b.what.kind && a.what.metric == b.what.metric &&
-           a.what.q == doctest::Approx(b.what.q).epsilon(1e-6) && a.what.gauge == b.what.gauge &&
-           a.at_most == b.at_most && a.bound == doctest::Approx(b.bound).epsilon(1e-6) &&
-           a.factor == doctest::Approx(b.factor).epsilon(1e-6) &&
-           a.is_advisory == b.is_advisory && a.what.name == b.what.name &&
-           selection_text(a.what.which) == selection_text(b.what.which);
+    return steps && a.statistic.kind == b.statistic.kind &&
+           a.statistic.metric == b.statistic.metric &&
+           a.statistic.q == doctest::Approx(b.statistic.q).epsilon(1e-6) &&
+           a.statistic.gauge == b.statistic.gauge && a.at_most == b.at_most &&
+           a.bound == doctest::Approx(b.bound).epsilon(1e-6) &&
+           a.factor == doctest::Approx(b.factor).epsilon(1e-6) && a.is_advisory == b.is_advisory &&
+           a.statistic.name == b.statistic.name &&
+           selection_text(a.statistic.which) == selection_text(b.statistic.which);
 }
 std::string refusal(const std::string& text) {
     try {

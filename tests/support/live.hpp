@@ -91,7 +91,7 @@ inline int most_in_flight(const std::vector<record>& all) {
 
 inline slo_verdict verdict_of(const result& r, const std::string& slo) {
     for (const slo_verdict& v : r.verdicts())
-        if (std::string(v.what.text()) == slo) return v;
+        if (std::string(v.objective.text()) == slo) return v;
     FAIL("no verdict on ", slo);
     return {};
 }

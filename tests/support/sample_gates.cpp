@@ -26,7 +26,7 @@ test_gate::operator lb::gate_report() const {
     if (!refusal.empty()) return g;
     g.figures = lb::figures_of(what, measured, measured.slos);
     for (const llmbench::slo_verdict& v : verdicts)
-        lb::add_objective(g.figures, measured, v.what);
+        lb::add_objective(g.figures, measured, v.objective);
     return g;
 }
 
@@ -55,7 +55,7 @@ void judge(test_gate& g) {
     g.self_check = self_check_of(g.measured);
     g.outcome = lb::gate_outcome::passed;
     for (const llmbench::slo_verdict& v : g.verdicts) {
-        if (v.what.is_advisory) continue;
+        if (v.objective.is_advisory) continue;
         if (v.outcome == llmbench::verdict::fail)
             g.outcome = lb::worse_of(g.outcome, lb::gate_outcome::failed);
         if (v.outcome == llmbench::verdict::invalid)

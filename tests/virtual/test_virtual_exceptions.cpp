@@ -14,7 +14,7 @@ heard_run heard_until(const char* date, const char* name) {
     s.slos = {mean(tpot) <= 10_ms, advisory(mean(tpot) <= 1_ms).until(date)};
     return heard_of(s);
 }
-bool is_advisory(const result& r) { return r.verdicts()[1].what.is_advisory; }
+bool is_advisory(const result& r) { return r.verdicts()[1].objective.is_advisory; }
 }  // namespace
 
 TEST_CASE("an objective that is missed blocks from its day on, and says so from a week before") {

@@ -469,11 +469,11 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
 
     for (std::size_t i = 0; i < 4; ++i) {
         const slo_verdict& v = r.verdicts()[i];
-        CHECK(slos[i].get("slo").to_str() == std::string(v.what.text()));
+        CHECK(slos[i].get("slo").to_str() == std::string(v.objective.text()));
         CHECK(slos[i].get("verdict").to_str() == to_string(v.outcome));
         CHECK(slos[i].get("advisory").get<bool>() == (i == 2));
         CHECK(slos[i].get("repeats").get<double>() == 2);
-        CHECK(suite.find("name=\"" + escaped(std::string(v.what.text())) + "\"") !=
+        CHECK(suite.find("name=\"" + escaped(std::string(v.objective.text())) + "\"") !=
               std::string::npos);
     }
     for (const char* name : {"summary.md", "report.html"}) {

@@ -424,7 +424,7 @@ TEST_CASE("session_time is the time in which a step was due or under way") {
     }
     CHECK(r.measured(max(session_time)) == doctest::Approx(longest));
     for (const slo_verdict& v : r.verdicts())
-        if (v.what.what.metric == detail::metric_id::session_time)
+        if (v.objective.statistic.metric == detail::metric_id::session_time)
             CHECK(static_cast<std::size_t>(v.requests) ==
                   measured_sessions_of(r, 0).size() + measured_sessions_of(r, 1).size());
 }

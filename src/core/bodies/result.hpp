@@ -35,7 +35,7 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     if (!g || g->seen.candidate.empty() || !unsupported_reason(g->seen, what).empty())
         return {not_a_number, not_a_number, not_a_number};
     slo s;
-    s.what = what;
+    s.statistic = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
     // Any limit will do after the load has ended: estimate and interval do not depend on it. Only
     // the dependence of counted misses is read at the limit, so it is the estimate there.

@@ -231,13 +231,13 @@ slo slo::until(const types::text& date) const {
 }
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
-    const bool is_ratio = what.parts.size() == 2;
+    const bool is_ratio = statistic.parts.size() == 2;
     const std::string right =
-        is_ratio      ? detail::printed("%g * ", bound) + detail::str(what.parts[1].name)
+        is_ratio      ? detail::printed("%g * ", bound) + detail::str(statistic.parts[1].name)
         : factor != 0 ? detail::printed("%g * baseline", factor)
-                      : detail::limit_text(what.metric, bound);
+                      : detail::limit_text(statistic.metric, bound);
     const std::string whole =
-        detail::str(is_ratio ? what.parts[0].name : what.name) + side + right;
+        detail::str(is_ratio ? statistic.parts[0].name : statistic.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
 slo operator>=(capacity_metric, const capacity_limit& l) {

@@ -42,10 +42,10 @@ namespace detail {
 /// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
 /// positive on the side of a miss.
 inline double margin_of(const slo& s, const repeat_data& d) {
-    const double value = evaluate(s.what, d);
+    const double value = evaluate(s.statistic, d);
     const double sign = s.at_most ? 1 : -1;
     if (std::isnan(value)) return infinity;
-    if (!is_request_fraction(s.what.metric)) return sign * std::log(value / s.bound);
+    if (!is_request_fraction(s.statistic.metric)) return sign * std::log(value / s.bound);
     const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
     const auto logit = [&](double fraction) {
         const double inside = std::clamp(fraction, 0.5 / n, 1 - 0.5 / n);
@@ -100,7 +100,7 @@ inline carried carried_at(const measurements& e, const judging_parameters& t,
     if (all_failed || f.on.saturated) return carried::misses;
     bool holds = true;
     for (const decision& v : f.verdicts) {
-        if (v.what.is_advisory) continue;
+        if (v.objective.is_advisory) continue;
         if (v.outcome == verdict::fail) return carried::misses;
         holds = holds && v.outcome == verdict::pass;
     }
@@ -195,11 +195,12 @@ inline std::string limiting_objective_at(const measurements& e, const judging_pa
         const double margins = sum_of([&](const repeat_data& d) { return margin_of(s, d); });
         if (margins <= worst) continue;
         worst = margins;
-        name = str(s.what.name);
+        name = str(s.statistic.name);
     }
     const slo errors = error_limit(t.objectives_held);
-    const double failed = sum_of([&](const repeat_data& d) { return evaluate(errors.what, d); });
-    return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.what.name) : name;
+    const double failed =
+        sum_of([&](const repeat_data& d) { return evaluate(errors.statistic, d); });
+    return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.statistic.name) : name;
 }
 
 inline found_capacity capacity_of(const measurements& e, const judging_parameters& t) {
@@ -267,14 +268,14 @@ inline std::string text_at(const measurements& seen, const judging_parameters& t
     const decision* nearest = nullptr;
     for (const verdict v : {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::pass})
         for (const decision& x : f.verdicts) {
-            if (x.what.is_advisory || x.outcome != v || (nearest && nearest->outcome != v))
+            if (x.objective.is_advisory || x.outcome != v || (nearest && nearest->outcome != v))
                 continue;
             const bool nearer = nearest && !(headroom(x) >= headroom(*nearest));
             if (!nearest || nearer) nearest = &x;
         }
     if (!nearest) return {};
     const std::string room = room_text(*nearest), why = described(nearest->why, *nearest);
-    return str(nearest->what.text()) + " " + to_string(nearest->outcome) + ": " +
+    return str(nearest->objective.text()) + " " + to_string(nearest->outcome) + ": " +
            measured_text(*nearest) +
            (room.empty() ? "" : ", " + room) + (why.empty() ? "" : "; " + why);
 }
@@ -335,8 +336,8 @@ inline std::string invalid_at_a_load(const measurements& e, const judging_parame
         const analysis f = analyse(at, judged_by);
         if (f.on.saturated || f.on.invalid || f.by_client) continue;
         for (const decision& v : f.verdicts)
-            if (v.outcome == verdict::invalid && !v.what.is_advisory)
-                return str(v.what.text()) + ": " + described(v.why, v);
+            if (v.outcome == verdict::invalid && !v.objective.is_advisory)
+                return str(v.objective.text()) + ": " + described(v.why, v);
     }
     return {};
 }
@@ -425,7 +426,7 @@ inline analysis analyse_gate(const measurements& e, const judging_parameters& t)
 inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
                                      const slo& s) {
     if (t.objectives_held.empty()) return decision_on_another(e, t, s);
-    if (is_capacity(s.what.metric))
+    if (is_capacity(s.statistic.metric))
         return capacity_verdict(e, t, validity_checks_of(e), capacity_of(e, t), s);
     for (const repeat_data& d : e.candidate)
         if (d.load != e.candidate.front().load)

@@ -29,7 +29,7 @@ namespace detail {
 
 // ---- what is refused
 
-inline bool is_of_capacity(const slo& s) { return is_capacity(s.what.metric); }
+inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
 
 /// Refuses capacity objectives without a search.
 inline void check_no_search(const scenario& s, const arrival_data& a, scenario_use use) {
@@ -65,14 +65,15 @@ inline void check_search(const scenario& s, scenario_use use) {
             has_other = has_other || !x.is_advisory;
             if (x.factor != 0)
                 refuse({why, "what a load must hold has limits of its own"});
-            if (is_throughput(x.what.metric))
-                refuse({why,
-                        is_cost(x.what.metric) ? "a cost per token falls" : "a throughput rises",
-                        " with the load, and cannot be what the load must hold"});
-            if (is_of_server(x.what.metric))
+            if (is_throughput(x.statistic.metric))
+                refuse(
+                    {why,
+                     is_cost(x.statistic.metric) ? "a cost per token falls" : "a throughput rises",
+                     " with the load, and cannot be what the load must hold"});
+            if (is_of_server(x.statistic.metric))
                 refuse({why, "what a load must hold is what its users see; server metrics are "
                              "judged at one load"});
-            if (is_of_start(x.what.metric))
+            if (is_of_start(x.statistic.metric))
                 refuse({why, "a start has nothing to do with the load"});
             continue;
         }
@@ -129,7 +130,7 @@ inline void become_search(planned_traffic& sent, planned_judging& judged,
             judged.slos.push_back(s);
             continue;
         }
-        least = std::max(least, least_values_of(s.what));
+        least = std::max(least, least_values_of(s.statistic));
         search.objectives_held.push_back(s);
     }
     sent.requests = least;

@@ -36,10 +36,10 @@ inline std::string method_text(const decision& d) {
     const std::string against =
         d.past              ? filled("against {}, ", {d.past->against(d)})
         : d.paired          ? "paired "
-        : d.what.factor > 0 ? "against a stored run, "
+        : d.objective.factor > 0 ? "against a stored run, "
                             : "";
     const bool is_calibrated = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
-                               !is_of_start(d.what.what.metric);
+                               !is_of_start(d.objective.statistic.metric);
     const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
     const std::string noise =
         !std::isnan(d.last.history_sd)
@@ -120,14 +120,14 @@ struct arithmetic {
     }
 };
 inline void add_values(arithmetic& a, const decision& d) {
-    const std::string what = d.what.factor > 0 ? "ratios" : "values";
+    const std::string what = d.objective.factor > 0 ? "ratios" : "values";
     a.line = what + " " + listed(d.values);
     a.add(what, d.values);
     a.add("limit", {d.limit});
 }
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
-    const bool on_log = is_on_the_log(d.what);
+    const bool on_log = is_on_the_log(d.objective);
     switch (d.decided_by) {
     case verdict_method::none: break;
     case verdict_method::counts:
@@ -210,7 +210,7 @@ inline slo_verdict said_of(const slo& s, verdict outcome, const std::string& rea
 }
 
 inline std::string suggestion_of(const calibrated& c) {
-    return std::isnan(c.to_write) ? "" : limit_to_write(c.what, c.to_write);
+    return std::isnan(c.to_write) ? "" : limit_to_write(c.objective, c.to_write);
 }
 
 /// Returns harmless differences between the metrics page and our counts, "" if there are none.

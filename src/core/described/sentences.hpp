@@ -262,8 +262,9 @@ inline const cause_sentence& sentence_of(because b) {
 /// Returns a limit that the objective would meet in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
     const std::string side = s.at_most ? "<= " : ">= ";
-    if (facts_of(s.what.metric).is_whole && s.factor == 0)
-        return side + limit_text(s.what.metric, s.at_most ? std::ceil(value) : std::floor(value));
+    if (facts_of(s.statistic.metric).is_whole && s.factor == 0)
+        return side +
+               limit_text(s.statistic.metric, s.at_most ? std::ceil(value) : std::floor(value));
     // Two digits, three from 10 to 20, rounded to the side that is easier to meet.
     const double power = std::pow(10, std::floor(std::log10(value)));
     const double step = power / (value < 2 * power ? 100 : 10);
@@ -271,7 +272,7 @@ inline std::string limit_to_write(const slo& s, double value) {
         return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
     };
     return side + (s.factor > 0 ? filled("{.2f} * baseline", {rounded(0.01)})
-                                : limit_text(s.what.metric, rounded(step)));
+                                : limit_text(s.statistic.metric, rounded(step)));
 }
 
 /// Fills the numbers of a cause into its sentence.
@@ -282,7 +283,7 @@ public:
         const std::size_t bar = place.find('|');
         if (bar != place.npos)
             return std::string(next() != 0 ? place.substr(0, bar) : place.substr(bar + 1));
-        const statistic_data& what = of_.what.what;
+        const statistic_data& what = of_.objective.statistic;
         switch (place.front()) {
         case 'w': return cause_.text;
         case 'n': return str(what.name);
@@ -294,7 +295,7 @@ public:
         case 'm': return facts_of(static_cast<metric_id>(next())).name;
         case 'x': return needs_text(facts_of(static_cast<metric_id>(next())).needs);
         case 'o': return to_string(static_cast<verdict>(next()));
-        case 'b': return limit_to_write(of_.what, next());
+        case 'b': return limit_to_write(of_.objective, next());
         case '0': return printed("%.0f", reported_ = next());
         case 'c': {
             const double n = next();
@@ -325,14 +326,14 @@ inline std::string name_of(verdict_unit u) {
 }
 /// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
 inline std::string verdict_value_text(const verdict_numbers& v, double x) {
-    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
-                                                 : value_text(v.what.what.metric, x);
+    return v.objective.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
+                                                 : value_text(v.objective.statistic.metric, x);
 }
 
 /// "all repeats together: 305 ms, over the limit; the typical repeat: 292 ms".
 inline std::string all_together_text(const cause& c, const verdict_numbers& of) {
     const double all = c.numbers[0], other = c.numbers[1], first = c.numbers[2];
-    const bool is_over = all > of.limit, is_met = of.what.at_most ? !is_over : all >= of.limit;
+    const bool is_over = all > of.limit, is_met = of.objective.at_most ? !is_over : all >= of.limit;
     const char* side = is_met ? "within" : is_over ? "over" : "under";
     if (std::isnan(first))
         return filled("all repeats together: {}, {} the limit; before: {}",
@@ -370,7 +371,7 @@ inline std::string answers_differ_text(const cause& c, const verdict_numbers& of
 /// "carries at least 11.4 req/s and less than 12.6 req/s".
 inline std::string carries_text(const cause& c, const verdict_numbers& of) {
     const double low = c.numbers[0], high = c.numbers[1];
-    const metric_id unit = of.what.what.metric;
+    const metric_id unit = of.objective.statistic.metric;
     const bool has_low = low > 0, has_high = high < infinity;
     if (!has_low && !has_high) return "no load is shown to be carried, and none to be too much";
     return filled("carries [{?}at least {}][{?} and ][{?}less than {}]",
@@ -405,7 +406,7 @@ inline std::string described(const vector<cause>& why, const verdict_numbers& of
 /// The same for an objective that may have no verdict yet.
 inline std::string described(const cause& c, const slo& s) {
     verdict_numbers of;
-    of.what = s;
+    of.objective = s;
     return described(c, of);
 }
 

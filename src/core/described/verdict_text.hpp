@@ -36,7 +36,7 @@ inline bool has_interval(const verdict_numbers& v) {
 
 /// The guard on errors also passes if it is only observed: nobody has to show it.
 inline bool is_only_observed(const verdict_numbers& v) {
-    return v.outcome == verdict::pass && v.what.what.metric == metric_id::error_rate &&
+    return v.outcome == verdict::pass && v.objective.statistic.metric == metric_id::error_rate &&
            v.estimate.high > v.limit;
 }
 /// Returns "observed" for a pass that nothing shows.
@@ -70,14 +70,14 @@ inline std::string joined_texts(std::initializer_list<std::string_view> texts,
 }
 /// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
 inline std::string ratio_of_text(const verdict_numbers& v) {
-    const statistic_data& what = v.what.what;
+    const statistic_data& what = v.objective.statistic;
     if (!(v.denominator > 0) || !std::isfinite(v.numerator)) return {};
     const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
     return filled("{} against {}", {{m, v.numerator}, {m, v.denominator}});
 }
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
-    const bool ratio = v.what.factor > 0 && std::isfinite(x);
+    const bool ratio = v.objective.factor > 0 && std::isfinite(x);
     return filled("{}{ baseline|}", {verdict_value_text(v, x), ratio});
 }
 /// Whether the value that is judged tells no more than the measured one: the same to about three
@@ -106,8 +106,8 @@ inline std::string interval_text(const verdict_numbers& v) {
 /// Returns "56.6 % over the limit", "" if that means nothing.
 inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
-    if (std::isnan(room) || is_request_fraction(v.what.what.metric)) return {};
-    const char* side = room >= 0 ? "inside" : v.what.at_most ? "over" : "under";
+    if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
+    const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
     return filled("{} % {} the limit", {digits_text(std::fabs(room) * 100, 3), side});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
@@ -123,9 +123,10 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
     std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
-    p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.what.text().c_str());
+    p.name =
+        printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.objective.text().c_str());
     p.reason = str(v.reason);
-    const bool is_of_loads = is_capacity(v.what.what.metric);
+    const bool is_of_loads = is_capacity(v.objective.statistic.metric);
     if (v.repeats > 0)
         p.basis = filled("{} {}{|s}{ at the limit|} x {} requests",
                          {v.repeats, v.unit, v.repeats == 1,
@@ -182,8 +183,8 @@ inline std::string measured_text(const verdict_numbers& v, bool of_model = false
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
-    return v.what.factor > 0 ? filled("{} x", {digits_text(v.limit, 6)})
-                             : limit_text(v.what.what.metric, v.limit);
+    return v.objective.factor > 0 ? filled("{} x", {digits_text(v.limit, 6)})
+                             : limit_text(v.objective.statistic.metric, v.limit);
 }
 
 }  // namespace detail

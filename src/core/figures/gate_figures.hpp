@@ -72,7 +72,7 @@ inline load_curve load_curve_of(const plan& p, const measurements& e, const judg
                       std::count_if(d.records.begin(), d.records.end(), is_measured),
                       {},
                       d.disturbed};
-        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.what, d));
+        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.statistic, d));
         c.points.push_back(at);
     }
     return c;
@@ -149,7 +149,7 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
             keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
-        if (may_be_relative(s.what.metric)) keep(s.what);
+        if (may_be_relative(s.statistic.metric)) keep(s.statistic);
     return kept;
 }
 
@@ -220,7 +220,7 @@ inline void add_timelines(gate_figures& g, const measurements& e,
 
 /// Adds the figures that one more objective needs.
 inline void add_objective(gate_figures& g, const measurements& e, const slo& s) {
-    const metric_id id = s.what.metric;
+    const metric_id id = s.statistic.metric;
     const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
     if (is_of_requests(id) && !known && !is_unsupported(e, id)) {
         g.metrics.push_back(id);
@@ -229,7 +229,7 @@ inline void add_objective(gate_figures& g, const measurements& e, const slo& s) 
     }
     if (id == metric_id::goodput && !g.has_goodput) {
         g.has_goodput = true;
-        add_timelines(g, e, s.what.where);
+        add_timelines(g, e, s.statistic.where);
     }
 }
 

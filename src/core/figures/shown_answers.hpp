@@ -45,7 +45,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
                                              answers_shown show) {
     const auto is_open = [&](metric_id m) {
         return std::any_of(verdicts.begin(), verdicts.end(), [m](const slo_verdict& v) {
-            return v.what.what.metric == m && (v.outcome == verdict::fail ||
+            return v.objective.statistic.metric == m && (v.outcome == verdict::fail ||
                                                v.outcome == verdict::inconclusive);
         });
     };

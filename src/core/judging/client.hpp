@@ -36,8 +36,8 @@ inline double late_after_s(const judging_parameters& t) {
     };
     for (const auto* slos : {&t.slos, &t.objectives_held})
         for (const slo& s : *slos) {
-            if (s.factor == 0) see(s.what.metric, s.at_most, s.bound);
-            for (const predicate_step& step : s.what.where)
+            if (s.factor == 0) see(s.statistic.metric, s.at_most, s.bound);
+            for (const predicate_step& step : s.statistic.where)
                 if (step.op == predicate_step::op_kind::compare)
                     see(step.metric, step.at_most, step.bound);
         }
@@ -212,7 +212,7 @@ inline bool may_be_the_clients(const measurements& e, const judging_parameters& 
     const auto as_read = [&](timing_bound how) {
         judging_parameters other = t;
         other.read = how;
-        return decision_by_numbers(e, other, v.what).outcome;
+        return decision_by_numbers(e, other, v.objective).outcome;
     };
     switch (v.outcome) {
     case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
@@ -232,7 +232,7 @@ inline bool is_of_times(metric_id m) {
 /// Why the client affects this verdict, if it does.
 inline std::optional<client_error> client_error_of(const measurements& e,
                                                    const judging_parameters& t, const decision& v) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     const variant_list variants = variants_of(e, s);
     const because first = v.why.empty() ? because::nothing : v.why[0].what;
     if (v.outcome == verdict::invalid &&  // by a late client
@@ -248,7 +248,7 @@ inline std::optional<client_error> client_error_of(const measurements& e,
     // Without a comparison, as in the first run of a history, nothing can be affected.
     const bool is_undecided =
         v.outcome == verdict::inconclusive && v.decided_by == verdict_method::none;
-    if (is_none || is_undecided || !is_of_times(s.what.metric)) return {};
+    if (is_none || is_undecided || !is_of_times(s.statistic.metric)) return {};
     if (const auto error = error_of_lost_time(variants)) return error;
     auto error = error_of_load(variants, late_after_s(t));
     if (!error) error = error_of_first_tokens(variants);
@@ -262,13 +262,13 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
     const variant_list variants{&e.candidate};
     std::optional<client_error> error = error_of_lost_time(variants);
     for (const slo& s : t.slos) {
-        if (s.factor == 0 || !is_of_times(s.what.metric)) continue;
+        if (s.factor == 0 || !is_of_times(s.statistic.metric)) continue;
         if (error) return error;
         const auto late = error_of_load(variants, late_after_s(t));
         if (!late) continue;
         const repeat_data& d = e.candidate[late->repeat];
-        const double as_is = evaluate(s.what, d);
-        const double moved = evaluate(s.what, d, timing_bound::optimistic);
+        const double as_is = evaluate(s.statistic, d);
+        const double moved = evaluate(s.statistic, d, timing_bound::optimistic);
         if (std::fabs(std::log(as_is / moved)) > prior_sd) return late;
     }
     return {};
@@ -279,7 +279,7 @@ inline decision with_client_error(const measurements& e, const judging_parameter
                                   std::optional<client_error>* found = nullptr) {
     const std::optional<client_error> error = client_error_of(e, t, v);
     if (!error) return v;
-    if (found && !*found && !v.what.is_advisory) *found = error;
+    if (found && !*found && !v.objective.is_advisory) *found = error;
     return decided(std::move(v), verdict::invalid, error->why);
 }
 

@@ -30,14 +30,15 @@ inline bool is_worse(bool at_most, double value, double bound) {
     return at_most ? value > bound : value < bound;
 }
 inline double allowed_misses(const slo& s) {
-    if (s.what.kind == statistic_kind::percentile) return s.at_most ? 1 - s.what.q : s.what.q;
+    if (s.statistic.kind == statistic_kind::percentile)
+        return s.at_most ? 1 - s.statistic.q : s.statistic.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
 inline vector<bool> misses_of(const slo& s, const repeat_data& d,
                               timing_bound how = timing_bound::measured) {
-    if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
+    if (is_request_fraction(s.statistic.metric)) return misses_of(s.statistic, d, how);
     vector<bool> misses;
-    for (const double v : values_in_repeat(s.what, d, how).all)
+    for (const double v : values_in_repeat(s.statistic, d, how).all)
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
@@ -77,7 +78,7 @@ inline double product_of_fractions(const vector<double>& fractions, double allow
 }
 
 /// Whether misses cluster by repeat. Answers do not: their questions are the same in each repeat.
-inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.what.metric); }
+inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.statistic.metric); }
 
 /// Trials that are the same in each repeat, such as questions, are mostly always right or always
 /// wrong. Only the others vary, so pooled counts vary by less than independent trials (Hoeffding
@@ -152,9 +153,9 @@ inline vector<double> sorted_values_in(const statistic_data& what, const repeat_
 /// The quantile, and the limits that would just pass and just fail at this level.
 inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t repeats,
                                     const miss_counts& c, double pass_alpha) {
-    vector<double> pooled = sorted_values_in(s.what, e.candidate, repeats);
+    vector<double> pooled = sorted_values_in(s.statistic, e.candidate, repeats);
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
-    const double value = nearest_rank(pooled, s.what.q);
+    const double value = nearest_rank(pooled, s.statistic.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
     // Sorted with the worst last: with j values beyond the limit, it is the one before those.
     const auto with_beyond = [&](double j) {
@@ -183,8 +184,8 @@ inline miss_counts counted_misses(const measurements& e, const slo& s,
         if (n > 0) fractions.push_back(k / n);
     }
     if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
-    if (is_of_answers(s.what.metric) && allowed > 0)
-        add_flips(c, e, s.what, misses.size());
+    if (is_of_answers(s.statistic.metric) && allowed > 0)
+        add_flips(c, e, s.statistic, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
 }
@@ -208,17 +209,17 @@ inline cause requests_that_decide(const decision& d) {
         const double each = more.seen.n / d.repeats;
         const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(each)) - 1));
         return {because::more_requests, {std::ceil(each / digit) * digit}, whose::nobody,
-                is_of_answers(d.what.what.metric) ? "questions" : "requests"};
+                is_of_answers(d.objective.statistic.metric) ? "questions" : "requests"};
     }
     return {};
 }
 
 /// Sets the estimate, interval and limits of a decision on counts.
 inline void estimate_counts(decision& d, const measurements& e) {
-    const slo& s = d.what;
+    const slo& s = d.objective;
     const auto& [c, at, scale] = *d.counted;
     const double upper = c.upper(at.pass), lower = c.lower(at.pass);
-    if (!is_request_fraction(s.what.metric)) {
+    if (!is_request_fraction(s.statistic.metric)) {
         const estimate_t q =
             quantile_estimate(e, s, static_cast<std::size_t>(d.repeats), c, at.pass);
         d.estimate = {q.value * scale, q.low * scale, q.high * scale};
@@ -256,7 +257,7 @@ inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double
 /// The objective on errors where a gate has no own one.
 inline slo error_guard() {
     slo s;
-    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
+    s.statistic = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
     s.bound = 0.01;
     return s;
 }
@@ -273,7 +274,7 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
     const bool may_be_observed =
-        is_guard || (is_as_loose_as_guard(d.what) && d.repeats >= first_analysis &&
+        is_guard || (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
                      c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {{because::failed, {c.k, c.n}}};
@@ -301,7 +302,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
     d.limit = s.bound;
     d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
-    const bool of_errors = s.what.metric == metric_id::error_rate;
+    const bool of_errors = s.statistic.metric == metric_id::error_rate;
     // At the same analyses as the gate's other verdicts.
     const auto first = static_cast<std::size_t>(e.has_live_baseline() ? first_pair_analysis
                                                                       : first_analysis);
@@ -319,7 +320,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
         verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
         d.why.clear();
-        const bool is_early = is_of_answers(s.what.metric) &&
+        const bool is_early = is_of_answers(s.statistic.metric) &&
                               d.repeats < std::min(first_fail, t.rule.most);
         if (outcome == verdict::fail && is_early) {
             outcome = verdict::inconclusive;
@@ -330,7 +331,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
                                         : d.outcome != verdict::inconclusive;
         if (is_final && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.statistic);
     if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
     if (of_errors) judge_errors(d, is_guard, misses, t.rule);
     return d;

@@ -247,10 +247,10 @@ inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, co
 }
 /// Why the server metrics do not support an objective.
 inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     // The largest value read is a lower bound: if it is over the limit, the true one is too.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
-    const bool needs_all = s.what.kind == statistic_kind::max &&
+    const bool needs_all = s.statistic.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
     const auto reported = [](const std::string& text, const repeat_data& d) {
         cause c = with_text(because::metrics_reported, text);
@@ -260,10 +260,10 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     const unfinished_requests unfinished(e);
     for (const auto* variant : variants_of(e, s))
         for (const repeat_data& d : *variant) {
-            cause why = reported(why_no_server_value(s.what, d), d);
+            cause why = reported(why_no_server_value(s.statistic, d), d);
             if (!why) why = fault_of_page(d);
-            if (!why) why = fault_of_requests_at_once(unfinished, d, s.what.metric);
-            if (!why && needs_all) why = reported(what_is_unknown(s.what, d), d);
+            if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
+            if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
             if (why) return of_server(std::move(why), variant == &e.baseline);
         }
     return {};

@@ -57,7 +57,7 @@ inline constinit past_judge_maker new_past_judge = nullptr;
 
 /// The calibration of one limit.
 struct calibrated {
-    slo what{};
+    slo objective{};
     double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
     double headroom_sd = not_a_number;                  // distance to the limit in units of sd
     double to_write = not_a_number;  // a limit that is seldom inconclusive
@@ -224,7 +224,7 @@ struct decision : verdict_numbers {
 
 inline decision undecided(const slo& s) {
     decision d;
-    d.what = s;
+    d.objective = s;
     d.outcome = verdict::inconclusive;
     d.measured = not_a_number;
     d.estimate = {not_a_number, not_a_number, not_a_number};
@@ -248,7 +248,7 @@ inline bool is_counted(const verdict_numbers& v) {
 /// How far inside the limit the estimate is, as a fraction; negative outside.
 inline double headroom(const verdict_numbers& v) {
     if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
-    return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
+    return (v.objective.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
 }  // namespace detail

@@ -35,12 +35,13 @@ namespace detail {
 
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
-    if (!concerns(s.what, &metric_facts::is_of_prefill)) return {};
-    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0, all = is_of_all(s.what);
-    const double mine = (all ? g.cache : prefix_hits_of(e.candidate, s.what.which)).fraction();
+    if (!concerns(s.statistic, &metric_facts::is_of_prefill)) return {};
+    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0, all = is_of_all(s.statistic);
+    const double mine = (all ? g.cache : prefix_hits_of(e.candidate, s.statistic.which)).fraction();
     const double other =
-        !compares ? 0
-                  : (all ? g.baseline_cache : prefix_hits_of(e.baseline, s.what.which)).fraction();
+        !compares
+            ? 0
+            : (all ? g.baseline_cache : prefix_hits_of(e.baseline, s.statistic.which)).fraction();
     if (std::max(mine, other) < 0.01) return {};
     return compares ? cause{because::cached_in_both, {mine, other}}
                     : cause{because::cached, {mine}};
@@ -93,22 +94,24 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
 
 /// Adds to a verdict that does not pass the server's state, or details of the answers.
 inline decision with_reasons(decision v, const measurements& e, const vector<cause>& state) {
-    if (v.what.what.metric == metric_id::same_answers && v.repeats > 0)
-        v.why.push_back(answers_differ(e, v.what.what, static_cast<std::size_t>(v.repeats)));
-    if (v.what.what.metric == metric_id::accuracy && v.repeats > 0)
-        v.why.push_back(wrong_answers(e, v.what.what, static_cast<std::size_t>(v.repeats)));
+    if (v.objective.statistic.metric == metric_id::same_answers && v.repeats > 0)
+        v.why.push_back(
+            answers_differ(e, v.objective.statistic, static_cast<std::size_t>(v.repeats)));
+    if (v.objective.statistic.metric == metric_id::accuracy && v.repeats > 0)
+        v.why.push_back(
+            wrong_answers(e, v.objective.statistic, static_cast<std::size_t>(v.repeats)));
     const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
-    if (is_open && is_of_service(v.what.what.metric) && v.repeats > 0)
+    if (is_open && is_of_service(v.objective.statistic.metric) && v.repeats > 0)
         v.why.insert(v.why.end(), state.begin(), state.end());
     return v;
 }
 /// Adds to an open verdict the limit that would decide it, where that is near, or the number of
 /// requests that would decide a fraction of them.
 inline decision with_a_way_out(decision v, bool is_guard) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     const bool is_open = v.why.empty();
     if (is_open) v.why = {{because::too_close}};
-    if (is_request_fraction(s.what.metric)) {
+    if (is_request_fraction(s.statistic.metric)) {
         if (!is_guard && !v.advice) v.advice = requests_that_decide(v);
         return v;
     }
@@ -124,13 +127,13 @@ inline decision with_a_way_out(decision v, bool is_guard) {
 /// Why an objective on a label is invalid, nothing where one request succeeded. A model that the
 /// server lacks fails all of them without being slow.
 inline cause fault_of_label(const measurements& e, const slo& s) {
-    for (const statistic_data& part : s.what.parts) {
+    for (const statistic_data& part : s.statistic.parts) {
         slo own = s;
-        own.what = part;
+        own.statistic = part;
         if (cause why = fault_of_label(e, own)) return why;
     }
-    if (s.what.which.label.empty()) return {};
-    const selection own = label(s.what.which.label);
+    if (s.statistic.which.label.empty()) return {};
+    const selection own = label(s.statistic.which.label);
     for (const auto* variant : variants_of(e, s)) {
         std::size_t requests = 0, completed = 0;
         for (const repeat_data& d : *variant) {
@@ -150,7 +153,7 @@ inline cause fault_of_label(const measurements& e, const slo& s) {
 
 /// The number of repeats without a disturbance to recover from.
 inline cause without_a_disturbance(const decision& v) {
-    if (!is_of_recovery(v.what.what.metric)) return {};
+    if (!is_of_recovery(v.objective.statistic.metric)) return {};
     const auto undisturbed = std::count(v.values.begin(), v.values.end(), 0.0);
     if (undisturbed == 0) return {};
     return {because::undisturbed,
@@ -172,8 +175,8 @@ inline bool only_worsens(metric_id m) {
 /// A verdict under such a load: a miss stays unless a longer load could be better.
 inline decision with_the_load(decision v, const measurements& e, const cause& over) {
     const bool is_short = over.what == because::probe_too_short;
-    const bool stays = !is_short || (only_worsens(v.what.what.metric) &&
-                                     (v.what.factor == 0 ||
+    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
+                                     (v.objective.factor == 0 ||
                                       !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
     const bool fails = v.outcome == verdict::fail && stays;
     v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
@@ -188,7 +191,7 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
     if (e.candidate.empty() && !e.stopped.empty())
         return decided(undecided(s), verdict::inconclusive, with_text(because::stopped, e.stopped));
     const variant_checks& on = g.of(s);
-    if (cause why = with_text(because::unsupported, unsupported_reason(e, s.what));
+    if (cause why = with_text(because::unsupported, unsupported_reason(e, s.statistic));
         !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
     if (cause why = fault_of_label(e, s); !on.invalid && why)
@@ -202,7 +205,7 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
         return decided(std::move(v), verdict::invalid, std::move(small));
     if (cause ends = window_fault(e, v))
         return decided(std::move(v), verdict::invalid, std::move(ends));
-    if (is_affected_by_load(s.what.metric, on.saturated))
+    if (is_affected_by_load(s.statistic.metric, on.saturated))
         return with_the_load(std::move(v), e, on.saturated);
     if (needs_baseline(s) && e.has_live_baseline())
         if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
@@ -281,7 +284,8 @@ inline decision with_cut_off(const measurements& e, const judging_parameters& t,
     if (!ended || g.of(s).invalid) return v;
     const decision other = with_validity_checks(ended->seen, t, ended->on, s, is_guard);
     const cut_off_requests& left = ended->left_out;
-    if (is_guard || (left.of_sessions > 0 && s.what.metric == metric_id::error_rate)) return other;
+    if (is_guard || (left.of_sessions > 0 && s.statistic.metric == metric_id::error_rate))
+        return other;
     if (v.outcome == other.outcome) return v;
     const double with = static_cast<double>(v.outcome);
     const double without = static_cast<double>(other.outcome);
@@ -307,12 +311,12 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
     std::optional<judging_parameters> each;
     for (const std::string& name : labels) {
         slo own = limit;
-        own.what = of_some(own.what, label(name));
+        own.statistic = of_some(own.statistic, label(name));
         const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
-            return s.what.name == own.what.name && !s.is_advisory;
+            return s.statistic.name == own.statistic.name && !s.is_advisory;
         });
         fraction_counts seen;
-        for (const repeat_data& d : e.candidate) seen.add(misses_of(own.what, d));
+        for (const repeat_data& d : e.candidate) seen.add(misses_of(own.statistic, d));
         if (is_stated || !(seen.misses > own.bound * seen.all)) continue;
         if (!each) {
             each = t;
@@ -371,13 +375,13 @@ inline analysis analyse(const measurements& e, const judging_parameters& asked) 
             f.verdicts.push_back(decision_on(e, at_level, f.on, ended, s, &f.by_client));
         const auto failed =
             std::count_if(f.verdicts.begin(), f.verdicts.end(), [](const decision& d) {
-                return !d.what.is_advisory && d.outcome == verdict::fail;
+                return !d.objective.is_advisory && d.outcome == verdict::fail;
             });
         if (!t.rule.holm || blocking - failed >= left) break;
         left = blocking - failed;
     }
     decision guard = guard_decision(e, at_level, f.on, ended);
-    if (!states_error_rate(t.slos) || !is_of_all_errors(guard.what))
+    if (!states_error_rate(t.slos) || !is_of_all_errors(guard.objective))
         f.verdicts.push_back(std::move(guard));
     if (f.by_client && f.on.self_check.ok) {
         f.on.self_check.ok = false;
@@ -394,7 +398,7 @@ inline decision decision_on_another(const measurements& e, judging_parameters t,
 
 /// Whether a verdict needs more repeats. Advisory ones add none unless the gate asks for repeats.
 inline bool is_waited_for(const verdict_numbers& v, bool repeats_are_asked) {
-    return v.outcome == verdict::inconclusive && (!v.what.is_advisory || repeats_are_asked);
+    return v.outcome == verdict::inconclusive && (!v.objective.is_advisory || repeats_are_asked);
 }
 /// Likewise, unless more repeats cannot change the decision.
 inline bool is_waited_for(const decision& d, bool repeats_are_asked) {
@@ -413,14 +417,14 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
     vector<calibrated> rows;
     for (const slo& s : t.slos) {
-        rows.emplace_back().what = s;
-        if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
-            is_drift(s.what.metric))
+        rows.emplace_back().objective = s;
+        if (is_request_fraction(s.statistic.metric) || is_of_server(s.statistic.metric) ||
+            is_drift(s.statistic.metric))
             continue;
         const comparison c = comparison_of(e, t, s);
         if (c.is_missing) continue;
         const auto log_of = [&](double v) {
-            return std::log(c.relative ? with_offset(s.what.metric, v) : v);
+            return std::log(c.relative ? with_offset(s.statistic.metric, v) : v);
         };
         vector<double> logs;
         for (std::size_t i = 0; i < e.candidate.size() && (!c.paired || i < e.baseline.size()); ++i)

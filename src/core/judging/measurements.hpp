@@ -136,7 +136,7 @@ struct judging_parameters {
 
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
 inline std::string noise_name(const slo& s) {
-    return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
+    return str(s.statistic.name) + (s.factor > 0 ? " / baseline" : "");
 }
 /// The noise of a calibration of ten repeats or more.
 inline calibrated_noise calibration_for(const judging_parameters& t, const slo& s) {
@@ -151,12 +151,12 @@ struct prior_noise {
 };
 inline prior_noise prior_noise_of(const measurements& e, const judging_parameters& t,
                                         const slo& s) {
-    if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
-    if (is_of_recovery(s.what.metric)) return {prior_startup_sd, false};
+    if (is_of_start(s.statistic.metric)) return {prior_startup_sd, false};
+    if (is_of_recovery(s.statistic.metric)) return {prior_startup_sd, false};
     // Of the same questions most are always right or always wrong.
-    if (s.what.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
+    if (s.statistic.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
     // A log ratio has the noise of both its runs or statistics.
-    const bool is_of_two = is_ratio(s.what.metric) || (s.factor > 0 && e.has_live_baseline());
+    const bool is_of_two = is_ratio(s.statistic.metric) || (s.factor > 0 && e.has_live_baseline());
     const double uncalibrated =
         is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
@@ -170,7 +170,7 @@ inline double prior_sd_of(const measurements& e, const judging_parameters& t, co
 /// often has just one.
 inline judging_rule rule_for(const measurements& e, const judging_parameters& t, const slo& s) {
     judging_rule r = t.rule;
-    r.trusts_prior = r.trusts_prior || is_of_start(s.what.metric) ||
+    r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric) ||
                       prior_noise_of(e, t, s).is_calibrated;
     return r;
 }

@@ -93,7 +93,7 @@ inline cause thirds_of(const statistic_data& drift, const repeat_list& variant,
 inline cause advice_on_drift(const decision& d) {
     const interim_analysis& l = d.last;
     if (d.outcome != verdict::inconclusive || !(l.se > 0)) return {};
-    const double sign = d.what.at_most ? 1 : -1;
+    const double sign = d.objective.at_most ? 1 : -1;
     const double to_pass = (l.pass_t + 1.645) * l.se;
     const double needed = l.mean < 0 ? to_pass : (l.fail_t + 1.645) * l.se;
     const double longer = needed * needed / (l.mean * l.mean);
@@ -109,19 +109,19 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
     decision d = undecided(s);
     d.limit = s.bound;
     d.decided_by = verdict_method::slices;
-    d.measured = pooled_value(s.what, e.candidate, t.read);
+    d.measured = pooled_value(s.statistic, e.candidate, t.read);
     if (e.candidate.empty()) return decided(d, verdict::invalid, {because::nothing_measured});
-    const auto measured = static_cast<double>(selected_requests(s.what, e.candidate[0]));
-    const auto least = static_cast<double>(least_of_drift(s.what));
+    const auto measured = static_cast<double>(selected_requests(s.statistic, e.candidate[0]));
+    const auto least = static_cast<double>(least_of_drift(s.statistic));
     if (measured < least)
         return decided(d, verdict::invalid,
                        {because::small_for_drift, {measured, least}, whose::plan});
-    const std::size_t k = slices_of_third(s.what, measured);
+    const std::size_t k = slices_of_third(s.statistic, measured);
     vector<double> sums(3 * k, 0.0);
     d.values.assign(3 * k, 0.0);
     int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        const vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
+        const vector<double> slices = slices_of(s.statistic, e.candidate[i], k, t.read);
         for (std::size_t j = 0; j < slices.size(); ++j) {
             sums[j] += std::log(slices[j]);
             d.values[j] = sums[j] / static_cast<double>(i + 1);
@@ -136,8 +136,8 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
-    d.why = {thirds_of(s.what, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.statistic);
+    d.why = {thirds_of(s.statistic, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
     d.dependence = dependence_of_slices(d.values);
     return d;
 }
@@ -145,13 +145,13 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const measurements& e, const judging_parameters& t,
                                    const slo& s, bool to_the_end, bool is_guard = false) {
-    const bool counts = is_request_fraction(s.what.metric) && s.factor <= 0;
+    const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
-    decision d = is_drift(s.what.metric) ? judge_drift(e, t, s, to_the_end)
+    decision d = is_drift(s.statistic.metric) ? judge_drift(e, t, s, to_the_end)
                  : counts                ? judge_counts(e, t, s, to_the_end, is_guard)
                  : by_past               ? t.past->judged(e, t, s, to_the_end)
                                          : judge_values(e, t, s, to_the_end);
-    if (counts) d.measured = pooled_value(s.what, e.candidate, t.read);
+    if (counts) d.measured = pooled_value(s.statistic, e.candidate, t.read);
     d.counted_in = counting_unit(needs_baseline(s) && e.has_live_baseline());
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
@@ -163,7 +163,7 @@ inline decision decision_by_method(const measurements& e, const judging_paramete
 
 /// Adds the estimate, the smallest miss that could be shown and a better limit.
 inline decision estimated(decision d, const measurements& e) {
-    const double worst = d.what.at_most ? infinity : 0;
+    const double worst = d.objective.at_most ? infinity : 0;
     switch (d.outcome == verdict::invalid ? verdict_method::none : d.decided_by) {
     case verdict_method::counts: estimate_counts(d, e); break;
     case verdict_method::counted_misses:
@@ -182,14 +182,15 @@ inline decision estimated(decision d, const measurements& e) {
         break;
     default: break;
     }
-    if (is_request_fraction(d.what.what.metric)) d.advice = {};  // none lowers a limit on quality
+    if (is_request_fraction(d.objective.statistic.metric))
+        d.advice = {};  // none lowers a limit on quality
     return d;
 }
 
 /// Whether the pooled data are on the other side of the limit than the verdict.
 inline bool is_contradicted(const verdict_numbers& v) {
     const bool is_met =
-        v.what.at_most ? v.measured <= v.limit : v.measured >= v.limit;  // false for NaN
+        v.objective.at_most ? v.measured <= v.limit : v.measured >= v.limit;  // false for NaN
     return (v.outcome == verdict::pass && !is_met) || (v.outcome == verdict::fail && is_met);
 }
 /// Both sides of a contradiction: all repeats, and an early decision or the typical repeat. The

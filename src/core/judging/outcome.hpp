@@ -45,7 +45,7 @@ enum class inconclusive_means : unsigned char { warn, fail, skip };
 template <class Verdicts>
 bool shows_a_miss(const Verdicts& verdicts) {
     return std::any_of(verdicts.begin(), verdicts.end(), [](const verdict_numbers& v) {
-        return !v.what.is_advisory && v.outcome == verdict::fail;
+        return !v.objective.is_advisory && v.outcome == verdict::fail;
     });
 }
 
@@ -54,7 +54,7 @@ template <class Verdicts>
 gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
     bool fail = false, invalid = false, skip = false;
     for (const verdict_numbers& v : verdicts) {
-        if (v.what.is_advisory) continue;
+        if (v.objective.is_advisory) continue;
         fail |= v.outcome == verdict::fail ||
                 (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);
         invalid |= v.outcome == verdict::invalid;

@@ -21,13 +21,13 @@ namespace detail {
 
 /// A series that an objective names may be negative: its distance is relative to the limit.
 inline bool is_on_the_log(const slo& s) {
-    return s.factor > 0 || s.what.metric != metric_id::server_metric;
+    return s.factor > 0 || s.statistic.metric != metric_id::server_metric;
 }
 inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
 /// Returns the limit for comparisons. For integers it is half a unit looser, so that equality
 /// passes.
 inline double line_of(const slo& s, double limit) {
-    if (!facts_of(s.what.metric).is_whole) return limit;
+    if (!facts_of(s.statistic.metric).is_whole) return limit;
     return std::max(limit + (s.at_most ? 0.5 : -0.5), 0.0);
 }
 // Stand for zero and infinity.
@@ -42,7 +42,7 @@ inline double distance_of(const slo& s, double value, double limit) {
     const double line = line_of(s, limit);
     // Distances are clamped so that their squares are finite.
     if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
-    const metric_id m = s.what.metric;
+    const metric_id m = s.statistic.metric;
     return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
 }
 inline double at_distance(const slo& s, double distance, double limit) {
@@ -50,7 +50,7 @@ inline double at_distance(const slo& s, double distance, double limit) {
     if (s.factor > 0) return limit * std::exp(sign * distance);
     const double line = line_of(s, limit);
     if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
-    const double offset = facts_of(s.what.metric).offset;
+    const double offset = facts_of(s.statistic.metric).offset;
     const double value = (line + offset) * std::exp(sign * distance) - offset;
     return value < 10 * least_value ? 0 : value;
 }

@@ -71,7 +71,7 @@ inline bool mostly_fails(const repeat_data& d, const statistic_data& what) {
 }
 /// Why there are too few values for an objective. The plan is at fault.
 inline cause sample_fault(const measurements& e, const slo& s) {
-    const statistic_data& w = s.what;
+    const statistic_data& w = s.statistic;
     const auto needed = static_cast<std::size_t>(least_values_of(w));
     const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     for (const auto* variant : variants_of(e, s))
@@ -98,12 +98,13 @@ inline bool is_counted_at_end(metric_id m, const record& r) {
 /// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
 /// one piece at its end, and without a warm-up has none at its start.
 inline cause window_fault(const measurements& e, const verdict_numbers& v) {
-    const slo& s = v.what;
-    if (v.outcome != verdict::fail || !is_throughput(s.what.metric) || s.factor > 0) return {};
+    const slo& s = v.objective;
+    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
     double ended = 0, begun = 0, left = 0;
     for (const repeat_data& d : e.candidate)
         for (const record& r : d.records) {
-            if (r.status != request_status::ok || !is_counted_at_end(s.what.metric, r)) continue;
+            if (r.status != request_status::ok || !is_counted_at_end(s.statistic.metric, r))
+                continue;
             const bool is_late = r.end_ns >= d.window.to_ns();
             ended += d.window.holds(r.end_ns);
             begun += d.window.holds(r.end_ns) && r.sent_ns < d.window.from_ns();

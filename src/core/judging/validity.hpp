@@ -36,7 +36,7 @@ namespace detail {
 /// repeat only are not the server's noise.
 inline bool passes_by_more_than(const measurements& e, const judging_parameters& t,
                                 const judging_parameters& buffered, slo s) {
-    if (!is_judged_by_spread(s.what.metric) || is_drift(s.what.metric)) return false;
+    if (!is_judged_by_spread(s.statistic.metric) || is_drift(s.statistic.metric)) return false;
     const comparison as_is = comparison_of(e, t, s), worst = comparison_of(e, buffered, s);
     double most = 1;
     const std::size_t n =
@@ -58,7 +58,7 @@ inline bool passes_by_more_than(const measurements& e, const judging_parameters&
 /// have been longer than any measured one.
 inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
                                    const answer_counts& variant, const verdict_numbers& v) {
-    const statistic_data& what = v.what.what;
+    const statistic_data& what = v.objective.statistic;
     if (variant.most_in_a_burst() * 2 > variant.streamed() ||
         variant.read_together * 2 > variant.events)
         return false;
@@ -71,8 +71,8 @@ inline bool stands_though_buffered(const measurements& e, const judging_paramete
     judging_parameters other = t;
     other.read =
         v.outcome == verdict::fail ? timing_bound::baseline_buffered : timing_bound::buffered;
-    return decision_by_numbers(e, other, v.what).outcome == v.outcome ||
-           (v.outcome == verdict::pass && passes_by_more_than(e, t, other, v.what));
+    return decision_by_numbers(e, other, v.objective).outcome == v.outcome ||
+           (v.outcome == verdict::pass && passes_by_more_than(e, t, other, v.objective));
 }
 
 /// Why side tasks changed the load, nothing where they ran as planned.
@@ -170,11 +170,11 @@ inline bool counts_gaps_of_all(const repeat_list& variant, const statistic_data&
 
 /// Why token rates are not compared: the variants' workloads differ.
 inline cause tokens_that_differ(const measurements& e, const slo& s) {
-    const metric_id m = s.what.metric;
+    const metric_id m = s.statistic.metric;
     const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
     if (!e.other_workload || s.factor <= 0 || !of_tokens) return {};
-    const request_tokens mine = request_tokens_of(e.candidate, s.what.which),
-                         other = request_tokens_of(e.baseline, s.what.which);
+    const request_tokens mine = request_tokens_of(e.candidate, s.statistic.which),
+                         other = request_tokens_of(e.baseline, s.statistic.which);
     const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
     const bool of_prompts = m == metric_id::prefill_throughput ||
                             m == metric_id::input_throughput || m == metric_id::total_throughput;
@@ -198,7 +198,7 @@ inline cause missing_that_decide(const measurements& e, judging_parameters t,
     });
     if (!any || v.outcome != verdict::pass) return {};
     t.read = timing_bound::missing_worst;
-    return decision_by_numbers(e, t, v.what).outcome == verdict::pass ? cause{} : why;
+    return decision_by_numbers(e, t, v.objective).outcome == verdict::pass ? cause{} : why;
 }
 
 /// Why the answers behind a statistic do not support a verdict.
@@ -207,7 +207,7 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
                                  const statistic_data& what) {
     for (const run_variant a : {run_variant::candidate, run_variant::baseline}) {
         const bool is_baseline = a == run_variant::baseline;
-        if (is_baseline && (v.what.factor <= 0 || !e.has_live_baseline())) continue;
+        if (is_baseline && (v.objective.factor <= 0 || !e.has_live_baseline())) continue;
         const bool is_shared = is_of_all(what) && !concerns_a_metric(what, is_own);
         const answer_counts own =
             is_shared ? answer_counts() : answer_counts_of(e.variant(a), what.which, what);
@@ -229,23 +229,23 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
 /// Why a verdict is invalid.
 inline cause fault_of_verdict(const measurements& e, const judging_parameters& t,
                               const validity_checks& g, const verdict_numbers& v) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     const bool compared =
         e.has_live_baseline() || !t.stored.file.empty() || t.past;
     if (needs_baseline(s) && !compared) return {because::no_baseline};
     if (cause why = tokens_that_differ(e, s)) return why;
-    if (!is_of_service(s.what.metric)) return {};
-    if (is_of_sessions(s.what.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
+    if (!is_of_service(s.statistic.metric)) return {};
+    if (is_of_sessions(s.statistic.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
         return {because::not_played_out, {}, whose::plan};
     const own_check& check = g.of(s).self_check;
-    if (concerns(s.what, &metric_facts::is_of_gaps) && check.unread_fraction > 0.05)
+    if (concerns(s.statistic, &metric_facts::is_of_gaps) && check.unread_fraction > 0.05)
         return {because::read_together, {check.unread_fraction}, whose::client};
-    if (concerns(s.what, &metric_facts::is_affected_by_lateness) ||
+    if (concerns(s.statistic, &metric_facts::is_affected_by_lateness) ||
         client_was_saturated(e, check.cpu_utilization))
         if (check.why) return check.why;
-    if (is_of_server(s.what.metric)) return server_metrics_fault(e, v);
-    if (s.what.parts.empty()) return fault_of_answers_to(e, t, g, v, s.what);
-    for (const statistic_data& part : s.what.parts)
+    if (is_of_server(s.statistic.metric)) return server_metrics_fault(e, v);
+    if (s.statistic.parts.empty()) return fault_of_answers_to(e, t, g, v, s.statistic);
+    for (const statistic_data& part : s.statistic.parts)
         if (cause why = fault_of_answers_to(e, t, g, v, part)) return why;
     return {};
 }

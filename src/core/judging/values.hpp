@@ -26,17 +26,17 @@ namespace detail {
 
 /// Sets the interval: each end is the bound that decides on its side, at the level of that side.
 inline void set_interval(decision& d) {
-    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     d.estimate = {back(d.last.mean), back(d.last.fail_bound), back(d.last.pass_bound)};
-    if (!d.what.at_most) std::swap(d.estimate.low, d.estimate.high);
+    if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
 }
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
                               const stored_side& other = {}) {
     const interim_analysis& l = d.last;
-    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     set_interval(d);
-    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.what, std::log1p(l.detectable));
+    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.objective, std::log1p(l.detectable));
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
     if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
@@ -51,9 +51,10 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
     if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
     d.advice = {because::headroom_in_noise,
-                {-fraction_of_limit(d.what, l.mean), l.sd, to_write}};
+                {-fraction_of_limit(d.objective, l.mean), l.sd, to_write}};
     if (l.pass_margin > last_se)
-        d.advice = {because::headroom_in_modes, {-fraction_of_limit(d.what, l.mean), to_write}};
+        d.advice = {because::headroom_in_modes,
+                    {-fraction_of_limit(d.objective, l.mean), to_write}};
 }
 
 /// The values of a gate's repeats, and their baseline if the objective is relative.
@@ -79,11 +80,11 @@ struct comparison {
 };
 inline comparison comparison_of(const measurements& e, const judging_parameters& t, const slo& s) {
     comparison c;
-    c.of_metric = s.what.metric;
+    c.of_metric = s.statistic.metric;
     c.relative = s.factor > 0;
     c.paired = c.relative && e.has_live_baseline();
-    c.mine = values_of(s.what, e.candidate, t.read);
-    if (c.paired) c.other = values_of(s.what, e.baseline, opposite(t.read));
+    c.mine = values_of(s.statistic, e.candidate, t.read);
+    if (c.paired) c.other = values_of(s.statistic, e.baseline, opposite(t.read));
     if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
     if (const auto level = t.past ? t.past->level_of(s) : std::nullopt) {
@@ -91,10 +92,11 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
         c.stored.day_sd = level->day_sd;
         return c;
     }
-    const auto at = t.stored.values.find(str(s.what.name));
+    const auto at = t.stored.values.find(str(s.statistic.name));
     vector<double> logs;
     if (at != t.stored.values.end())
-        for (const double x : at->second) logs.push_back(std::log(with_offset(s.what.metric, x)));
+        for (const double x : at->second)
+            logs.push_back(std::log(with_offset(s.statistic.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.is_missing = true;
         return c;
@@ -108,15 +110,15 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
 inline void set_measured(decision& d, const measurements& e, const judging_parameters& t,
                          const comparison& c) {
     d.measured = c.of_all();
-    const slo& s = d.what;
+    const slo& s = d.objective;
     double of = c.mine.together, to = c.other.together;
-    if (is_ratio(s.what.metric)) {
-        of = pooled_value(s.what.parts[0], e.candidate, t.read);
-        to = pooled_value(s.what.parts[1], e.candidate, opposite(t.read));
+    if (is_ratio(s.statistic.metric)) {
+        of = pooled_value(s.statistic.parts[0], e.candidate, t.read);
+        to = pooled_value(s.statistic.parts[1], e.candidate, opposite(t.read));
     } else if (!c.relative) {
         return;
     } else if (!c.paired) {
-        to = std::exp(c.base_log) - facts_of(s.what.metric).offset;
+        to = std::exp(c.base_log) - facts_of(s.statistic.metric).offset;
     }
     if (std::isnan(quotient(of, to))) return;
     d.numerator = of;
@@ -129,7 +131,7 @@ struct observed_repeats {
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
-        const bool has_no_log = with_offset(s.what.metric, value) == 0 && is_on_the_log(s);
+        const bool has_no_log = with_offset(s.statistic.metric, value) == 0 && is_on_the_log(s);
         const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
         unbounded += miss;
         if (!miss) distances.push_back(distance_of(s, value, limit));
@@ -159,9 +161,9 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         return l;
     }
     const vector<double> pooled =
-        sorted_values_in(s.what, e.baseline, repeats, opposite(t.read));
+        sorted_values_in(s.statistic, e.baseline, repeats, opposite(t.read));
     if (pooled.empty()) return {not_a_number, l.allowed, false};
-    l.bound = s.factor * nearest_rank(pooled, s.what.q);
+    l.bound = s.factor * nearest_rank(pooled, s.statistic.q);
     // As much of the baseline may be beyond its own estimate.
     const auto n = static_cast<double>(pooled.size());
     l.allowed = clopper_pearson_upper(n * l.allowed, n, count_levels_of(s, t.rule).fail);
@@ -173,9 +175,9 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
 inline verdict decide_by_counts(decision& d, const measurements& e, const judging_parameters& t,
                                 const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
-    const limit_of_values l = limit_of_values_of(e, t, d.what, c, repeats);
+    const limit_of_values l = limit_of_values_of(e, t, d.objective, c, repeats);
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
-    slo s = d.what;
+    slo s = d.objective;
     s.bound = l.bound;
     vector<vector<bool>> misses;
     for (std::size_t i = 0; is_known && i < repeats; ++i)
@@ -194,10 +196,10 @@ inline verdict decide_by_gaps(const decision& d, const measurements& e, const ju
     if (c.relative) return verdict::inconclusive;
     vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
-        fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what,
+        fractions.push_back(fraction_of_gaps_beyond(d.objective.bound, d.objective.statistic,
                                                     e.candidate[i], t.read));
-    const double product = product_of_fractions(fractions, allowed_misses(d.what));
-    return product >= count_levels_of(d.what, t.rule).product ? verdict::fail
+    const double product = product_of_fractions(fractions, allowed_misses(d.objective));
+    return product >= count_levels_of(d.objective, t.rule).product ? verdict::fail
                                                               : verdict::inconclusive;
 }
 
@@ -206,10 +208,10 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen, const me
                              const judging_parameters& t, const comparison& c,
                              std::size_t fails_from) {
     const std::size_t n = seen.values.size();
-    const statistic_data& what = d.what.what;
+    const statistic_data& what = d.objective.statistic;
     d.counted.reset();
     d.why = {{is_of_server(what.metric) ? because::no_finite_value : because::no_size,
-              {as_number(seen.unbounded), as_number(n), d.what.at_most ? 1.0 : 0.0}}};
+              {as_number(seen.unbounded), as_number(n), d.objective.at_most ? 1.0 : 0.0}}};
     const bool is_percentile =
         what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
@@ -224,7 +226,7 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen, const me
 /// Why failures invalidate a percentile, of a variant or a part of a ratio.
 inline cause failures_in_tail(const measurements& e, const judging_parameters& t, const slo& s,
                               const repeat_list& variant, std::size_t repeats) {
-    const statistic_data& what = s.what;
+    const statistic_data& what = s.statistic;
     if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
         is_of_server(what.metric))
         return {};
@@ -251,11 +253,12 @@ inline cause failures_in_tail(const measurements& e, const judging_parameters& t
 inline void withdraw_over_failures(decision& d, const measurements& e,
                                    const judging_parameters& t) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
-    cause why = failures_in_tail(e, t, d.what, e.candidate, repeats);
-    if (!why && d.what.factor > 0) why = failures_in_tail(e, t, d.what, e.baseline, repeats);
-    for (const statistic_data& part : d.what.what.parts) {
-        slo own = d.what;
-        own.what = part;
+    cause why = failures_in_tail(e, t, d.objective, e.candidate, repeats);
+    if (!why && d.objective.factor > 0)
+        why = failures_in_tail(e, t, d.objective, e.baseline, repeats);
+    for (const statistic_data& part : d.objective.statistic.parts) {
+        slo own = d.objective;
+        own.statistic = part;
         if (!why) why = failures_in_tail(e, t, own, e.candidate, repeats);
     }
     if (!why) return;
@@ -268,8 +271,8 @@ inline void withdraw_over_failures(decision& d, const measurements& e,
 inline cause why_no_value(const measurements& e, const judging_parameters& t, const slo& s,
                           bool is_paired, std::size_t repeat) {
     const cause none{because::no_value_in, {as_number(repeat + 1), s.factor > 0 ? 1.0 : 0.0}};
-    if (!is_paired && !is_ratio(s.what.metric)) return none;
-    const statistic_data& by = is_paired ? s.what : s.what.parts[1];
+    if (!is_paired && !is_ratio(s.statistic.metric)) return none;
+    const statistic_data& by = is_paired ? s.statistic : s.statistic.parts[1];
     const repeat_data& d = is_paired ? e.baseline[repeat] : e.candidate[repeat];
     const double value = with_offset(by.metric, evaluate(by, d, opposite(t.read)));
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
@@ -294,7 +297,7 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
     if (const calibrated_noise known = calibration_for(t, s); known.df > 0)
         return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
-    if (t.past && !(t.day_sd > 0) && !is_of_start(s.what.metric) &&
+    if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
         !t.noise.contains(noise_name(s)))
         if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
     return analysis_of_repeats(distances, s0, rule, c.stored);
@@ -304,15 +307,15 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
                              const judging_parameters& t, double s0, const judging_rule& rule,
                              std::size_t first, std::size_t fails_from) {
     const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
-                            seen.are_blatant(d.what);
+                            seen.are_blatant(d.objective);
     d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
-                        : analysis_of_values(t, d.what, c, seen.distances, s0, rule);
+                        : analysis_of_values(t, d.objective, c, seen.distances, s0, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
         d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
     // Differences between days are no regression.
-    const double sign = d.what.at_most ? 1 : -1;
+    const double sign = d.objective.at_most ? 1 : -1;
     if (d.outcome == verdict::fail && c.stored.repeats > 0 &&
         std::fabs(std::exp(sign * d.last.mean) * d.limit - 1) < 2 * c.stored.day_sd)
         d.outcome = verdict::inconclusive;
@@ -326,12 +329,13 @@ inline verdict_method method_of(spread_of spread) {
 }
 /// Adds reasons if the repeats spread by more than the prior.
 inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t) {
-    const double spread = std::sqrt(sample_variance(d.distances)), s0 = prior_sd_of(e, t, d.what);
+    const double spread = std::sqrt(sample_variance(d.distances)),
+                 s0 = prior_sd_of(e, t, d.objective);
     const own_spread own = own_spread_of(d.distances, d.stored);
     const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
-    else if (const calibrated_noise known = calibration_for(t, d.what);
+    else if (const calibrated_noise known = calibration_for(t, d.objective);
              known.df > 0 && is_noisier(d.distances, known))
         d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
     else if (l.spread == spread_of::noisy)
@@ -348,7 +352,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     const comparison c = comparison_of(e, t, s);
     if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
     set_measured(d, e, t, c);
-    const bool startup = is_of_start(s.what.metric);
+    const bool startup = is_of_start(s.statistic.metric);
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
@@ -365,7 +369,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
             return decided(d, verdict::invalid, why_no_value(e, t, s, c.paired, i));
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
-        d.requests = measured_requests(e, seen.values.size(), s.what);
+        d.requests = measured_requests(e, seen.values.size(), s.statistic);
         const bool at_the_end = i + 1 == n;
         if (seen.values.size() < first && !at_the_end) continue;
         if (!t.rule.has_analysis(analyses, at_the_end)) continue;
@@ -388,7 +392,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.decided_by = method_of(d.last.spread);
     d.distances = seen.distances;
     d.stored = c.stored;
-    if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.what.name));
+    if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
     explain_spread(d, e, t);
     return d;
 }
@@ -396,9 +400,9 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
 /// Whether a verdict is open because repeats or pairs spread by more than the prior.
 inline bool asks_for_more(const measurements& e, const judging_parameters& t,
                           const verdict_numbers& v) {
-    const slo& s = v.what;
+    const slo& s = v.objective;
     const bool is_open = v.outcome == verdict::inconclusive &&
-                         is_judged_by_spread(s.what.metric);
+                         is_judged_by_spread(s.statistic.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
     const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);

@@ -144,8 +144,8 @@ inline std::optional<server_quantity> quantity_of(metric_id m) {
 inline vector<std::string> named_series(const vector<slo>& slos) {
     vector<std::string> names;
     for (const slo& s : slos) {
-        if (s.what.metric != metric_id::server_metric) continue;
-        const std::string name = str(s.what.gauge);
+        if (s.statistic.metric != metric_id::server_metric) continue;
+        const std::string name = str(s.statistic.gauge);
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
     return names;

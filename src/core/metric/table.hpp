@@ -365,11 +365,12 @@ inline bool is_of_all(const statistic_data& w) {
     return selection_text(w.which) == selection_text(own_turns(w.metric));
 }
 inline bool is_of_all_errors(const slo& s) {
-    return s.what.metric == metric_id::error_rate && !s.is_advisory && is_all(s.what.which);
+    return s.statistic.metric == metric_id::error_rate && !s.is_advisory &&
+           is_all(s.statistic.which);
 }
 /// Whether an objective is meaningless without a baseline.
 inline bool needs_baseline(const slo& s) {
-    return s.factor > 0 || s.what.metric == metric_id::same_answers;
+    return s.factor > 0 || s.statistic.metric == metric_id::same_answers;
 }
 
 /// Whether the steps of a predicate leave one condition: each `&&` and `||` has two sides.

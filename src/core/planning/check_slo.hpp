@@ -159,7 +159,7 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
 }
 
 inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
-    const metric_id metric = s.what.metric;
+    const metric_id metric = s.statistic.metric;
     const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
     const bool is_fraction_of_it = facts_of(metric).unit == metric_unit::fraction;
     if (s.factor == 0 && may_be_zero) {
@@ -269,7 +269,7 @@ inline const char* what_of(const statistic_data& w) {
 }
 /// The fewest questions of which three may be wrong.
 inline long long least_answers_of(const slo& s) {
-    const bool is_judged = is_of_answers(s.what.metric) && s.factor <= 0 && s.bound < 1;
+    const bool is_judged = is_of_answers(s.statistic.metric) && s.factor <= 0 && s.bound < 1;
     return is_judged && !s.is_advisory ? static_cast<long long>(rounded_up(3 / (1 - s.bound))) : 0;
 }
 /// `answers`: the fewest that an objective on answers needs, 0 for others.
@@ -305,7 +305,7 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
         refuse({given, "a capacity is held against a load, as in capacity >= 12_rps: write the one "
                        "that find_capacity() finds of the baseline"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
-    const bool in_users = s.what.metric == metric_id::capacity_in_users;
+    const bool in_users = s.statistic.metric == metric_id::capacity_in_users;
     if (in_users != is_counted_in_users(c.sent.arrivals))
         refuse({given, "arrivals is ", c.arrivals(), ", whose capacity is a ",
                 in_users ? "rate: write 12_rps" : "number of users: write 12_users"});
@@ -314,7 +314,7 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
 
 /// The thirds of a run can be compared for requests and for tokens, and only within one run.
 inline void check_drift(const slo& s, const slo_context& c, const std::string& given) {
-    const metric_id of = s.what.of;
+    const metric_id of = s.statistic.of;
     if ((!is_of_requests(of) || pools_gaps(of)) && !is_throughput(of))
         refuse({given, "a drift is of times and speeds of requests, or of a throughput; itl drifts "
                        "as tpot does"});
@@ -330,7 +330,7 @@ inline void check_drift(const slo& s, const slo_context& c, const std::string& g
 
 /// Throws std::invalid_argument if the scenario cannot have this objective.
 inline void check_slo(const slo& s, const slo_context& c) {
-    const statistic_data& w = s.what;
+    const statistic_data& w = s.statistic;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
     day_of_end(s);
     if (is_capacity(w.metric)) return check_capacity(s, c, given);

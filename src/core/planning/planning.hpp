@@ -110,7 +110,7 @@ struct repeat_counts {
     int first = first_analysis, most = last_analysis, max_if_noisy = 0;
 };
 inline bool has_values(const slo_list& slos) {
-    return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.what.metric); });
+    return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.statistic.metric); });
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_paired = s.baseline.is_live();
@@ -121,7 +121,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
     // One long run shows a drift; more runs are only for cases that it leaves open.
-    const auto drifts = [](const slo& x) { return is_drift(x.what.metric); };
+    const auto drifts = [](const slo& x) { return is_drift(x.statistic.metric); };
     if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
     if (asked != 0 && judges && !(asked >= n.first))
         refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first)});
@@ -198,8 +198,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
     for (const slo& x : s.slos) {
-        sent.compares_answers |= x.what.metric == metric_id::same_answers;
-        sent.plays_out |= is_of_sessions(x.what.metric);
+        sent.compares_answers |= x.statistic.metric == metric_id::same_answers;
+        sent.plays_out |= is_of_sessions(x.statistic.metric);
     }
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,

@@ -134,14 +134,15 @@ inline recovery_parameters recovery_parameters_of(const planned_traffic& p, cons
     const std::string given = "the SLO " + str(of.text()) + " is refused: ";
     const slo* ttft = nullptr;
     for (const slo& s : slos)
-        if (!ttft && s.what.metric == metric_id::ttft && s.factor == 0 && is_of_all(s.what) &&
-            s.what.kind == statistic_kind::percentile)
+        if (!ttft && s.statistic.metric == metric_id::ttft && s.factor == 0 &&
+            is_of_all(s.statistic) && s.statistic.kind == statistic_kind::percentile)
             ttft = &s;
     if (!ttft)
         refuse({given, "it lasts until ttft keeps its objective again, and there is none: add "
                        "one, perhaps as advisory(p90(ttft) <= 500 ms)"});
     for (const planned_task& t : p.beside) {
-        if (!of.what.which.during.empty() && t.name != str(of.what.which.during)) continue;
+        if (!of.statistic.which.during.empty() && t.name != str(of.statistic.which.during))
+            continue;
         if (t.every_s > 0)
             refuse({given, "side task \"", t.name, "\" is done every ", time_text(t.every_s),
                     ", and what the server recovers from is done once: leave every out"});
@@ -153,11 +154,11 @@ inline recovery_parameters recovery_parameters_of(const planned_traffic& p, cons
             refuse({given, "the measured part takes ", time_text(lasts_s), ", and until the limit "
                     "is shown to be kept or missed ", time_text(needed_s), " pass"});
     }
-    return {ttft->bound, ttft->what.q, p.is_open_loop()};
+    return {ttft->bound, ttft->statistic.q, p.is_open_loop()};
 }
 inline maybe<recovery_parameters> planned_recovery(const planned_traffic& p, const slo_list& slos) {
     for (const slo& s : slos)
-        if (is_of_recovery(s.what.metric)) return recovery_parameters_of(p, slos, s);
+        if (is_of_recovery(s.statistic.metric)) return recovery_parameters_of(p, slos, s);
     return {};
 }
 inline void add_preparation(planned_workloads& w, const scenario& s) {

@@ -33,7 +33,7 @@ inline std::string place_of(const gate_identity& g) {
 }
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const gate_report& g) {
-    const auto& at = v.what.at;
+    const auto& at = v.objective.at;
     return at.line > 0 ? filled("{}:{}", {at.file, at.line}) : place_of(g.what);
 }
 
@@ -104,14 +104,14 @@ inline std::string junit_xml(const vector<gate_report>& gates) {
                  filled("{}[; {}]", {c.line, c.fault}), gate_place);
         }
         for (const slo_verdict& v : g.verdicts) {
-            const std::string name = str(v.what.text());
+            const std::string name = str(v.objective.text());
             property(name + ": verdict", to_string(v.outcome));
             for (const auto& [what, value] :
                  {std::pair{": measured", v.measured}, std::pair{": estimate", v.estimate.value},
                   std::pair{": interval_low", v.estimate.low},
                   std::pair{": interval_high", v.estimate.high}, std::pair{": limit", v.limit}})
                 property(name + what, json_number(value));
-            const bool blocks = !v.what.is_advisory;
+            const bool blocks = !v.objective.is_advisory;
             const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
             const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
             const bool invalid = v.outcome == verdict::invalid && blocks;
@@ -155,15 +155,16 @@ inline std::string summary_of(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
-        const bool has_room = !std::isnan(room) && !is_request_fraction(v.what.what.metric);
-        const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
+        const bool has_room =
+            !std::isnan(room) && !is_request_fraction(v.objective.statistic.metric);
+        const bool noted = v.objective.is_advisory && v.outcome != verdict::pass;
         const char* mark = is_only_observed(v)                      ? "\u2796"
                            : v.outcome == verdict::pass             ? "\u2705"
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
         fill(out, "| {} {} | {m} | {}[ ({})] | {} | {} to {} | {} | {c}[; {m}] |\n",
-             {mark, verdict_text(v), v.what.text(), verdict_value_text(v, v.measured),
+             {mark, verdict_text(v), v.objective.text(), verdict_value_text(v, v.measured),
               ratio_of_text(v), verdict_value_text(v, e.value), verdict_value_text(v, e.low),
               verdict_value_text(v, e.high), has_room ? printed("%+.1f %%", room * 100) : "",
               v.reason, v.advice});
@@ -180,11 +181,11 @@ inline std::string summary_of(const gate_report& g) {
 }
 
 inline std::string reason_md(const slo_verdict& v) {
-    return filled("{m}: {c}", {v.what.text(), v.reason});
+    return filled("{m}: {c}", {v.objective.text(), v.reason});
 }
 /// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
 inline std::string against_limit_text(const slo_verdict& v) {
-    const statistic_data& what = v.what.what;
+    const statistic_data& what = v.objective.statistic;
     const bool is_ratio = v.denominator > 0, has_parts = !what.parts.empty();
     if (std::isnan(is_ratio ? v.numerator : v.measured)) return reason_md(v);
     const metric_id m = has_parts ? what.parts[0].metric : what.metric;
@@ -212,7 +213,7 @@ inline std::string opening_of(const vector<gate_report>& gates) {
     const auto add_verdicts = [&](verdict outcome) {
         for (const gate_report& g : gates)
             for (const slo_verdict& v : g.verdicts)
-                if (v.outcome == outcome && !v.what.is_advisory)
+                if (v.outcome == outcome && !v.objective.is_advisory)
                     add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
     };
     const auto opened = [&](const char* how) {
@@ -324,13 +325,13 @@ inline std::string github_annotations(const vector<gate_report>& gates,
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
             if (v.outcome == verdict::skipped) continue;
-            const bool red = !v.what.is_advisory &&
+            const bool red = !v.objective.is_advisory &&
                              (v.outcome != verdict::inconclusive || g.undecided_fails);
             const int rank = !red ? 3 : v.outcome == verdict::fail ? 0 : 2;
             // Nobody wrote the error guard, so its annotation is at the gate.
-            const bool written = v.what.at.line > 0;
-            add(rank, red ? "error" : "warning", written ? v.what.at.file : g.what.file,
-                written ? v.what.at.line : g.what.line, g.what.name, flat_line(v));
+            const bool written = v.objective.at.line > 0;
+            add(rank, red ? "error" : "warning", written ? v.objective.at.file : g.what.file,
+                written ? v.objective.at.line : g.what.line, g.what.name, flat_line(v));
         }
     }
     std::sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
@@ -370,7 +371,7 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
                                          g.target.is_virtual ? "time=\"virtual\"," : "",
                                          g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\","});
         for (const slo_verdict& v : g.verdicts) {
-            const std::string slo = own_label(gate, str(v.what.text()));
+            const std::string slo = own_label(gate, str(v.objective.text()));
             const std::string of = joined({gate, "slo=\"", slo, "\"} "});
             fill(measured, "llmbench_slo_measured{}{}\n", {of, number(v.measured)});
             fill(estimates, "llmbench_slo_estimate{}{}\n", {of, number(v.estimate.value)});

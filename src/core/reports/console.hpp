@@ -74,12 +74,13 @@ inline std::string written_in_code(const std::string& words) {
 inline std::string line_to_paste(const vector<calibrated>& rows) {
     std::string all;
     for (const calibrated& c : rows) {
-        slo plain = c.what;
+        slo plain = c.objective;
         plain.is_advisory = false;
         const std::string better = suggestion_of(c);
-        const std::string code = written_in_code(
-            better.empty() ? str(plain.text()) : filled("{} {}", {c.what.what.name, better}));
-        fill(all, c.what.is_advisory ? "{,}advisory({})" : "{,}{}", {code});
+        const std::string code =
+            written_in_code(better.empty() ? str(plain.text())
+                                           : filled("{} {}", {c.objective.statistic.name, better}));
+        fill(all, c.objective.is_advisory ? "{,}advisory({})" : "{,}{}", {code});
     }
     return joined({".slos = {", all, "},"});
 }
@@ -89,20 +90,21 @@ inline std::string noted(const std::string& words) {
 }
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
-    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
+    for (const calibrated& c : g.calibration) width = std::max(width, c.objective.text().size());
     const char* unit = g.what.judged->has_baseline ? "pairs" : "repeats";
     std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
                               g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
                               "typical", "noise sd", "headroom / sd",
                               "a limit that would seldom be inconclusive");
     for (const calibrated& c : g.calibration) {
-        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
+        out += printed("  %-*s ", static_cast<int>(width), c.objective.text().c_str());
         if (std::isnan(c.sd)) {
             out += "judged on counts, or without a finite value in every repeat\n";
             continue;
         }
-        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
-                                                    : value_text(c.what.what.metric, c.estimate);
+        const std::string value = c.objective.factor > 0
+                                      ? printed("%.3f x", c.estimate)
+                                      : value_text(c.objective.statistic.metric, c.estimate);
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
                        suggestion_of(c).c_str());
     }
@@ -136,7 +138,7 @@ struct verdict_columns {
 inline verdict_columns columns_of(const vector<slo_verdict>& verdicts) {
     verdict_columns c;
     for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
-        if (const std::size_t n = v.what.text().size(); n <= 32)
+        if (const std::size_t n = v.objective.text().size(); n <= 32)
             c.objective = std::max(c.objective, n);
         if (const std::size_t n = parts_of(v, 0, false).measured.size(); n <= 32)
             c.measured = std::max(c.measured, n);

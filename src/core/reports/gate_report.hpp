@@ -143,12 +143,13 @@ inline verdict verdict_like(headline h) {
 
 /// Whether a user wrote it and it can fail the gate. Nobody writes the guard on errors.
 inline bool is_own_objective(const slo_verdict& v) {
-    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
-    return !v.what.is_advisory && !is_guard;
+    const bool is_guard =
+        v.objective.statistic.metric == metric_id::error_rate && v.objective.at.line == 0;
+    return !v.objective.is_advisory && !is_guard;
 }
 inline std::size_t count_of(const gate_report& g, verdict outcome) {
     std::size_t n = 0;
-    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
+    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.objective.is_advisory;
     return n;
 }
 
@@ -185,7 +186,7 @@ inline std::string headline_text(const gate_report& g) {
     std::size_t all = 0;
     for (const slo_verdict& v : g.verdicts)
         all += is_own_objective(v) ||
-               (v.outcome == verdict::inconclusive && !v.what.is_advisory);
+               (v.outcome == verdict::inconclusive && !v.objective.is_advisory);
     return filled("inconclusive, {} of {} objective{s}", {open, all});
 }
 

@@ -44,8 +44,8 @@ inline std::string calibration_json(const vector<gate_report>& gates) {
         if (g.calibration.empty()) continue;
         all.push_back({g.what.name, g.figures.candidate.repeats.size()});
         for (const calibrated& c : g.calibration)
-            all.back().limits.push_back({str(c.what.text()), noise_name(c.what), c.estimate, c.sd,
-                                         c.headroom_sd, suggestion_of(c)});
+            all.back().limits.push_back({str(c.objective.text()), noise_name(c.objective),
+                                         c.estimate, c.sd, c.headroom_sd, suggestion_of(c)});
     }
     json_writer j;
     j.open('{');

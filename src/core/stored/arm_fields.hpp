@@ -206,15 +206,17 @@ inline void fields_of(field_visitor& v, verdict_cause& c) {
 }
 /// Verdicts are read as a `past_slo`: an objective is more than its text.
 inline void fields_of(field_visitor& v, slo_verdict& of) {
-    std::string text = str(of.what.text()), metric = metric_name(of.what.what.metric);
-    std::string which = is_of_all(of.what.what) ? "" : selection_text(of.what.what.which);
-    std::string file = of.what.at.file, until = str(of.what.advisory_until);
-    bool relative = of.what.factor > 0;
+    std::string text = str(of.objective.text()),
+                metric = metric_name(of.objective.statistic.metric);
+    std::string which =
+        is_of_all(of.objective.statistic) ? "" : selection_text(of.objective.statistic.which);
+    std::string file = of.objective.at.file, until = str(of.objective.advisory_until);
+    bool relative = of.objective.factor > 0;
     double distance = headroom(of);
-    good_side side = of.what.at_most ? good_side::at_most : good_side::at_least;
+    good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;
     v.text({"slo", "as its author wrote it"}, text);
     v.choice({"verdict"}, of.outcome, verdict::skipped);
-    v.flag({"advisory", "never fails the gate"}, of.what.is_advisory);
+    v.flag({"advisory", "never fails the gate"}, of.objective.is_advisory);
     v.text({"advisory_until", "the day of UTC from which it fails the gate again", if_any}, until);
     v.text({"metric"}, metric);
     v.text({"of", "the requests that it is of, where those are not all", if_any}, which);
@@ -259,7 +261,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
                     i < of.inputs.size() ? of.inputs[i].values : types::list<double>());
     v.end();
     v.text({"file"}, file);
-    v.whole({"line"}, of.what.at.line);
+    v.whole({"line"}, of.objective.at.line);
 }
 
 }  // namespace detail

@@ -270,12 +270,12 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     if (!old.load.values.empty()) same("load hash", old.load.values, load.values);
     for (const slo& s : what.judged->slos) {
         if (s.factor == 0) continue;
-        const auto at = old.statistics.find(str(s.what.name));
+        const auto at = old.statistics.find(str(s.statistic.name));
         bool usable = at != old.statistics.end() && !at->second.empty();
         if (usable)
             for (const double v : at->second) usable = usable && std::isfinite(v) && v > 0;
         if (!usable)
-            refuse({of, ": it has no value of ", str(s.what.name),
+            refuse({of, ": it has no value of ", str(s.statistic.name),
                     " in every repeat, write it again"});
     }
 }

@@ -42,9 +42,9 @@ inline std::string trace_hash(const planned_traffic& p) {
         add_users(h, p.arrivals);
     }
     for_each_part(p, [&](const plan_part& part) {
-        const trace_parameters judging_parameters = parameters_of(p, part);
+        const trace_parameters of = parameters_of(p, part);
         if (!part.label.empty()) add_text(h, part.label);
-        part.source->hash_all(h, judging_parameters);
+        part.source->hash_all(h, of);
         if (part.stride == 1) return;
         add_time(h, part.think);
         h.add(part.source->facts().shares_system_prompt);

@@ -44,7 +44,7 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
     const bool no_data = v.outcome == verdict::inconclusive && v.repeats == 0 &&
                          !session::of_this_program().returns_exit_code;
     const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
-                        (!v.what.is_advisory && (undecided_fails || no_data));
+                        (!v.objective.is_advisory && (undecided_fails || no_data));
     assertion(severity, file, line, expression, failed, verdict_in_short(v));
 }
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {

@@ -37,7 +37,8 @@ namespace detail {
 inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
                          const std::string& why) {
     for (slo_verdict& v : verdicts) {
-        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
+        const bool concerned =
+            relative_only ? v.objective.factor > 0 : v.outcome != verdict::invalid;
         if (concerned) v = without_advice(v, verdict::skipped, why);
     }
 }
@@ -51,9 +52,9 @@ inline std::string baseline_fault(const measured_gate& m) {
                                    described(m.found.on.saturated)})
         if (!why.empty()) return why;
     for (const decision& v : m.found.verdicts) {
-        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
+        const bool is_judged = v.objective.factor == 0 && !v.objective.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
-        if (is_judged && v.what.what.metric == metric_id::error_rate &&
+        if (is_judged && v.objective.statistic.metric == metric_id::error_rate &&
             v.estimate.value > v.limit)
             return flat_line(described(v));
     }
@@ -92,7 +93,7 @@ inline void write_as_baseline(gate_report& g, const measured_gate& m, const sett
     const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
     if (!fault.empty()) {
         for (slo_verdict& v : g.verdicts)
-            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
+            if (v.objective.factor > 0) v.reason = file + " was not written: " + fault;
         return;
     }
     mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
@@ -114,7 +115,7 @@ inline gate_report unmeasured(const gate_identity& who, const scenario& s, gate_
 /// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
 inline void only_note(gate_report& g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
-        g.verdicts[i].what.is_advisory = true;
+        g.verdicts[i].objective.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
 }

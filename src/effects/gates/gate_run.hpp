@@ -143,7 +143,7 @@ public:
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         const bool asks_first = std::any_of(
             judged_.slos.begin(), judged_.slos.end(),
-            [](const slo& s) { return s.what.metric == metric_id::first_answer_time; });
+            [](const slo& s) { return s.statistic.metric == metric_id::first_answer_time; });
         servers_.candidate().ask_first_answer(asks_first, p_.sent->common,
                                               p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });

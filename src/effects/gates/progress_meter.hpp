@@ -67,7 +67,7 @@ public:
         facts_.decided = facts_.slos;
         for (std::size_t i = 0; i < verdicts.size(); ++i) {
             if (!is_waited_for(verdicts[i], plan_.judged->repeats_are_asked)) continue;
-            facts_.waits_for.push_back(str(verdicts[i].what.text()));
+            facts_.waits_for.push_back(str(verdicts[i].objective.text()));
             // The error guard does not count.
             if (i < plan_.judged->slos.size()) --facts_.decided;
         }

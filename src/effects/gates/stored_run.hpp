@@ -204,7 +204,8 @@ inline void check_stored_objectives(const stored_run& run, const plan& what, con
     const slo_context context(what);
     for (const slo& s : slos) {
         check_slo(s, context);
-        if (!run.problem_of_events.empty() && concerns(s.what, &metric_facts::needs_event_times))
+        if (!run.problem_of_events.empty() &&
+            concerns(s.statistic, &metric_facts::needs_event_times))
             refuse({"the SLO ", str(s.text()), " needs the time of every event: ",
                     run.problem_of_events});
     }

@@ -185,7 +185,7 @@ inline std::string why_any_unreported(const server_pages& on, const vector<slo>&
     for (const page_address& a : on.all) pages.push_back(read_page(a).page);
     const page_reading r = reading_of(pages, on.first_is_servers, {});
     for (const slo& s : slos)
-        if (const std::string why = why_unreported(on, pages, r, s.what); !why.empty())
+        if (const std::string why = why_unreported(on, pages, r, s.statistic); !why.empty())
             return "the SLO " + str(s.text()) + " is refused: " + why;
     return {};
 }

@@ -73,8 +73,8 @@ inline double max_skew_of_ranks(const plan& p) {
     };
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& s : *objectives) {
-            if (s.factor == 0) take(s.what.metric, s.bound);
-            for (const predicate_step& step : s.what.where)
+            if (s.factor == 0) take(s.statistic.metric, s.bound);
+            for (const predicate_step& step : s.statistic.where)
                 if (step.op == predicate_step::op_kind::compare) take(step.metric, step.bound);
         }
     return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);

@@ -70,7 +70,7 @@ inline void check_rehearsal(const scenario& what) {
         refuse({"LLMBENCH_REHEARSE: beside has side tasks, and a model is no server that they "
                 "could be done to: rehearse the load without them"});
     for (const slo& s : what.slos)
-        if (is_of_start(s.what.metric))
+        if (is_of_start(s.statistic.metric))
             refuse({"LLMBENCH_REHEARSE: ", str(s.text()),
                     " is of a process, and a rehearsal starts none"});
 }

@@ -99,7 +99,7 @@ TEST_CASE("shares are foreseen by their counts") {
     CHECK(foreseen_of(verdict_on_failures(20, 0, error_rate <= 2_pct, 2), judging_rule{})
               .inconclusive < 0.01);
     slo_verdict guard = verdict_on_failures(20, 0, error_rate <= 1_pct, 2);
-    guard.what.at.line = 0;
+    guard.objective.at.line = 0;
     CHECK(foreseen_of(guard, judging_rule{}).inconclusive < 0.01);
     const foreseen near = foreseen_of(verdict_on_failures(200, 2, error_rate <= 0.9_pct, 2),
                                       judging_rule{});

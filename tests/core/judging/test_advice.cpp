@@ -25,7 +25,7 @@ vector<double> noisy(double ms) {
 /// The number behind "<= " or ">= " of an advice.
 double advised(const slo_verdict& v, const char* unit = "ms") {
     const std::string advice = str(v.advice);
-    const std::size_t at = advice.find(v.what.at_most ? "<= " : ">= ");
+    const std::size_t at = advice.find(v.objective.at_most ? "<= " : ">= ");
     if (at == std::string::npos) return not_a_number;
     double limit = not_a_number;
     char seen[16] = {};

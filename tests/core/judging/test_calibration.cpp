@@ -87,7 +87,7 @@ TEST_CASE("what has no finite value in every repeat, or one repeat only, is not 
     for (const calibrated& c : {row({good, bad}), row({good}), row({})}) {
         CHECK(std::isnan(c.sd));
         CHECK(suggestion_of(c).empty());
-        CHECK(str(c.what.text()) == str(s.text()));
+        CHECK(str(c.objective.text()) == str(s.text()));
     }
 }
 

@@ -303,7 +303,7 @@ TEST_CASE("verdicts come in the order of their objectives") {
     REQUIRE(v.size() == 3);
     CHECK(v[0].outcome == verdict::fail);
     CHECK(v[1].outcome == verdict::pass);
-    CHECK(v[2].what.what.metric == metric_id::error_rate);
+    CHECK(v[2].objective.statistic.metric == metric_id::error_rate);
     CHECK(all_decided(v));
     CHECK_FALSE(
         all_decided(judge_all(measured(repeats_with_ttft({99, 99}), {mean(ttft) <= 100_ms}))));

@@ -281,8 +281,8 @@ TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
             CAPTURE(v);
             CHECK(outcome(s, v).outcome == verdict::fail);
             // All of the time it cannot be true of requests, of which ten of ours were in flight.
-            const bool is_of_requests = s.what.metric == metric_id::queued_requests ||
-                                        s.what.metric == metric_id::running_requests;
+            const bool is_of_requests = s.statistic.metric == metric_id::queued_requests ||
+                                        s.statistic.metric == metric_id::running_requests;
             CHECK(outcome(s, v, true).outcome ==
                   (is_of_requests ? verdict::invalid : verdict::fail));
         }

@@ -45,7 +45,7 @@ TEST_CASE("a drift is written as a fraction, and read again") {
                            drift(p5(decode_speed)) >= 90_pct}) {
         const slo again = parse_slo(one.text());
         CHECK(str(again.text()) == str(one.text()));
-        CHECK(again.what.of == one.what.of);
+        CHECK(again.statistic.of == one.statistic.of);
         CHECK(again.at_most == one.at_most);
     }
     CHECK_THROWS(parse_slo("drift(mean(ttft)) >= 95 %"));  // more of a time is no better

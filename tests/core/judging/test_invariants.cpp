@@ -122,7 +122,7 @@ const slo all_slos[] = {mean(ttft) <= 110_ms,
 /// The outcome of a t verdict, from its inputs and the normal scores of its levels alone. By the
 /// repeats' own spread, 2.17 is the score to pass.
 verdict redone_from_values(const slo_verdict& v, double pass_z, double fail_z) {
-    const double sign = v.what.at_most ? 1 : -1, limit = input(v, "limit");
+    const double sign = v.objective.at_most ? 1 : -1, limit = input(v, "limit");
     const bool relative = !inputs(v, "ratios").empty();
     vector<double> x;
     for (const double value : inputs(v, relative ? "ratios" : "values"))

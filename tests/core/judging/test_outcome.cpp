@@ -11,7 +11,7 @@ namespace {
 slo_verdict verdict_that(verdict v, bool is_advisory = false) {
     slo_verdict x;
     x.outcome = v;
-    x.what.is_advisory = is_advisory;
+    x.objective.is_advisory = is_advisory;
     return x;
 }
 }  // namespace

@@ -56,7 +56,7 @@ TEST_CASE("a percentile of what came in needs three values beyond it") {
 }
 
 TEST_CASE("the table of requests that a repeat needs is that of the rule") {
-    const auto cell = [](const slo& s) { return printed(" %lld |", least_values_of(s.what)); };
+    const auto cell = [](const slo& s) { return printed(" %lld |", least_values_of(s.statistic)); };
     std::string row = "| three beyond a percentile |";
     for (const slo& s : {p50(ttft) <= 1_s, p75(ttft) <= 1_s, p90(ttft) <= 1_s, p95(ttft) <= 1_s,
                          p99(ttft) <= 1_s, p999(ttft) <= 1_s, mean(ttft) <= 1_s,

@@ -121,7 +121,8 @@ TEST_CASE("answers of one token spoil verdicts on the time per output token") {
         CHECK(judged(with_short(2), s).outcome == verdict::invalid);
         CHECK(str(judged(with_short(2), s).reason) ==
               "server: 4 of 40 completed requests have no tokens after their first event, which " +
-                  std::string(s.what.metric == metric_id::decode_speed ? "decode_speed" : "tpot") +
+                  std::string(s.statistic.metric == metric_id::decode_speed ? "decode_speed"
+                                                                            : "tpot") +
                   " needs");
         measurement asked_for = with_short(2);
         asked_for.short_outputs_expected = true;
@@ -303,17 +304,17 @@ TEST_CASE("a label that fails by itself fails the guard, which speaks of all req
     };
     // Three in 400 requests are within the limit, of the 20 in "small" they are not.
     const slo_verdict failed = guarded(20, 7);
-    CHECK(str(failed.what.text()) == "error_rate of \"small\" <= 1 %");
+    CHECK(str(failed.objective.text()) == "error_rate of \"small\" <= 1 %");
     CHECK(failed.outcome == verdict::fail);
     CHECK(failed.requests == 20 * failed.repeats);
     CHECK(guarded(20, 1000).outcome == verdict::pass);
-    CHECK(str(guarded(20, 1000).what.text()) == "error_rate <= 1 %");
+    CHECK(str(guarded(20, 1000).objective.text()) == "error_rate <= 1 %");
     // A limit that the gate states holds for each label, too.
     const slo_verdict stated = guarded(20, 7, {error_rate <= 2_pct});
-    CHECK(str(stated.what.text()) == "error_rate of \"small\" <= 2 %");
+    CHECK(str(stated.objective.text()) == "error_rate of \"small\" <= 2 %");
     CHECK(stated.outcome == verdict::fail);
-    CHECK(str(guarded(20, 7, {error_rate <= 40_pct}).what.text()) == "error_rate <= 40 %");
-    CHECK(str(guarded(20, 1000, {error_rate <= 1_pct}).what.text()) == "error_rate <= 1 %");
+    CHECK(str(guarded(20, 7, {error_rate <= 40_pct}).objective.text()) == "error_rate <= 40 %");
+    CHECK(str(guarded(20, 1000, {error_rate <= 1_pct}).objective.text()) == "error_rate <= 1 %");
     // A limit of its own takes the label out of the guard.
     CHECK(guarded(20, 7, {of(error_rate, "small") <= 50_pct}).outcome == verdict::pass);
     const slo_verdict lost = guarded(100, 1);

@@ -164,7 +164,7 @@ TEST_CASE("no verdict lies on the other side of the limit than all requests toge
               slo(output_throughput >= 96_tps), slo(goodput(ttft <= 80_ms) >= 70_pct)}) {
             const slo_verdict of = judge_measurements(measured(repeats), s);
             const bool met = s.at_most ? of.measured <= of.limit : of.measured >= of.limit;
-            CHECK(of.measured == pooled_value(s.what, repeats));
+            CHECK(of.measured == pooled_value(s.statistic, repeats));
             if (of.outcome == verdict::pass) CHECK(met);
             if (of.outcome == verdict::fail) CHECK_FALSE(met);
             passed += of.outcome == verdict::pass;

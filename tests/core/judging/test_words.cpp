@@ -43,7 +43,7 @@ TEST_CASE("every outcome has its line") {
           "tokens after their first event, which tpot needs");
 
     slo_verdict skipped;
-    skipped.what = mean(ttft) <= 100_ms;
+    skipped.objective = mean(ttft) <= 100_ms;
     skipped.measured = not_a_number;
     skipped.estimate = {not_a_number, not_a_number, not_a_number};
     skipped.reason = "no server";
@@ -123,7 +123,7 @@ TEST_CASE("a line that is too long is two, neither over the width of a console")
           "      85.5 ms; the smallest miss this run could show: 13 %), 2 repeats x 20 requests,\n"
           "      moderated t");
     slo_verdict skipped;
-    skipped.what = mean(ttft) <= 100_ms;
+    skipped.objective = mean(ttft) <= 100_ms;
     skipped.measured = not_a_number;
     skipped.estimate = {not_a_number, not_a_number, not_a_number};
     skipped.reason = "no server";

@@ -99,7 +99,7 @@ TEST_CASE("of answers whose texts were too many to keep the place of a differenc
     measurements e;
     e.candidate = {d, d};
     verdict_numbers v;
-    v.what.what = same;
+    v.objective.statistic = same;
     v.outcome = verdict::fail;
     v.limit = 0.9;
     const std::string words = described(answers_differ(e, same, 2), v);
@@ -121,7 +121,7 @@ TEST_CASE("a server agrees with itself as often as two of its repeats do") {
     measurements e;
     e.candidate = variant;
     verdict_numbers v;
-    v.what.what = same;
+    v.objective.statistic = same;
     v.outcome = verdict::inconclusive;
     v.limit = 0.9;
     CHECK(holds(described(answers_differ(e, same, 3), v),

@@ -235,10 +235,11 @@ TEST_CASE("who left is no failure, in no latency and in no goodput, and its toke
     const repeat_data two = repeat_of({all[0], all[2]});
     for (const slo& s : {p50(ttft) <= 1_s, mean(e2e) <= 1_s, max(itl) <= 1_s, mean(tpot) <= 1_s}) {
         CAPTURE(std::string(s.text()));
-        CHECK(evaluate(s.what, d) == about(evaluate(s.what, two)));
+        CHECK(evaluate(s.statistic, d) == about(evaluate(s.statistic, two)));
     }
     CHECK(value_of(error_rate, d) == 0);
-    CHECK(misses_of((error_rate <= 1_pct).what, d).size() == 2);  // nor does it dilute failures
+    CHECK(misses_of((error_rate <= 1_pct).statistic, d).size() ==
+          2);  // nor does it dilute failures
     CHECK(misses_of(goodput(is_fast()).data, d).size() == 2);
     CHECK(value_of(output_throughput, d) == about(value_of(output_throughput, whole)));
     CHECK(value_of(request_throughput, d) ==

@@ -15,9 +15,9 @@ using timelines::about;
 using quantity = server_quantity;
 
 namespace {
-double value(const repeat_data& d, const slo& s) { return evaluate(s.what, d); }
+double value(const repeat_data& d, const slo& s) { return evaluate(s.statistic, d); }
 std::string why_none(const repeat_data& d, const slo& s) {
-    return why_no_server_value(s.what, d);
+    return why_no_server_value(s.statistic, d);
 }
 bool is_none(double v) { return std::isnan(v); }
 const slo waits = mean(queue_time) <= 1_s;
@@ -82,7 +82,7 @@ TEST_CASE("a percentile of a gauge is one of its readings, and three lie beyond 
 TEST_CASE("readings that failed may have been those of the peak") {
     repeat_data d;
     report(d, quantity::waiting, vector<double>(13));  // 11 of them in the window
-    const statistic_data most = (max(queued_requests) <= 8).what;
+    const statistic_data most = (max(queued_requests) <= 8).statistic;
     CHECK(what_is_unknown(most, d) == "");
     d.server.problem = "no answer within 1 s";
     // Before the window and after it nothing is judged.
@@ -95,7 +95,7 @@ TEST_CASE("readings that failed may have been those of the peak") {
     CHECK(why_none(d, mean(queued_requests) <= 8) == "");  // a mean is not one reading's
     d.server.missed_ns.push_back(timelines::at_ms(6500));
     CHECK(why_none(d, mean(queued_requests) <= 8).find("2 of 13 readings") == 0);
-    CHECK(what_is_unknown((preemptions <= 0).what, d) == "");  // a counter forgets nothing
+    CHECK(what_is_unknown((preemptions <= 0).statistic, d) == "");  // a counter forgets nothing
 }
 
 TEST_CASE("what the page does not report may have been the peak as well") {
@@ -103,7 +103,7 @@ TEST_CASE("what the page does not report may have been the peak as well") {
     vector<double> read(13);
     read[6] = not_a_number;
     report(d, quantity::waiting, read);
-    CHECK(what_is_unknown((max(queued_requests) <= 8).what, d) ==
+    CHECK(what_is_unknown((max(queued_requests) <= 8).statistic, d) ==
           "1 of 11 readings of its page in the steady window do not report max(queued_requests), and "
           "what it was then nobody knows");
     CHECK(why_none(d, mean(queued_requests) <= 8) == "");
@@ -220,9 +220,9 @@ TEST_CASE("together the repeats have their largest maximum and count, and the me
     report(a, quantity::preemptions, {0, 0, 0, 0, 0, 0});
     report(b, quantity::preemptions, {0, 0, 0, 1, 1, 1});
     const vector<repeat_data> variant{a, b};
-    CHECK(pooled_value((max(queued_requests) <= 1).what, variant) == 5);
-    CHECK(pooled_value((preemptions <= 0).what, variant) == 1);
-    CHECK(pooled_value(waits.what, variant) == about(8.0 / 40));
+    CHECK(pooled_value((max(queued_requests) <= 1).statistic, variant) == 5);
+    CHECK(pooled_value((preemptions <= 0).statistic, variant) == 1);
+    CHECK(pooled_value(waits.statistic, variant) == about(8.0 / 40));
 }
 
 TEST_CASE("without a page, or with one of several servers, there is no value") {

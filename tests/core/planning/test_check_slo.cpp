@@ -189,7 +189,8 @@ TEST_CASE("a percentile needs three measured requests beyond it") {
         CAPTURE(s);
         const std::string number = std::to_string(needed), one_less = std::to_string(needed - 1);
         CHECK_REFUSED(refusal({.arrivals = poisson(8_rps), .requests = needed - 1, .slos = {s}}),
-                      str(s.text()), str(s.what.name), ("at least " + number), ("has " + one_less));
+                      str(s.text()), str(s.statistic.name), ("at least " + number),
+                      ("has " + one_less));
         CHECK(refusal({.arrivals = poisson(8_rps), .requests = needed, .slos = {s}}) == "");
     }
 }

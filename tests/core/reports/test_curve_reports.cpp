@@ -33,7 +33,7 @@ void check_ends(const std::string& shown, double low, double high) {
 }
 slo_verdict verdict_on(const slo& s, verdict v) {
     slo_verdict d;
-    d.what = s;
+    d.objective = s;
     d.outcome = v;
     return d;
 }

@@ -437,7 +437,7 @@ TEST_CASE("a summary with inconclusive objectives says first what green does not
     CHECK(summary_md({g}).find("**Inconclusive: chat stays interactive: mean(e2e) is 180 ms, the "
                                "limit is 190 ms**\n\n" + warning) == 0);
     g = sample_gate();
-    g.verdicts[2].what.is_advisory = true;
+    g.verdicts[2].objective.is_advisory = true;
     CHECK(summary_md({g}).find(warning) == std::string::npos);
     g = sample_gate();
     g.verdicts[2].outcome = verdict::pass;
@@ -461,12 +461,13 @@ TEST_CASE("a red summary begins with what failed, in its units, beside what it i
     CHECK(summary_md({g}).find("**Failed: chat stays interactive: mean(ttft) is 120 ms, the limit is "
                                "110 ms, 1.1 times the baseline's 100 ms**\n\n") == 0);
     CHECK(holds(summary_md({g}), "| 1.200 x (120 ms against 100 ms) |"));
-    v.what = p50(ttft).of("a") <= 1.1 * p50(ttft).of("b");
+    v.objective = p50(ttft).of("a") <= 1.1 * p50(ttft).of("b");
     g.verdicts = {v, v, v};
     CHECK(summary_md({g}).find("**Failed: chat stays interactive: p50(ttft) of \"a\" is 120 ms, the "
                                "limit is 110 ms, 1.1 times the 100 ms of p50(ttft) of \"b\"; and 2 "
                                "more**\n\n") == 0);
-    g.verdicts[0].what.is_advisory = g.verdicts[1].what.is_advisory = g.verdicts[2].what.is_advisory = true;
+    g.verdicts[0].objective.is_advisory = g.verdicts[1].objective.is_advisory =
+        g.verdicts[2].objective.is_advisory = true;
     CHECK(!holds(summary_md({g}), "**Failed"));
 }
 
@@ -611,7 +612,7 @@ TEST_CASE("what was measured stands under an objective that is too long for one 
     test_gate g = sample_gates::sampled_gate(
         "g", {goodput(ttft <= 300_ms && tpot <= 50_ms && e2e <= 5_s && itl <= 2_s) >= 70_pct});
     judge(g);
-    const std::string out = console_text(g), name = str(g.verdicts[0].what.text());
+    const std::string out = console_text(g), name = str(g.verdicts[0].objective.text());
     REQUIRE(name.size() > 60);
     CAPTURE(out);
     CHECK(holds(out, name + "\n                measured 100 %  interval 90.32 to 100 %\n"));
@@ -1001,10 +1002,10 @@ TEST_CASE("a calibration prints the line to paste") {
     test_gate g = sample_gates::sampled_gate("g", {mean(ttft) <= 100_ms});
     judge(g);
     calibrated row;
-    row.what = mean(tpot) <= 25_ms;
+    row.objective = mean(tpot) <= 25_ms;
     row.to_write = 0.023;
     calibrated share;
-    share.what = advisory(error_rate <= 1_pct);
+    share.objective = advisory(error_rate <= 1_pct);
     g.calibration = {row, share};
     CHECK(console_text(g).find("  to paste: .slos = {mean(tpot) <= 23_ms, "
                                "advisory(error_rate <= 1_pct)},\n") != std::string::npos);

@@ -290,7 +290,7 @@ TEST_CASE("all files that are named are evidence, in whatever order") {
         CAPTURE(str(s.text()));
         const slo_verdict first = verdict_of(files, s);
         CHECK(first.repeats == 5);
-        CHECK((first.outcome == verdict::pass) == (s.what.metric == metric_id::error_rate));
+        CHECK((first.outcome == verdict::pass) == (s.statistic.metric == metric_id::error_rate));
         vector<std::string> in_order = files;
         for (std::size_t place = 1; place < files.size(); ++place) {
             std::swap(in_order[place - 1], in_order[place]);

@@ -40,8 +40,8 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     if (!(high > 0)) return {};
     low = std::max(low, high * 1e-5);
     for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
-        if (v.what.what.metric == id && is_of_all(v.what.what) && v.what.factor == 0 &&
-            v.limit > 0) {
+        if (v.objective.statistic.metric == id && is_of_all(v.objective.statistic) &&
+            v.objective.factor == 0 && v.limit > 0) {
             if (v.limit < 20 * high) high = std::max(high, v.limit);
             if (v.limit > low / 20) low = std::min(low, v.limit);
         }
@@ -73,19 +73,21 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     }
     std::string limits;
     for (const slo_verdict& v : g.verdicts) {
-        const statistic_data& what = v.what.what;
-        if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
+        const statistic_data& what = v.objective.statistic;
+        if (what.metric != id || !is_of_all(what) || v.objective.factor > 0) continue;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
                          : what.kind == statistic_kind::min      ? y.low
                                                                  : not_a_number;
         const std::string name = str(what.name);
-        p.limit(v.limit, q, v.what.at_most,
-                filled("{} {<|>}= {}[, far {}]",
-                       {name.substr(0, name.find('(')), v.what.at_most, limit_text(id, v.limit),
-                        v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}));
+        p.limit(v.limit, q, v.objective.at_most,
+                filled("{} {<|>}= {}[, far {}]", {name.substr(0, name.find('(')),
+                                                  v.objective.at_most, limit_text(id, v.limit),
+                                                  v.limit > x.high  ? "right"
+                                                  : v.limit < x.low ? "left"
+                                                                    : ""}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        fill(limits, "; limit {}, {}", {v.what.text(), measured_text(v, is_of_model(v))});
+        fill(limits, "; limit {}, {}", {v.objective.text(), measured_text(v, is_of_model(v))});
     }
     const metric_row &a = mine.row, &b = other.row;
     return p.figure(metric_name(id),
@@ -244,7 +246,7 @@ private:
     double drift_third() const {
         const bool is_held = std::any_of(
             g_.verdicts.begin(), g_.verdicts.end(),
-            [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
+            [](const slo_verdict& v) { return is_drift(v.objective.statistic.metric); });
         const vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
         return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
     }

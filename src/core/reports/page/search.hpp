@@ -28,7 +28,7 @@ inline const char* style_of(carried shown) {
 /// Draws one objective over the load.
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
     const slo& s = c.objectives_held[which];
-    const metric_id id = s.what.metric;
+    const metric_id id = s.statistic.metric;
     double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
     for (const load_point& p : c.points) {
         least = std::min(least, p.what.load);
@@ -47,7 +47,8 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
         drawing.stretch("stretch", c.state.low, c.state.high);
     drawing.limit_across(s.bound, limit_text(id, s.bound));
-    std::string alt = filled("{} over the load, limit {}", {s.what.name, limit_text(id, s.bound)});
+    std::string alt =
+        filled("{} over the load, limit {}", {s.statistic.name, limit_text(id, s.bound)});
     for (const load_point& p : c.points) {
         const double v = p.values[which];
         const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
@@ -70,7 +71,7 @@ inline std::string search_html(const gate_report& g) {
         {c.line, c.flat, c.fault});
     for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
     report_table t{{"probe", "shows", "load", "requests"}, 2};
-    for (const slo& s : c.objectives_held) t.head.push_back(str(s.what.name));
+    for (const slo& s : c.objectives_held) t.head.push_back(str(s.statistic.name));
     for (const load_point& p : c.points) {
         t.add({t.rows.size() + 1,
                !p.disturbed.empty()            ? p.disturbed.c_str()
@@ -80,7 +81,7 @@ inline std::string search_html(const gate_report& g) {
                                                : "",
                {c.unit, p.what.load}, p.requests});
         for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
-            t.append({{c.objectives_held[k].what.metric, p.values[k]}});
+            t.append({{c.objectives_held[k].statistic.metric, p.values[k]}});
     }
     return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }

@@ -200,7 +200,7 @@ inline std::string scenario_html(const gate_report& g) {
 inline std::string arithmetic_html(const gate_report& g) {
     std::string rows;
     for (const slo_verdict& v : g.verdicts)
-        rows += list_of({{xml_escaped(str(v.what.text())).c_str(),
+        rows += list_of({{xml_escaped(str(v.objective.text())).c_str(),
                           filled("[{}: ]{}", {v.method, v.arithmetic})}});
     return folded_list("How the verdicts came about", "", false, rows);
 }

@@ -49,11 +49,11 @@ inline std::string gate_sentence(const gate_report& g) {
     for (const verdict outcome :
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
         for (const slo_verdict& v : g.verdicts) {
-            if (v.outcome != outcome || v.what.is_advisory) continue;
-            const text slo = v.what.text();
+            if (v.outcome != outcome || v.objective.is_advisory) continue;
+            const text slo = v.objective.text();
             const bool is_missed = outcome == verdict::fail;
             std::string t;
-            if (is_capacity(v.what.what.metric))
+            if (is_capacity(v.objective.statistic.metric))
                 t = filled("{}{ is missed|}: {}", {slo, is_missed, v.reason});
             else if (is_missed)
                 t = filled("{} is missed: {}[, {}]", {slo, measured_text(v), room_text(v)});
@@ -71,7 +71,7 @@ inline std::string gate_sentence(const gate_report& g) {
     std::size_t n = count_of(g, verdict::pass);
     std::string errors;
     for (const slo_verdict& v : g.verdicts)
-        if (is_only_observed(v) && !v.what.is_advisory) {
+        if (is_only_observed(v) && !v.objective.is_advisory) {
             --n;
             errors = filled(" Errors: {}.", {v.reason});
         }
@@ -104,7 +104,7 @@ inline std::string interval_svg(const slo_verdict& v) {
     const auto at = [&](double x) {
         return std::isfinite(x) ? 4 + 312 * s.place(x) : x > 0 ? 313 : 7;
     };
-    const double limit = at(v.limit), from = v.what.at_most ? 4 : limit;
+    const double limit = at(v.limit), from = v.objective.at_most ? 4 : limit;
     const double a = at(std::isnan(e.low) ? e.value : e.low);
     const double b = at(std::isnan(e.high) ? e.value : e.high);
     const std::string limit_in_words = verdict_limit_text(v);
@@ -116,7 +116,7 @@ inline std::string interval_svg(const slo_verdict& v) {
         "width=\"{p}\"/>",
         {to_string(verdict_like(v)), measured_text(v, is_of_model(v)),
          verdict_value_text(v, e.low), verdict_value_text(v, e.high), limit_in_words, from,
-         v.what.at_most ? limit - 4 : 316 - limit, std::min(a, b),
+         v.objective.at_most ? limit - 4 : 316 - limit, std::min(a, b),
          std::max(std::fabs(b - a), 1.0)});
     for (const double x : rug)
         if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{p} 8v14\"/>", {at(x)});
@@ -140,10 +140,11 @@ inline std::string verdict_item(const slo_verdict& v) {
                                         v.repeats == 1, v.requests});
     std::string h = filled("<li>{}<div><code>{x}</code>[<p class=\"note\">{x}</p>]"
                            "[<p class=\"note\">{x}</p>][<p class=\"note\">Advice: {x}</p>]</div>",
-                           {badge(to_string(verdict_like(v)), verdict_text(v)), v.what.text(),
+                           {badge(to_string(verdict_like(v)), verdict_text(v)), v.objective.text(),
                             joined_texts({room_text(v), repeats}, "; "), v.reason, v.advice});
     const estimate_t& e = v.estimate;
-    if (is_capacity(v.what.what.metric)) return h + "</li>\n";  // its reason names the loads
+    if (is_capacity(v.objective.statistic.metric))
+        return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
     fill(h, "<div class=\"found\"><b>{x}</b>[<span class=\"note basis\">{x}</span>]"
             "[{?}<span class=\"note interval\">{x} to {x}</span>]</div>{}</li>\n",

@@ -173,8 +173,9 @@ inline judged_load judged_load_of(double load, const std::string& gate,
     judged_load p{load, gate, carried::open, ""};
     bool has_own = false, holds = true;
     for (const slo_verdict& v : verdicts) {
-        if (v.what.is_advisory) continue;
-        if (v.outcome == verdict::fail && p.missed.empty()) p.missed = str(v.what.what.name);
+        if (v.objective.is_advisory) continue;
+        if (v.outcome == verdict::fail && p.missed.empty())
+            p.missed = str(v.objective.statistic.name);
         has_own = has_own || is_own_objective(v);
         holds = holds && v.outcome == verdict::pass;
     }

@@ -364,14 +364,14 @@ inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts
         if (are_kept(repeats)) values.push_back({name, std::move(repeats)});
     };
     for (const slo_verdict& v : verdicts)
-        if (may_be_relative(v.what.what.metric)) add(str(v.what.what.name));
+        if (may_be_relative(v.objective.statistic.metric)) add(str(v.objective.statistic.name));
     for (const std::string_view usual : usual_statistics) add(std::string(usual));
     return values;
 }
 inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
     const auto any = [&](verdict v) {
         return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
-            return !x.what.is_advisory && x.outcome == v;
+            return !x.objective.is_advisory && x.outcome == v;
         });
     };
     return any(verdict::invalid)        ? "invalid"
@@ -393,9 +393,9 @@ inline std::string why_no_run(const run_facts& f) {
     if (f.is_searched) return "a capacity was searched, by another load in each run";
     if (!f.stopped.empty()) return f.stopped;
     for (const slo_verdict& v : f.verdicts) {
-        if (v.what.is_advisory) continue;
+        if (v.objective.is_advisory) continue;
         if (v.outcome == verdict::invalid) return "it is invalid: " + str(v.reason);
-        if (v.what.what.metric == metric_id::error_rate && v.estimate.value > v.limit)
+        if (v.objective.statistic.metric == metric_id::error_rate && v.estimate.value > v.limit)
             return printed("%.3g %% of its requests failed, where %.3g %% may",
                            v.estimate.value * 100, v.limit * 100);
     }
@@ -412,8 +412,8 @@ inline history_entry history_entry_of(const std::string& gate, const run_facts& 
     e.run.outcome = outcome_of_a_run(facts.verdicts);
     e.run.values = values_of_a_run(facts.verdicts, repeats);
     for (const slo_verdict& v : facts.verdicts)
-        if (!v.what.at_most && !is_better_if_more(str(v.what.what.name)))
-            e.run.more_is_better.push_back(str(v.what.what.name));
+        if (!v.objective.at_most && !is_better_if_more(str(v.objective.statistic.name)))
+            e.run.more_is_better.push_back(str(v.objective.statistic.name));
     if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
     return e;
 }

@@ -61,7 +61,7 @@ struct history_parameters {
     bool is_there() const { return !folder.empty(); }
     const objective_history* of(const slo& s) const {
         for (const objective_history& o : objectives)
-            if (o.statistic == str(s.what.name) && o.at_most == s.at_most) return &o;
+            if (o.statistic == str(s.statistic.name) && o.at_most == s.at_most) return &o;
         return nullptr;
     }
 };
@@ -147,7 +147,7 @@ inline std::string too_old_text(const std::string& at, const std::string& of) {
 inline objective_history objective_history_of(const history_series& s, const slo& what,
                                               const history_question& asked) {
     objective_history o;
-    o.statistic = str(what.what.name);
+    o.statistic = str(what.statistic.name);
     o.at_most = what.at_most;
     const history_read r = history_read_as(s, what.at_most, asked.appends, asked.given_sd);
     o.learned = r.learned;
@@ -217,9 +217,9 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
             }
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
-        if (!(is_judged_by_spread(s.what.metric) || s.factor > 0) || h.of(s)) continue;
-        h.objectives.push_back(objective_history_of(series_of(lines, runs, str(s.what.name)), s,
-                                                    asked));
+        if (!(is_judged_by_spread(s.statistic.metric) || s.factor > 0) || h.of(s)) continue;
+        h.objectives.push_back(
+            objective_history_of(series_of(lines, runs, str(s.statistic.name)), s, asked));
     }
     return h;
 }
@@ -288,7 +288,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
     decision d = undecided(s);
     d.limit = s.factor;
     d.repeats = static_cast<int>(e.candidate.size());
-    d.requests = measured_requests(e, e.candidate.size(), s.what);
+    d.requests = measured_requests(e, e.candidate.size(), s.statistic);
     d.is_at_its_end = true;
     if (cause why = without_runs(past, s))
         return decided(std::move(d), verdict::inconclusive, std::move(why));
@@ -326,7 +326,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
         to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
                    : judged_against(h, run, line, past.appends, bounds);
     d.repeats = static_cast<int>(l.repeats);
-    d.requests = measured_requests(e, l.repeats, s.what);
+    d.requests = measured_requests(e, l.repeats, s.statistic);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
     d.last = reported_analysis(l, h);
@@ -343,15 +343,16 @@ inline decision judge_by_history(const history_parameters& past, const measureme
 inline void estimate_by_history(const learned_history& h, decision& d) {
     if (d.repeats < 2) return;
     const interim_analysis& l = d.last;
-    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     set_interval(d);
-    d.detectable = fraction_of_limit(d.what, std::log1p(l.detectable));
+    d.detectable = fraction_of_limit(d.objective, std::log1p(l.detectable));
     const double se = l.sd * std::sqrt(1 + 1 / h.level.runs);
     const history_bounds bounds = history_bounds_of(d.rule);
     const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
     if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
-        d.advice = {because::headroom_in_noise,
-                    {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
+        d.advice = {
+            because::headroom_in_noise,
+            {-fraction_of_limit(d.objective, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
 }
 
 inline constexpr double wide_runs_sd = 0.03;  // above this a live comparison sees far more
@@ -393,8 +394,9 @@ inline vector<std::string> report_lines(const history_parameters& h, const gate_
     for (const slo& s : g.judged_by.slos)
         if (s.factor > 0 && h.of(s)) relative.push_back(&s);
     for (const slo* s : relative)
-        lines.push_back((relative.size() > 1 ? "history of " + str((*s).what.name) : "history") +
-                        ": " + history_words(h, *h.of(*s), *s, g.judged_by.rule));
+        lines.push_back(
+            (relative.size() > 1 ? "history of " + str((*s).statistic.name) : "history") + ": " +
+            history_words(h, *h.of(*s), *s, g.judged_by.rule));
     return lines;
 }
 
@@ -455,7 +457,7 @@ public:
 
 private:
     const learned_history& learned(const decision& d) const {
-        return parameters.of(d.what)->learned;
+        return parameters.of(d.objective)->learned;
     }
 };
 /// Static objects of other files may read results, too.

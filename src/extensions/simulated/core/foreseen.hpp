@@ -135,7 +135,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     double from = nearest_rank(fails_from, 0.9);
     if (other.repeats > 0) from = std::max(from, std::log1p(2 * other.day_sd));
     if (!std::isfinite(from)) return {not_a_number, static_cast<double>(open) / runs};
-    return {at_distance(v.what, from, v.limit), static_cast<double>(open) / runs};
+    return {at_distance(v.objective, from, v.limit), static_cast<double>(open) / runs};
 }
 /// For a statistic judged within a run: by its own error.
 inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {
@@ -145,7 +145,7 @@ inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& 
     const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
     const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
     const double decided = normal_cdf(-mean / se - pass_t) + normal_cdf(mean / se - fail_t);
-    return {at_distance(v.what, (fail_t + nine_in_ten) * se, v.limit),
+    return {at_distance(v.objective, (fail_t + nine_in_ten) * se, v.limit),
             std::clamp(1 - decided, 0.0, 1.0)};
 }
 
@@ -156,7 +156,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
     const double trials = number_of(v, "trials", 0), misses = number_of(v, "misses", 0);
     const double allowed = number_of(v, "allowed", 0), repeats = std::max(1, v.repeats);
     const double n = std::floor(trials / effect * std::max(rule.most / repeats, 1.0));
-    if (n < 1 || !is_request_fraction(v.what.what.metric)) return {};
+    if (n < 1 || !is_request_fraction(v.objective.statistic.metric)) return {};
     const double pass_level = number_of(v, "pass_level", 0);
     const double fail_level = number_of(v, "fail_level", 0);
     // The smallest number of misses whose bound is beyond the allowed value.
@@ -168,7 +168,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
         }
         return high;
     };
-    const double observed = is_as_loose_as_guard(v.what) ? error_guard().bound : -1;
+    const double observed = is_as_loose_as_guard(v.objective) ? error_guard().bound : -1;
     const double open = fewest([&](double k) {
         return k / n > observed && clopper_pearson_upper(k, n, pass_level) > allowed;
     });
@@ -181,7 +181,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
     const double high =
         bisect(0, 1, 0.9, [&](double fraction) { return at_least(fails, fraction); });
     const double p = misses / trials, shown = fails > n ? not_a_number : high;
-    return {v.what.at_most ? shown : 1 - shown,
+    return {v.objective.at_most ? shown : 1 - shown,
             std::clamp(at_least(open, p) - at_least(fails, p), 0.0, 1.0)};
 }
 
@@ -199,10 +199,10 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
     std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
     if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
     const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
-    const bool says_more = beyond > 0 && !is_request_fraction(v.what.what.metric);
+    const bool says_more = beyond > 0 && !is_request_fraction(v.objective.statistic.metric);
     return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
            " on" + (says_more ? printed(", %.3g %% %s the limit", beyond,
-                                      v.what.at_most ? "over" : "under")
+                                      v.objective.at_most ? "over" : "under")
                             : "");
 }
 
@@ -222,12 +222,12 @@ inline void mark_rehearsed(gate_report& g, const measurements& seen, const std::
         for (const repeat_data& d : *variant)
             if (d.interrupted) return;
     for (slo_verdict& v : g.verdicts) {
-        const auto at = noise.find(noise_name(v.what));
+        const auto at = noise.find(noise_name(v.objective));
         const foreseen f = foreseen_of(v, g.judged_by.rule,
                                        at == noise.end() ? foreseen_noise{machine_noise}
                                                          : foreseen_noise{at->second, true});
         g.rehearsal.objectives.push_back(
-            {str(v.what.text()), v.outcome, f.shows_from, f.inconclusive});
+            {str(v.objective.text()), v.outcome, f.shows_from, f.inconclusive});
         v.reason = rehearsed_text(v, f);
         if (f.is_known()) v.detectable = 0;  // the prediction says it for later runs
         v.outcome = verdict::skipped;

@@ -106,7 +106,7 @@ test_gates hostile_gates() {
     g.measured.candidate[0].target_gone = hostile;
     for (slo_verdict& v : g.verdicts) {
         v.reason = v.advice = v.method = v.arithmetic = hostile;
-        v.what.what.name = hostile;
+        v.objective.statistic.name = hostile;
     }
     test_gate heavier = g;
     heavier.what = with_traffic(heavier.what, [&](planned_traffic& t) { t.arrivals.rate = 99; });
@@ -340,14 +340,14 @@ TEST_CASE("the numbers on the page are those of result.json") {
             const picojson::value& v = g.get("slos").get(k);
             CHECK(holds(gate, "<code>" + xml_escaped(v.get("slo").to_str()) + "</code>"));
             if (!v.get("estimate").is<double>()) continue;
-            const metric_id id = gates[i].verdicts[k].what.what.metric;
+            const metric_id id = gates[i].verdicts[k].objective.statistic.metric;
             const auto shown = [&](double x) {
                 return v.get("relative_to_baseline").get<bool>() ? printed("%.3f x", x)
                                                                  : value_text(id, x);
             };
             CHECK(holds(gate, "<b>" + shown(real(v.get("measured"))) + "</b>"));
             CHECK(holds(gate, "limit " +
-                                  (gates[i].verdicts[k].what.factor > 0
+                                  (gates[i].verdicts[k].objective.factor > 0
                                        ? printed("%.6g x", real(v.get("limit")))
                                        : limit_text(id, real(v.get("limit")))) +
                                   "</text>"));
@@ -433,7 +433,7 @@ TEST_CASE("each outcome has its sentence") {
     measured.verdicts[0].reason = "too close to call";
     CHECK(gate_sentence(measured) ==
           "mean(tpot) <= 20 ms is neither shown to be met nor missed: too close to call.");
-    measured.verdicts[0].what.is_advisory = true;
+    measured.verdicts[0].objective.is_advisory = true;
     CHECK(gate_sentence(measured) == "All 3 objectives are met.");
 }
 
