@@ -88,6 +88,7 @@
 //   [C] the verdicts of a gate, and its calibration
 //   [C] from verdicts to an exit code
 //   [C] a sentence for each cause
+//   [C] causes in words
 //   [C] decisions in sentences
 //   [C] verdicts in words
 //   [C] files of other tools, read value by value
@@ -5299,15 +5300,16 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
 }
 
 // ===== [C] texts with places for values ==========================================================
-// A place stands in braces and takes the next value:
-//   {}            as it is: a text, a count, a number, a value of a metric with its unit
-//   {t} {p}       a time; a coordinate in a drawing
-//   {.3g} {.1f%}  printf's; of a fraction in percent
-//   {a|b} {?}     "a" where the value is not 0, else "b"; nothing
-//   {x} {m} {c}   escaped for XML; escaped for Markdown; as code in Markdown. Both of Markdown
-//                 are safe for a server's words
-// These take none: {s} is the plural of the last count, {,} and {;} separate from a text before.
-// A part in brackets is left out if its first value is an empty text, 0 or NaN.
+// A place stands in braces and names its value:
+//   {name}                as it is: a text, a count, a number, a value of a metric with its unit
+//   {name:t} {name:p}     a time; a coordinate in a drawing
+//   {name:.3g} {name:.1f%} {name:0}   printf's; of a fraction in percent; a double as a count
+//   {name?a|b} {name?a}   "a" where the value is not 0, else "b"; else nothing
+//   {name:s}              the plural of a count
+//   {name:x} {name:m} {name:c}   escaped for XML; escaped for Markdown; as code in Markdown. Both
+//                         of Markdown are safe for a server's words
+// {,} and {;} separate from a text before. A part in brackets is left out if its first value is an
+// empty text, 0 or NaN. tests/structure/templates.py refuses a place without a value of its name.
 
 /// A value for a place. It refers to texts of the caller.
 class filling {
@@ -5417,27 +5419,41 @@ inline std::string digits_of(std::string_view format, double x) {
     const int digits = format[0] - '0';
     return format.back() == 'f' ? printed("%.*f", digits, x) : printed("%.*g", digits, x);
 }
-inline std::string filled_place(std::string_view place, const filling& f) {
-    if (place.empty()) return f.shown();
-    if (place == "?") return {};
-    if (const std::size_t bar = place.find('|'); bar != place.npos)
-        return std::string(f.is_nothing() ? place.substr(bar + 1) : place.substr(0, bar));
-    switch (place[0]) {
+/// `how` is what stands behind the name.
+inline std::string filled_place(std::string_view how, const filling& f) {
+    if (how.empty()) return f.shown();
+    const char kind = how[0];
+    how.remove_prefix(1);
+    if (kind == '?') {
+        const std::size_t bar = std::min(how.find('|'), how.size());
+        return std::string(f.is_nothing() ? how.substr(std::min(bar + 1, how.size()))
+                                          : how.substr(0, bar));
+    }
+    switch (how[0]) {
+        case 's': return f.number() == 1 ? "" : "s";
+        case '0': return printed("%.0f", f.number());
         case 't': return time_text(f.number());
         case 'p': return pixels(f.number());
         case 'x': return xml_escaped(f.shown());
         case 'm': return markdown_escaped(f.shown());
         case 'c': return markdown_code(f.shown());
-        default: return digits_of(place.substr(1), f.number());
+        default: return digits_of(how.substr(1), f.number());
     }
 }
+/// A value and the name by which a text has places for it.
+struct named_filling {
+    std::string_view name;
+    filling value;
+};
+/// Returns the name of a place, before its ':' or '?'.
+constexpr std::string_view name_of_place(std::string_view place) {
+    return place.substr(0, std::min(place.find_first_of(":?"), place.size()));
+}
 /// Appends a text with its places filled. Never inlined: a chain of + is compiled anew each time.
-[[gnu::noinline]] inline void fill(std::string& out, const char* format,
-                                   std::initializer_list<filling> values) {
-    const filling* next = values.begin();
+[[gnu::noinline]] inline void fill(std::string& out, std::string_view format,
+                                   const named_filling* values, std::size_t n) {
     std::size_t part = 0;  // where the part in brackets begins
     bool begins = false, left_out = false;
-    double last = 0;
     for (std::string_view rest = format; !rest.empty();) {
         const std::size_t plain = std::min(rest.find_first_of("{[]"), rest.size());
         out += rest.substr(0, plain);
@@ -5453,23 +5469,29 @@ inline std::string filled_place(std::string_view place, const filling& f) {
         } else {
             length = std::min(rest.find('}'), rest.size() - 1) + 1;
             const std::string_view place = rest.substr(1, length - 2);
-            if (place == "s") out += last == 1 ? "" : "s";
-            else if (place == "," && !out.empty()) out += ", ";
-            else if (place == ";" && !out.empty()) out += "; ";
-            else if (place != "," && place != ";" && next != values.end()) {
-                left_out = left_out || (begins && next->is_nothing());
+            const std::string_view name = name_of_place(place);
+            const named_filling* const value = std::find_if(
+                values, values + n, [&](const named_filling& v) { return v.name == name; });
+            if (place == "," || place == ";") {
+                if (!out.empty()) (out += place) += ' ';
+            } else if (value == values + n) out += rest.substr(0, length);
+            else {
+                left_out = left_out || (begins && value->value.is_nothing());
                 begins = false;
-                if (!next->is_words()) last = next->number();
-                out += filled_place(place, *next++);
+                out += filled_place(place.substr(name.size()), value->value);
             }
         }
         rest.remove_prefix(length);
     }
 }
+inline void fill(std::string& out, const char* format,
+                 std::initializer_list<named_filling> values) {
+    fill(out, format, values.begin(), values.size());
+}
 [[gnu::noinline]] inline std::string filled(const char* format,
-                                            std::initializer_list<filling> values) {
+                                            std::initializer_list<named_filling> values) {
     std::string out;
-    fill(out, format, values);
+    fill(out, format, values.begin(), values.size());
     return out;
 }
 
@@ -15036,235 +15058,281 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }
 
 // ===== [C] a sentence for each cause =============================================================
-// Numbers stand in braces, in the order in which a cause has them:
-//   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
-//   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
-//   one that drifts, {l} its limit, {b} a better one
-//   {m} a metric by its number, {x} the needs of that metric, {o} a verdict
-//   {a|b} "a" where it is not 0, else "b"
-// {w} are a cause's words, {n} is the objective's statistic.
+// A cause has its numbers in the order of the second text, and the sentence has places for them
+// (core/metric/filled.hpp) and for `derived_values`. A name that neither has does not compile.
 
 struct cause_sentence {
     because id;
-    const char* name;  // in result.json
+    const char* name;     // in result.json
+    const char* numbers;  // their names
     const char* says;
 };
 inline constexpr cause_sentence cause_sentences[] = {
-    {because::nothing, "nothing", ""},
-    {because::reported, "reported", "{w}"},
-    {because::stopped, "stopped", "{w}"},
-    {because::unsupported, "unsupported", "{w}"},
-    {because::server_gone, "server_gone", "{w}"},
-    {because::interrupted, "interrupted", "the run was interrupted"},
-    {because::no_requests, "no_requests", "no request was measured"},
-    {because::none_succeeded, "none_succeeded", "none of {0} requests succeeded ({w})"},
-    {because::no_baseline, "no_baseline", "there is no baseline"},
-    {because::task_failed, "task_failed", "its load was another one, as a side task failed in "
-     "repeat {0}: {w}"},
-    {because::task_idle, "task_idle", "its load was another one, as the side task \"{w}\" did "
-     "nothing in repeat {0}: let it begin earlier, or measure for longer"},
-    {because::undisturbed, "undisturbed", "nothing was disturbed in {0} of {0} repeats, so that "
-     "there was nothing to recover from: does the side task do what it is to do?"},
+    {because::nothing, "nothing", "", ""},
+    {because::reported, "reported", "", "{words}"},
+    {because::stopped, "stopped", "", "{words}"},
+    {because::unsupported, "unsupported", "", "{words}"},
+    {because::server_gone, "server_gone", "", "{words}"},
+    {because::interrupted, "interrupted", "", "the run was interrupted"},
+    {because::no_requests, "no_requests", "", "no request was measured"},
+    {because::none_succeeded, "none_succeeded", "requests", "none of {requests:0} requests "
+     "succeeded ({words})"},
+    {because::no_baseline, "no_baseline", "", "there is no baseline"},
+    {because::task_failed, "task_failed", "repeat", "its load was another one, as a side task "
+     "failed in repeat {repeat:0}: {words}"},
+    {because::task_idle, "task_idle", "repeat", "its load was another one, as the side task "
+     "\"{words}\" did nothing in repeat {repeat:0}: let it begin earlier, or measure for longer"},
+    {because::undisturbed, "undisturbed", "undisturbed repeats", "nothing was disturbed in "
+     "{undisturbed:0} of {repeats:0} repeats, so that there was nothing to recover from: does "
+     "the side task do what it is to do?"},
 
-    {because::too_close, "too_close", "too close to call"},
-    {because::too_few_to_fail, "too_few_to_fail", "two repeats are too few to fail"},
-    {because::all_together, "all_together", nullptr},
-    {because::cut_off, "cut_off", "requests were cut off as their run ended: with these as "
-     "failures the verdict is {o}, without them {o}; let a run end by a number of requests"},
-    {because::sessions_cut_off, "sessions_cut_off", "{0} request{s} of sessions had not ended when "
-     "the client gave them up ({w}): with these as failures the verdict is {o}, without them {o}; "
-     "give limits.drain the time that a session takes"},
-    {because::cached, "cached", "{.3g%} % of the prompt tokens came from the server's prefix "
-     "cache"},
-    {because::cached_in_both, "cached_in_both", "{.3g%} % of the prompt tokens came from the "
-     "server's prefix cache, with the baseline {.3g%} %"},
-    {because::failed, "failed", "{0} of {0} failed, limit {l}"},
-    {because::failed_over, "failed_over", "{0} of {0} failed, over the limit of {l}, not shown to "
-     "be more than {one burst|chance}"},
-    {because::failed_in_burst, "failed_in_burst", "{0} of {0} failed, within the limit of {l}, but "
-     "{0} of {0} failed in repeat {0}: more than chance"},
-    {because::failed_within, "failed_within", "{0} of {0} failed, limit {l}: within it as "
-     "observed, not shown"},
-    {because::failed_or_beyond, "failed_or_beyond", "{0} of {0} requests failed or lie beyond the "
-     "limit, {.3g%} % may"},
-    {because::failed_in_tail, "failed_in_tail", "{0} of {0} failed, up to {.2g%} % may, and {w} "
-     "leaves {.3g%} % beyond it"},
-    {because::wrong_answers, "wrong_answers", nullptr},
-    {because::answers_differ, "answers_differ", nullptr},
-    {because::no_size, "no_size", "{0} of {0} repeats have {so many failures that the statistic is "
-     "infinite|too few good answers in the steady window, so that the statistic is zero}"},
-    {because::no_finite_value, "no_finite_value",
-     "in {0} of {0} repeats the server reported no finite "
-     "value"},
-    {because::pairs_spread, "pairs_spread", "the pairs spread by {.2g%} %, more than the {.2g%} % "
-     "believed of them"},
-    {because::repeats_spread, "repeats_spread", "the repeats spread by {.3g%} %, far more than a "
-     "quiet machine's {.3g%} %"},
-    {because::over_calibration, "over_calibration", "the repeats spread by {.3g%} %, more than the "
-     "calibration explains (at most {.3g%} %), so it does not count"},
-    {because::thirds, "thirds", "in the first third {d}, in the last one {d} ({a run|runs} of "
-     "{t})"},
+    {because::too_close, "too_close", "", "too close to call"},
+    {because::too_few_to_fail, "too_few_to_fail", "", "two repeats are too few to fail"},
+    {because::all_together, "all_together", "all other first", "all repeats together: "
+     "{all_side}; {before}"},
+    {because::cut_off, "cut_off", "with without", "requests were cut off as their run ended: "
+     "with these as failures the verdict is {with_them}, without them {without_them}; let a run "
+     "end by a number of requests"},
+    {because::sessions_cut_off, "sessions_cut_off", "requests with without", "{requests:0} "
+     "request{requests:s} of sessions had not ended when the client gave them up ({words}): with "
+     "these as failures the verdict is {with_them}, without them {without_them}; give "
+     "limits.drain the time that a session takes"},
+    {because::cached, "cached", "cached", "{cached:.3g%} % of the prompt tokens came from the "
+     "server's prefix cache"},
+    {because::cached_in_both, "cached_in_both", "cached baseline", "{cached:.3g%} % of the "
+     "prompt tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
+    {because::failed, "failed", "failed of", "{failed:0} of {of:0} failed, limit {limit}"},
+    {because::failed_over, "failed_over", "failed of is_one_burst", "{failed:0} of {of:0} "
+     "failed, over the limit of {limit}, not shown to be more than "
+     "{is_one_burst?one burst|chance}"},
+    {because::failed_in_burst, "failed_in_burst", "failed of burst burst_of repeat", "{failed:0} "
+     "of {of:0} failed, within the limit of {limit}, but {burst:0} of {burst_of:0} failed in "
+     "repeat {repeat:0}: more than chance"},
+    {because::failed_within, "failed_within", "failed of", "{failed:0} of {of:0} failed, limit "
+     "{limit}: within it as observed, not shown"},
+    {because::failed_or_beyond, "failed_or_beyond", "failed of allowed", "{failed:0} of {of:0} "
+     "requests failed or lie beyond the limit, {allowed:.3g%} % may"},
+    {because::failed_in_tail, "failed_in_tail", "failed of most allowed", "{failed:0} of {of:0} "
+     "failed, up to {most:.2g%} % may, and {words} leaves {allowed:.3g%} % beyond it"},
+    {because::wrong_answers, "wrong_answers", "wrong cut_off unreadable failed", "{wrong:0} "
+     "wrong[: {kinds}]"},
+    {because::answers_differ, "answers_differ",
+     "differ of failed own with_place place per_1000 without_place",
+     "{differ:0} of {of:0} answers differ[ ({failed:0} failed)][{with_place?}, the first "
+     "difference after {place:0} characters (median), {per_1000:.3g} differences per 1000 tokens]"
+     "[, of {without_place:0} the place is not known: their texts were too many to keep]"
+     "[{own_is_known?}; the server's own repeats agree on {own:.3g%} %]{no_limit}"},
+    {because::no_size, "no_size", "unbounded repeats at_most", "{unbounded:0} of {repeats:0} "
+     "repeats have {at_most?so many failures that the statistic is infinite|too few good answers "
+     "in the steady window, so that the statistic is zero}"},
+    {because::no_finite_value, "no_finite_value", "unbounded repeats at_most", "in {unbounded:0} "
+     "of {repeats:0} repeats the server reported no finite value"},
+    {because::pairs_spread, "pairs_spread", "spread believed", "the pairs spread by "
+     "{spread:.2g%} %, more than the {believed:.2g%} % believed of them"},
+    {because::repeats_spread, "repeats_spread", "spread quiet", "the repeats spread by "
+     "{spread:.3g%} %, far more than a quiet machine's {quiet:.3g%} %"},
+    {because::over_calibration, "over_calibration", "spread calibrated", "the repeats spread by "
+     "{spread:.3g%} %, more than the calibration explains (at most {calibrated:.3g%} %), so it "
+     "does not count"},
+    {because::thirds, "thirds", "first last repeats seconds", "in the first third {first_third}, "
+     "in the last one {last_third} ({repeats?a run|runs} of {seconds:t})"},
 
-    {because::nothing_measured, "nothing_measured", "nothing was measured"},
-    {because::no_value, "no_value", "no measured request has a value of {n}"},
-    {because::no_value_in, "no_value_in", "repeat {0} has no {ratio|value} of {n}"},
-    {because::over_failures, "over_failures", "repeat {0}: {w} is {infinite|zero}, as {0} of {0} "
-     "requests failed, so nothing is compared with it"},
-    {because::over_nothing, "over_nothing", "repeat {0}: {w} is {infinite|zero}, so nothing is "
-     "compared with it"},
-    {because::not_played_out, "not_played_out", "sessions that were under way at its end were cut "
-     "there: they are played out where the gate itself has an objective on session_time"},
-    {because::stored_lacks, "stored_lacks", "the stored baseline has no finite value of "
-     "{n} in each of its repeats"},
-    {because::start_unknown, "start_unknown", "{n} is only known of a process that the gate "
-     "starts"},
-    {because::too_few_values, "too_few_values", "fewer than 40 requests have a value"},
-    {because::no_finite_part, "no_finite_part", "{n} has no finite value in every part of repeat "
-     "{0}"},
-    {because::small_sample, "small_sample", "repeat {0}{ of the baseline|} measured {0} "
-     "{w}{s}, {n} needs {0}{ so that three lie beyond it|}: {most requests failed, which is "
-     "why|let it run longer}"},
-    {because::small_for_drift, "small_for_drift", "a repeat measured {0} requests, {n} needs {0}: "
-     "let it run longer"},
-    {because::window_ends, "window_ends", "{.3g} answers ended in the steady window of a repeat, "
-     "and {.3g} more were under way at its end than at its beginning, with which {n} may reach its "
-     "limit: measure more requests, or warm up with as many as there are users"},
+    {because::nothing_measured, "nothing_measured", "", "nothing was measured"},
+    {because::no_value, "no_value", "", "no measured request has a value of {statistic}"},
+    {because::no_value_in, "no_value_in", "repeat is_ratio", "repeat {repeat:0} has no "
+     "{is_ratio?ratio|value} of {statistic}"},
+    {because::over_failures, "over_failures", "repeat is_infinite failed of", "repeat "
+     "{repeat:0}: {words} is {is_infinite?infinite|zero}, as {failed:0} of {of:0} requests "
+     "failed, so nothing is compared with it"},
+    {because::over_nothing, "over_nothing", "repeat is_infinite", "repeat {repeat:0}: {words} is "
+     "{is_infinite?infinite|zero}, so nothing is compared with it"},
+    {because::not_played_out, "not_played_out", "", "sessions that were under way at its end "
+     "were cut there: they are played out where the gate itself has an objective on session_time"},
+    {because::stored_lacks, "stored_lacks", "", "the stored baseline has no finite value of "
+     "{statistic} in each of its repeats"},
+    {because::start_unknown, "start_unknown", "", "{statistic} is only known of a process that "
+     "the gate starts"},
+    {because::too_few_values, "too_few_values", "", "fewer than 40 requests have a value"},
+    {because::no_finite_part, "no_finite_part", "repeat", "{statistic} has no finite value in "
+     "every part of repeat {repeat:0}"},
+    {because::small_sample, "small_sample",
+     "repeat is_baseline measured needed is_tail mostly_failed",
+     ""
+     "repeat {repeat:0}{is_baseline? of the baseline} measured {measured:0} {words}{measured:s}, "
+     "{statistic} needs {needed:0}{is_tail? so that three lie beyond it}: {mostly_failed?most "
+     "requests failed, which is why|let it run longer}"},
+    {because::small_for_drift, "small_for_drift", "measured needed", "a repeat measured "
+     "{measured:0} requests, {statistic} needs {needed:0}: let it run longer"},
+    {because::window_ends, "window_ends", "ended more", "{ended:.3g} answers ended in the steady "
+     "window of a repeat, and {more:.3g} more were under way at its end than at its beginning, "
+     "with which {statistic} may reach its limit: measure more requests, or warm up with as many "
+     "as there are users"},
 
-    {because::no_runs, "no_runs", "{w}"},
-    {because::few_runs, "few_runs", "{0} run{s} of main; 3 make a baseline, 10 a good one"},
-    {because::lone_repeats, "lone_repeats", "{0} run{s} of main with one repeat each do not say "
-     "what repeats differ by: runs of two or more are needed, three are the default"},
-    {because::lone_levels, "lone_levels", "each of {0} run{s} of main is a level of its own, and "
-     "what runs differ by is not known: 3 of one level make a baseline"},
-    {because::runs_lack, "runs_lack", "no run of the history has {n}"},
-    {because::one_repeat, "one_repeat", "a verdict against runs takes two repeats"},
-    {because::main_moved, "main_moved", "main itself was {.1f%} % {slower|faster} in its last "
-     "{two runs|run} ({w})"},
-    {because::outlying_runs, "outlying_runs", "{0} of {0} runs were as far off without a "
-     "change: leave them out if that is mended, or compare live"},
-    {because::given_spread, "given_spread", "under twice the {.2g%} % that runs were said to "
-     "differ by"},
-    {because::unknown_card, "unknown_card", "no run was measured on this card"},
+    {because::no_runs, "no_runs", "", "{words}"},
+    {because::few_runs, "few_runs", "runs", "{runs:0} run{runs:s} of main; 3 make a baseline, 10 "
+     "a good one"},
+    {because::lone_repeats, "lone_repeats", "runs", "{runs:0} run{runs:s} of main with one "
+     "repeat each do not say what repeats differ by: runs of two or more are needed, three are "
+     "the default"},
+    {because::lone_levels, "lone_levels", "runs", "each of {runs:0} run{runs:s} of main is a "
+     "level of its own, and what runs differ by is not known: 3 of one level make a baseline"},
+    {because::runs_lack, "runs_lack", "", "no run of the history has {statistic}"},
+    {because::one_repeat, "one_repeat", "", "a verdict against runs takes two repeats"},
+    {because::main_moved, "main_moved", "moved is_slower in_two", "main itself was {moved:.1f%} "
+     "% {is_slower?slower|faster} in its last {in_two?two runs|run} ({words})"},
+    {because::outlying_runs, "outlying_runs", "outlying runs", "{outlying:0} of {runs:0} runs "
+     "were as far off without a change: leave them out if that is mended, or compare live"},
+    {because::given_spread, "given_spread", "spread", "under twice the {spread:.2g%} % that runs "
+     "were said to differ by"},
+    {because::unknown_card, "unknown_card", "", "no run was measured on this card"},
 
-    {because::client_without, "client_without", "{w} ({0} of {0} requests)"},
-    {because::client_is_busy, "client_is_busy", "its busiest thread used {.0f%} % of a core; give "
-     "it client.threads or a core of its own"},
-    {because::client_off_rate, "client_off_rate", "sent {.4g} requests/s instead of {.4g}"},
-    {because::read_together, "read_together", "it was late and read {.1f%} % of the events "
-     "together"},
-    {because::starts_read_together, "starts_read_together", "it was late and read the first "
-     "tokens of {0} of {0} answers together"},
-    {because::sent_late, "sent_late", "{.1f%} % of the requests of a repeat were sent over {t} "
-     "late, so its load was not the one asked for"},
-    {because::client_lost, "client_lost", "it lost {.1f%} % of the time of a repeat, and over 20 "
-     "ms in that of {0} of {0} requests: where the kernel tells no times of arrival, they may be "
-     "that late"},
-    {because::client_in_probes, "client_in_probes", "it was late, and without that its probes "
-     "could show otherwise"},
+    {because::client_without, "client_without", "lacking requests", "{words} ({lacking:0} of "
+     "{requests:0} requests)"},
+    {because::client_is_busy, "client_is_busy", "cpu", "its busiest thread used {cpu:.0f%} % of "
+     "a core; give it client.threads or a core of its own"},
+    {because::client_off_rate, "client_off_rate", "sent asked", "sent {sent:.4g} requests/s "
+     "instead of {asked:.4g}"},
+    {because::read_together, "read_together", "events", "it was late and read {events:.1f%} % of "
+     "the events together"},
+    {because::starts_read_together, "starts_read_together", "starts answers", "it was late and "
+     "read the first tokens of {starts:0} of {answers:0} answers together"},
+    {because::sent_late, "sent_late", "late after", "{late:.1f%} % of the requests of a repeat "
+     "were sent over {after:t} late, so its load was not the one asked for"},
+    {because::client_lost, "client_lost", "lost disturbed requests", "it lost {lost:.1f%} % of "
+     "the time of a repeat, and over 20 ms in that of {disturbed:0} of {requests:0} requests: "
+     "where the kernel tells no times of arrival, they may be that late"},
+    {because::client_in_probes, "client_in_probes", "", "it was late, and without that its "
+     "probes could show otherwise"},
 
-    {because::over_saturated, "over_saturated", "{baseline |}{w}over-saturated: requests in flight "
-     "grew by {0} while {0} were sent, and ttft by {t}: the load is over the server's capacity"},
-    {because::over_saturated_by_sessions, "over_saturated_by_sessions", "{baseline |}{w}"
-     "over-saturated: sessions in flight grew by {0} while {0} were started, and the ttft of their "
-     "steps by {t}: the load is over the server's capacity"},
-    {because::no_such_turns, "no_such_turns", "no request was one that {m} is of"},
-    {because::none_selected, "none_selected", "no measured request is one of {w}"},
-    {because::label_failed, "label_failed", "none of the {0} requests of {w} succeeded"},
-    {because::gaps_of_all, "gaps_of_all", "the gaps between events were too many to keep each one, "
-     "so whose they are is not known: measure fewer requests"},
-    {because::lacks_values, "lacks_values", "{c} have no {x}, which {m} needs"},
-    {because::other_tokens, "other_tokens", "the arms' requests differ by over 5 % in their "
-     "tokens, {.4g} of {a prompt|an answer} and with the baseline {.4g}: tokens per second are not "
-     "compared"},
-    {because::context_full, "context_full", "{c} brought fewer tokens than forced: {0} of these at "
-     "least with the finish reason \"length\", and none had more than {0} tokens with its prompt: "
-     "its context is full, or it has a limit of its own"},
-    {because::stops_early, "stops_early", "{c} brought fewer tokens than forced: it does not heed "
-     "ignore_eos, or stops by itself{ (no finish reason tells which)|}"},
-    {because::stops_by_itself, "stops_by_itself", "{c} brought fewer tokens than forced: it does "
-     "not heed ignore_eos, or stops by itself ({0} finish reasons are another than \"length\")"},
-    {because::too_long, "too_long", "{c} report more tokens than forced: it does not heed the "
-     "length, or its usage is wrong"},
-    {because::filtered, "filtered", "{c} were cut off by a content filter: they are not the "
-     "answers that were asked for"},
-    {because::several_choices, "several_choices", "{c} brought several choices, one was asked for: "
-     "their tokens share one stream"},
-    {because::short_prompts, "short_prompts", "{c} report under 80 % of the prompt tokens that "
-     "were asked for: it reads only a part of its prompts"},
-    {because::equal_prompts, "equal_prompts", "{c} report {0} prompt tokens each, though what was "
-     "sent has other lengths: it reads no more of a prompt"},
-    {because::known_prompts, "known_prompts", "{.3g%} % of the prompt tokens came from its prefix "
-     "cache, the workload shares at most {.3g%} %: the prompts were seen before"},
-    {because::cached_over_prompt, "cached_over_prompt", "its usage has {0} cached tokens of {0} "
-     "prompt tokens, which cannot be: it counts wrongly"},
-    {because::no_usage, "no_usage", "{c} have no usage, and an event may bring several tokens or a "
-     "part of one, so how many there were is not known; if each event is one token, say "
-     "options.events_are_tokens"},
-    {because::usage_over_length, "usage_over_length", "{c} have more tokens than were asked for at "
-     "most: it counts wrongly, or does not heed max_tokens"},
-    {because::usage_under_events, "usage_under_events", "{c} have fewer tokens in usage than their "
-     "reasoning and their answer have events: it leaves some out"},
-    {because::usage_over_content, "usage_over_content", "{c} have more tokens in usage than their "
-     "text can be: it counts what it did not send, or wrongly"},
-    {because::usage_may_hide, "usage_may_hide", "{c} have several tokens in usage for each event, "
-     "of less than two bytes, or more reasoning than was streamed: some were never sent, and usage "
-     "does not say how many; running usage would (stream_options.continuous_usage_stats in "
-     "options.extra_body)"},
-    {because::usage_over_prompt, "usage_over_prompt", "{c} have more prompt tokens in usage than "
-     "what was sent can be: it counts wrongly"},
-    {because::in_one_piece, "in_one_piece", "the stream does not stream: {0} of {0} answers came "
-     "in one piece, 5 % may: the server or a proxy buffers them"},
-    {because::in_a_burst, "in_a_lump", "the stream does not stream: {0} of {0} answers began with "
-     "over 5 % of their tokens at once, 5 % may: the server or a proxy buffers them"},
-    {because::comes_in_bursts, "comes_in_lumps", "the stream comes in lumps: {.1f%} % of the "
-     "content events were read together with an earlier one, 5 % may: the server or a proxy "
+    {because::over_saturated, "over_saturated", "is_baseline grown sent slower", ""
+     "{is_baseline?baseline }{words}over-saturated: requests in flight grew by {grown:0} while "
+     "{sent:0} were sent, and ttft by {slower:t}: the load is over the server's capacity"},
+    {because::over_saturated_by_sessions, "over_saturated_by_sessions",
+     "is_baseline grown sent slower",
+     ""
+     "{is_baseline?baseline }{words}over-saturated: sessions in flight grew by {grown:0} while "
+     "{sent:0} were started, and the ttft of their steps by {slower:t}: the load is over the "
+     "server's capacity"},
+    {because::no_such_turns, "no_such_turns", "metric", "no request was one that {metric_name} "
+     "is of"},
+    {because::none_selected, "none_selected", "", "no measured request is one of {words}"},
+    {because::label_failed, "label_failed", "requests", "none of the {requests:0} requests of "
+     "{words} succeeded"},
+    {because::gaps_of_all, "gaps_of_all", "", "the gaps between events were too many to keep "
+     "each one, so whose they are is not known: measure fewer requests"},
+    {because::lacks_values, "lacks_values", "requests completed metric needs", "{some_completed} "
+     "have no {needed_values}, which {metric_name} needs"},
+    {because::other_tokens, "other_tokens", "tokens is_prompt baseline", "the arms' requests "
+     "differ by over 5 % in their tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and "
+     "with the baseline {baseline:.4g}: tokens per second are not compared"},
+    {because::context_full, "context_full", "requests completed at_length most", ""
+     "{some_completed} brought fewer tokens than forced: {at_length:0} of these at least with "
+     "the finish reason \"length\", and none had more than {most:0} tokens with its prompt: its "
+     "context is full, or it has a limit of its own"},
+    {because::stops_early, "stops_early", "requests completed without_reason", "{some_completed} "
+     "brought fewer tokens than forced: it does not heed ignore_eos, or stops by "
+     "itself{without_reason? (no finish reason tells which)}"},
+    {because::stops_by_itself, "stops_by_itself", "requests completed by_themselves", ""
+     "{some_completed} brought fewer tokens than forced: it does not heed ignore_eos, or stops "
+     "by itself ({by_themselves:0} finish reasons are another than \"length\")"},
+    {because::too_long, "too_long", "requests completed", "{some_completed} report more tokens "
+     "than forced: it does not heed the length, or its usage is wrong"},
+    {because::filtered, "filtered", "requests completed", "{some_completed} were cut off by a "
+     "content filter: they are not the answers that were asked for"},
+    {because::several_choices, "several_choices", "requests completed", "{some_completed} "
+     "brought several choices, one was asked for: their tokens share one stream"},
+    {because::short_prompts, "short_prompts", "requests completed", "{some_completed} report "
+     "under 80 % of the prompt tokens that were asked for: it reads only a part of its prompts"},
+    {because::equal_prompts, "equal_prompts", "requests completed tokens", "{some_completed} "
+     "report {tokens:0} prompt tokens each, though what was sent has other lengths: it reads no "
+     "more of a prompt"},
+    {because::known_prompts, "known_prompts", "cached shared", "{cached:.3g%} % of the prompt "
+     "tokens came from its prefix cache, the workload shares at most {shared:.3g%} %: the "
+     "prompts were seen before"},
+    {because::cached_over_prompt, "cached_over_prompt", "cached prompt", "its usage has "
+     "{cached:0} cached tokens of {prompt:0} prompt tokens, which cannot be: it counts wrongly"},
+    {because::no_usage, "no_usage", "requests completed", "{some_completed} have no usage, and "
+     "an event may bring several tokens or a part of one, so how many there were is not known; "
+     "if each event is one token, say options.events_are_tokens"},
+    {because::usage_over_length, "usage_over_length", "requests completed", "{some_completed} "
+     "have more tokens than were asked for at most: it counts wrongly, or does not heed "
+     "max_tokens"},
+    {because::usage_under_events, "usage_under_events", "requests completed", "{some_completed} "
+     "have fewer tokens in usage than their reasoning and their answer have events: it leaves "
+     "some out"},
+    {because::usage_over_content, "usage_over_content", "requests completed", "{some_completed} "
+     "have more tokens in usage than their text can be: it counts what it did not send, or "
+     "wrongly"},
+    {because::usage_may_hide, "usage_may_hide", "requests completed", "{some_completed} have "
+     "several tokens in usage for each event, of less than two bytes, or more reasoning than was "
+     "streamed: some were never sent, and usage does not say how many; running usage would "
+     "(stream_options.continuous_usage_stats in options.extra_body)"},
+    {because::usage_over_prompt, "usage_over_prompt", "requests completed", "{some_completed} "
+     "have more prompt tokens in usage than what was sent can be: it counts wrongly"},
+    {because::in_one_piece, "in_one_piece", "answers of", "the stream does not stream: "
+     "{answers:0} of {of:0} answers came in one piece, 5 % may: the server or a proxy buffers "
+     "them"},
+    {because::in_a_burst, "in_a_lump", "answers of", "the stream does not stream: {answers:0} of "
+     "{of:0} answers began with over 5 % of their tokens at once, 5 % may: the server or a proxy "
      "buffers them"},
-    {because::baseline_fails, "baseline_fails", "{0} of {0} requests failed ({w}), where {.3g%} % "
-     "may"},
-    {because::baseline_may_fail, "baseline_may_fail", "{0} of {0} requests failed ({w}), where "
-     "{.3g%} % may, which so few do not show"},
+    {because::comes_in_bursts, "comes_in_lumps", "events", "the stream comes in lumps: "
+     "{events:.1f%} % of the content events were read together with an earlier one, 5 % may: the "
+     "server or a proxy buffers them"},
+    {because::baseline_fails, "baseline_fails", "failed of allowed", "{failed:0} of {of:0} "
+     "requests failed ({words}), where {allowed:.3g%} % may"},
+    {because::baseline_may_fail, "baseline_may_fail", "failed of allowed", "{failed:0} of {of:0} "
+     "requests failed ({words}), where {allowed:.3g%} % may, which so few do not show"},
 
-    {because::metrics_reported, "metrics_reported", "{w} (repeat {0})"},
-    {because::restarted_before, "restarted_before", "it restarted before repeat {0}, or another "
-     "one answers at its address: the counters on its page began anew"},
-    {because::restarted_in, "restarted_in", "it restarted in repeat {0}, or another one answers at "
-     "its address: the counters on its page began anew"},
-    {because::served_others, "served_others", "it served others too: in repeat {0} its page counts "
-     "{0} finished requests, ours were {0}"},
-    {because::others_requests, "others_requests", "its page counts {0} finished requests, ours "
-     "were {0}: it is another server's, or that of one of several (repeat {0})"},
-    {because::others_tokens, "others_tokens", "its page counts {0} generated tokens, ours were "
-     "{0}: it is another server's, or that of one of several (repeat {0})"},
-    {because::more_at_once, "more_at_once", "its page tells of {0} requests at once, of ours at "
-     "most {0} were in flight: it counts some several times, or serves others (repeat {0})"},
-    {because::queue_stood, "queue_stood", "the queue was never empty from {.0f} s on, with up to "
-     "{0} waiting"},
-    {because::cache_full, "cache_full", "KV cache at {.0f%} %"},
-    {because::cache_preempts, "cache_preempts", "KV cache at {.0f%} %, {0} preemption{s}"},
-    {because::preempted, "preempted", "{0} preemption{s}"},
-    {because::clocks_lower, "clocks_lower", "the accelerators' clocks were {.0f%} % lower in "
-     "repeat {0}"},
+    {because::metrics_reported, "metrics_reported", "repeat", "{words} (repeat {repeat:0})"},
+    {because::restarted_before, "restarted_before", "repeat", "it restarted before repeat "
+     "{repeat:0}, or another one answers at its address: the counters on its page began anew"},
+    {because::restarted_in, "restarted_in", "repeat", "it restarted in repeat {repeat:0}, or "
+     "another one answers at its address: the counters on its page began anew"},
+    {because::served_others, "served_others", "repeat reported ours", "it served others too: in "
+     "repeat {repeat:0} its page counts {reported:0} finished requests, ours were {ours:0}"},
+    {because::others_requests, "others_requests", "reported ours repeat", "its page counts "
+     "{reported:0} finished requests, ours were {ours:0}: it is another server's, or that of one "
+     "of several (repeat {repeat:0})"},
+    {because::others_tokens, "others_tokens", "reported ours repeat", "its page counts "
+     "{reported:0} generated tokens, ours were {ours:0}: it is another server's, or that of one "
+     "of several (repeat {repeat:0})"},
+    {because::more_at_once, "more_at_once", "reported ours repeat", "its page tells of "
+     "{reported:0} requests at once, of ours at most {ours:0} were in flight: it counts some "
+     "several times, or serves others (repeat {repeat:0})"},
+    {because::queue_stood, "queue_stood", "from most", "the queue was never empty from "
+     "{from:.0f} s on, with up to {most:0} waiting"},
+    {because::cache_full, "cache_full", "usage", "KV cache at {usage:.0f%} %"},
+    {because::cache_preempts, "cache_preempts", "usage preemptions", "KV cache at {usage:.0f%} "
+     "%, {preemptions:0} preemption{preemptions:s}"},
+    {because::preempted, "preempted", "preemptions", "{preemptions:0} preemption{preemptions:s}"},
+    {because::clocks_lower, "clocks_lower", "lower repeat", "the accelerators' clocks were "
+     "{lower:.0f%} % lower in repeat {repeat:0}"},
 
-    {because::carries, "carries", nullptr},
-    {because::not_monotone, "not_monotone", "not monotone: {v} is shown to be carried, and {v} to "
-     "be too much"},
-    {because::gave_up, "gave_up", "the client could not keep up twice in a row"},
-    {because::several_loads, "several_loads", "the result is of several loads: only their capacity "
-     "is judged"},
-    {because::first_probe_failed, "first_probe_failed", "no request of the first probe succeeded"},
-    {because::probe_too_short, "probe_too_short", "an answer took {t}, and {t} of load were too "
-     "short for that"},
+    {because::carries, "carries", "low high", "{carried}"},
+    {because::not_monotone, "not_monotone", "low high", "not monotone: {carried_load} is shown "
+     "to be carried, and {too_much} to be too much"},
+    {because::gave_up, "gave_up", "", "the client could not keep up twice in a row"},
+    {because::several_loads, "several_loads", "", "the result is of several loads: only their "
+     "capacity is judged"},
+    {because::first_probe_failed, "first_probe_failed", "", "no request of the first probe "
+     "succeeded"},
+    {because::probe_too_short, "probe_too_short", "answer load needed starts of_sessions", "an "
+     "answer took {answer:t}, and {load:t} of load were too short for that"},
 
-    {because::headroom_in_noise, "headroom_in_noise", "headroom of {.1f%} % under noise of {.1f%} "
-     "% will often be inconclusive; {b} would seldom be"},
-    {because::headroom_in_modes, "headroom_in_modes", "headroom of {.2g%} % is less than repeats "
-     "that agree can show, and will often be inconclusive; {b} would seldom be"},
-    {because::longer_run, "longer_run", "a run {.2g} times as long would mostly decide, and {b} "
-     "would mostly pass as it is"},
-    {because::longer_load, "longer_load", "let the load last {t} at least, with {0} {sessions|"
-     "requests} at its rate, so that it can show whether the server keeps up"},
-    {because::more_requests, "more_requests", "about {0} {w} in each repeat would mostly decide"},
-    {because::limit_that_passes, "limit_that_passes", "{b} would pass"},
+    {because::headroom_in_noise, "headroom_in_noise", "headroom noise better", "headroom of "
+     "{headroom:.1f%} % under noise of {noise:.1f%} % will often be inconclusive; {better_limit} "
+     "would seldom be"},
+    {because::headroom_in_modes, "headroom_in_modes", "headroom better", "headroom of "
+     "{headroom:.2g%} % is less than repeats that agree can show, and will often be "
+     "inconclusive; {better_limit} would seldom be"},
+    {because::longer_run, "longer_run", "times better", "a run {times:.2g} times as long would "
+     "mostly decide, and {better_limit} would mostly pass as it is"},
+    {because::longer_load, "longer_load", "seconds starts of_sessions", "let the load last "
+     "{seconds:t} at least, with {starts:0} {of_sessions?sessions|requests} at its rate, so that "
+     "it can show whether the server keeps up"},
+    {because::more_requests, "more_requests", "requests", "about {requests:0} {words} in each "
+     "repeat would mostly decide"},
+    {because::limit_that_passes, "limit_that_passes", "better", "{better_limit} would pass"},
 };
 constexpr bool is_in_order(const cause_sentence* all, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i)
@@ -15276,6 +15344,8 @@ static_assert(is_in_order(cause_sentences, std::size(cause_sentences)));
 inline const cause_sentence& sentence_of(because b) {
     return cause_sentences[static_cast<std::size_t>(b)];
 }
+
+// ===== [C] causes in words =======================================================================
 
 /// Returns a limit that the objective would meet in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
@@ -15289,55 +15359,16 @@ inline std::string limit_to_write(const slo& s, double value) {
     const auto rounded = [&](double unit) {
         return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
     };
-    return side + (s.factor > 0 ? filled("{.2f} * baseline", {rounded(0.01)})
+    return side + (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
                                 : limit_text(s.statistic.metric, rounded(step)));
 }
-
-/// Fills the numbers of a cause into its sentence.
-class sentence_places {
-public:
-    sentence_places(const cause& c, const verdict_numbers& of) : cause_(c), of_(of) {}
-    std::string shown(std::string_view place) {
-        const std::size_t bar = place.find('|');
-        if (bar != place.npos)
-            return std::string(next() != 0 ? place.substr(0, bar) : place.substr(bar + 1));
-        const statistic_data& what = of_.objective.statistic;
-        switch (place.front()) {
-        case 'w': return cause_.text;
-        case 'n': return str(what.name);
-        case 'l': return limit_text(what.metric, of_.limit);
-        case 's': return reported_ == 1 ? "" : "s";
-        case 't': return time_text(next());
-        case 'v': return value_text(what.metric, next());
-        case 'd': return value_text(what.of, next());
-        case 'm': return facts_of(static_cast<metric_id>(next())).name;
-        case 'x': return needs_text(facts_of(static_cast<metric_id>(next())).needs);
-        case 'o': return to_string(static_cast<verdict>(next()));
-        case 'b': return limit_to_write(of_.objective, next());
-        case '0': return printed("%.0f", reported_ = next());
-        case 'c': {
-            const double n = next();
-            return filled("{.0f} of {.0f} completed requests", {n, next()});
-        }
-        default: break;
-        }
-        return digits_of(place.substr(1), next());
-    }
-
-private:
-    double next() { return at_ < cause_.numbers.size() ? cause_.numbers[at_++] : not_a_number; }
-    const cause& cause_;
-    const verdict_numbers& of_;
-    std::size_t at_ = 0;
-    double reported_ = 0;
-};
 
 inline const char* to_string(whose w) {
     return name_at({"", "client", "plan", "server", "baseline_server", "baseline"}, w);
 }
 inline std::string prefix_of(whose w) {
-    return filled("[{}: ]", {name_at({"", "client", "the plan", "server", "baseline server",
-                                      "baseline"}, w)});
+    const char* const names[] = {"", "client", "the plan", "server", "baseline server", "baseline"};
+    return filled("[{whose}: ]", {{"whose", names[static_cast<std::size_t>(w)]}});
 }
 inline std::string name_of(verdict_unit u) {
     return u == verdict_unit::none ? "repeat" : to_string(u);
@@ -15348,77 +15379,168 @@ inline std::string verdict_value_text(const verdict_numbers& v, double x) {
                                                  : value_text(v.objective.statistic.metric, x);
 }
 
-/// "all repeats together: 305 ms, over the limit; the typical repeat: 292 ms".
-inline std::string all_together_text(const cause& c, const verdict_numbers& of) {
-    const double all = c.numbers[0], other = c.numbers[1], first = c.numbers[2];
-    const bool is_over = all > of.limit, is_met = of.objective.at_most ? !is_over : all >= of.limit;
+/// The numbers of a cause by their names, and the verdict that it explains.
+struct cause_values {
+    const cause& why;
+    const verdict_numbers& of;
+    const statistic_data& statistic = of.objective.statistic;
+    /// NaN if the cause has none of the name.
+    double operator[](std::string_view name) const {
+        std::string_view names = sentence_of(why.what).numbers;
+        for (const double x : why.numbers) {
+            const std::size_t n = std::min(names.find(' '), names.size());
+            if (names.substr(0, n) == name) return x;
+            names.remove_prefix(std::min(n + 1, names.size()));
+        }
+        return not_a_number;
+    }
+    std::string value(std::string_view name) const {
+        return verdict_value_text(of, (*this)[name]);
+    }
+};
+
+/// "305 ms, over the limit".
+inline std::string all_side_text(const cause_values& c) {
+    const double all = c["all"];
+    const bool is_over = all > c.of.limit;
+    const bool is_met = c.of.objective.at_most ? !is_over : all >= c.of.limit;
     const char* side = is_met ? "within" : is_over ? "over" : "under";
-    if (std::isnan(first))
-        return filled("all repeats together: {}, {} the limit; before: {}",
-                      {verdict_value_text(of, all), side, verdict_value_text(of, other)});
-    return filled(
-        "all repeats together: {}, {} the limit; the [{?}typical ][{?}first ][{?}{.0f} ]{}"
-        "{s|}: {}",
-        {verdict_value_text(of, all), side, first == 0, first > 0, first > 1, first,
-         name_of(of.counted_in), first > 1, verdict_value_text(of, other)});
+    return filled("{all}, {side} the limit", {{"all", c.value("all")}, {"side", side}});
 }
-
-/// "41 wrong: 9 cut off, 6 unreadable, 2 failed".
-inline std::string wrong_answers_text(const cause& c) {
+/// "the typical repeat: 292 ms", "the first 3 repeats: 292 ms"; "before: 292 ms" of one value.
+inline std::string before_text(const cause_values& c) {
+    const double first = c["first"];
+    if (std::isnan(first)) return "before: " + c.value("other");
+    return filled("the [{is_typical?}typical ][{first?}first ][{several?}{first:0} ]{unit}"
+                  "{several?s}: {value}",
+                  {{"is_typical", first == 0}, {"first", first}, {"several", first > 1},
+                   {"unit", name_of(c.of.counted_in)}, {"value", c.value("other")}});
+}
+/// "9 cut off, 6 unreadable, 2 failed".
+inline std::string kinds_text(const cause_values& c) {
     std::string kinds;
-    const char* const names[] = {"cut off", "unreadable", "failed"};
-    for (std::size_t i = 0; i < 3; ++i)
-        if (c.numbers[i + 1] > 0) fill(kinds, "{,}{.0f} {}", {c.numbers[i + 1], names[i]});
-    return filled("{.0f} wrong[: {}]", {c.numbers[0], kinds});
+    for (const auto& [name, words] : {std::pair{"cut_off", "cut off"},
+                                      std::pair{"unreadable", "unreadable"},
+                                      std::pair{"failed", "failed"}})
+        if (const double n = c[name]; n > 0)
+            fill(kinds, "{,}{n:0} {kind}", {{"n", n}, {"kind", words}});
+    return kinds;
 }
-
-/// "14 of 180 answers differ, the first difference after 37 characters (median), 3.1 differences
-/// per 1000 tokens; the server's own repeats agree on 96.1 %".
-inline std::string answers_differ_text(const cause& c, const verdict_numbers& of) {
-    const auto& n = c.numbers;
-    const double failed = n[2], own = n[3], with_place = n[4], without_place = n[7];
-    const bool is_open = of.outcome == verdict::fail || of.outcome == verdict::inconclusive;
-    return filled("{.0f} of {.0f} answers differ[ ({.0f} failed)][{?}, the first difference after "
-                  "{.0f} characters (median), {.3g} differences per 1000 tokens][, of {.0f} the "
-                  "place is not known: their texts were too many to keep][{?}; the server's own "
-                  "repeats agree on {.3g%} %]{, and no limit above that can be met|}",
-                  {n[0], n[1], failed, with_place, n[5], n[6], without_place, !std::isnan(own), own,
-                   is_open && of.limit > own});
-}
-
 /// "carries at least 11.4 req/s and less than 12.6 req/s".
-inline std::string carries_text(const cause& c, const verdict_numbers& of) {
-    const double low = c.numbers[0], high = c.numbers[1];
-    const metric_id unit = of.objective.statistic.metric;
+inline std::string carried_text(const cause_values& c) {
+    const double low = c["low"], high = c["high"];
+    const metric_id unit = c.statistic.metric;
     const bool has_low = low > 0, has_high = high < infinity;
     if (!has_low && !has_high) return "no load is shown to be carried, and none to be too much";
-    return filled("carries [{?}at least {}][{?} and ][{?}less than {}]",
-                  {has_low, {unit, low}, has_low && has_high, has_high, {unit, high}});
+    return filled("carries [{has_low?}at least {low}][{has_both?} and ]"
+                  "[{has_high?}less than {high}]",
+                  {{"has_low", has_low}, {"low", {unit, low}}, {"has_both", has_low && has_high},
+                   {"has_high", has_high}, {"high", {unit, high}}});
 }
+inline std::string no_limit_text(const cause_values& c) {
+    const bool is_open = c.of.outcome == verdict::fail || c.of.outcome == verdict::inconclusive;
+    return is_open && c.of.limit > c["own"] ? ", and no limit above that can be met" : "";
+}
+inline metric_id metric_in(const cause_values& c, std::string_view name = "metric") {
+    return static_cast<metric_id>(c[name]);
+}
+inline std::string verdict_in(const cause_values& c, std::string_view name) {
+    return to_string(static_cast<verdict>(c[name]));
+}
+
+/// Texts that sentences have of a cause's numbers, text and objective.
+struct derived_value {
+    const char* name;
+    const char* numbers;  // that it is made of
+    std::string (*text)(const cause_values&);
+};
+using in_cause = const cause_values&;
+inline constexpr derived_value derived_values[] = {
+    {"words", "", [](in_cause c) { return c.why.text; }},
+    {"statistic", "", [](in_cause c) { return str(c.statistic.name); }},
+    {"limit", "", [](in_cause c) { return limit_text(c.statistic.metric, c.of.limit); }},
+    {"some_completed", "requests completed",
+     [](in_cause c) {
+         return printed("%.0f of %.0f completed requests", c["requests"], c["completed"]);
+     }},
+    {"metric_name", "metric", [](in_cause c) { return std::string(facts_of(metric_in(c)).name); }},
+    {"needed_values", "needs",
+     [](in_cause c) { return std::string(needs_text(facts_of(metric_in(c, "needs")).needs)); }},
+    {"with_them", "with", [](in_cause c) { return verdict_in(c, "with"); }},
+    {"without_them", "without", [](in_cause c) { return verdict_in(c, "without"); }},
+    {"first_third", "first",
+     [](in_cause c) { return value_text(c.statistic.of, c["first"]); }},
+    {"last_third", "last", [](in_cause c) { return value_text(c.statistic.of, c["last"]); }},
+    {"carried_load", "low",
+     [](in_cause c) { return value_text(c.statistic.metric, c["low"]); }},
+    {"too_much", "high", [](in_cause c) { return value_text(c.statistic.metric, c["high"]); }},
+    {"better_limit", "better",
+     [](in_cause c) { return limit_to_write(c.of.objective, c["better"]); }},
+    {"all_side", "all", all_side_text},
+    {"before", "other first", before_text},
+    {"kinds", "cut_off unreadable failed", kinds_text},
+    {"own_is_known", "own",
+     [](in_cause c) { return std::string(std::isnan(c["own"]) ? "" : "yes"); }},
+    {"no_limit", "own", no_limit_text},
+    {"carried", "low high", carried_text},
+};
+
+constexpr bool has_word(std::string_view words, std::string_view word) {
+    for (std::size_t at = 0; at < words.size();) {
+        const std::size_t end = std::min(words.find(' ', at), words.size());
+        if (words.substr(at, end - at) == word) return true;
+        at = end + 1;
+    }
+    return false;
+}
+constexpr bool has_words(std::string_view words, std::string_view all) {
+    for (std::size_t at = 0; at < all.size();) {
+        const std::size_t end = std::min(all.find(' ', at), all.size());
+        if (!has_word(words, all.substr(at, end - at))) return false;
+        at = end + 1;
+    }
+    return true;
+}
+constexpr bool has_place_for(const cause_sentence& s, std::string_view name) {
+    for (const derived_value& d : derived_values)
+        if (d.name == name) return has_words(s.numbers, d.numbers);
+    return has_word(s.numbers, name);
+}
+constexpr bool are_all_known() {
+    for (const cause_sentence& s : cause_sentences) {
+        const std::string_view says = s.says;
+        for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1))
+            if (!has_place_for(s, name_of_place(says.substr(at + 1, says.find('}', at) - at - 1))))
+                return false;
+    }
+    return true;
+}
+static_assert(are_all_known(), "a sentence names a number that its cause does not have");
 
 /// Returns a sentence without its full stop, "" without a cause. `of` is the verdict it explains.
 inline std::string described(const cause& c, const verdict_numbers& of = {}) {
-    std::string out = prefix_of(c.of);
-    if (c.what == because::all_together) return out + all_together_text(c, of);
-    if (c.what == because::wrong_answers) return out + wrong_answers_text(c);
-    if (c.what == because::answers_differ) return out + answers_differ_text(c, of);
-    if (c.what == because::carries) return out + carries_text(c, of);
-    sentence_places places(c, of);
-    std::string_view says = sentence_of(c.what).says;
-    while (!says.empty()) {
-        const std::size_t open = std::min(says.find('{'), says.size());
-        out += says.substr(0, open);
-        says.remove_prefix(open);
-        if (says.empty()) break;
-        const std::size_t close = says.find('}');
-        out += places.shown(says.substr(1, close - 1));
-        says.remove_prefix(close + 1);
+    const cause_values numbers{c, of};
+    const cause_sentence& s = sentence_of(c.what);
+    vector<std::string> texts;
+    texts.reserve(std::size(derived_values));  // places refer to them
+    vector<named_filling> values;
+    const std::string_view says = s.says;
+    for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1)) {
+        const std::string_view name =
+            name_of_place(says.substr(at + 1, says.find('}', at) - at - 1));
+        const auto* const derived =
+            std::find_if(std::begin(derived_values), std::end(derived_values),
+                         [&](const derived_value& d) { return d.name == name; });
+        if (derived == std::end(derived_values)) values.push_back({name, numbers[name]});
+        else values.push_back({name, texts.emplace_back(derived->text(numbers))});
     }
+    std::string out = prefix_of(c.of);
+    fill(out, s.says, values.data(), values.size());
     return out;
 }
 inline std::string described(const vector<cause>& why, const verdict_numbers& of) {
     std::string out;
-    for (const cause& c : why) fill(out, "{;}{}", {described(c, of)});
+    for (const cause& c : why) fill(out, "{;}{sentence}", {{"sentence", described(c, of)}});
     return out;
 }
 /// The same for an objective that may have no verdict yet.
@@ -15433,7 +15555,7 @@ inline std::string described(const cause& c, const slo& s) {
 /// Returns values as the arithmetic of a verdict lists them.
 inline std::string listed(const vector<double>& values) {
     std::string out;
-    for (const double v : values) fill(out, "{,}{.6g}", {v});
+    for (const double v : values) fill(out, "{,}{value:.6g}", {{"value", v}});
     return out;
 }
 inline const char* to_string(spread_of s) {
@@ -15442,7 +15564,7 @@ inline const char* to_string(spread_of s) {
 
 inline std::string method_text(const decision& d) {
     const std::string against =
-        d.past              ? filled("against {}, ", {d.past->against(d)})
+        d.past              ? filled("against {against}, ", {{"against", d.past->against(d)}})
         : d.paired          ? "paired "
         : d.objective.factor > 0 ? "against a stored run, "
                             : "";
@@ -15451,10 +15573,12 @@ inline std::string method_text(const decision& d) {
     const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
     const std::string noise =
         !std::isnan(d.last.history_sd)
-            ? filled(" with the history's noise of {.3g%} %", {d.last.history_sd})
-            : filled("[{?} with {the assumed|the calibrated} noise of {.3g%} %][ ({})]",
-                     {is_calibrated, is_floor, d.last.prior_sd,
-                      is_calibrated && !is_floor ? printable(d.calibrated_in, 200) : ""});
+            ? filled(" with the history's noise of {sd:.3g%} %", {{"sd", d.last.history_sd}})
+            : filled("[{is_calibrated?} with {is_floor?the assumed|the calibrated} noise of "
+                     "{sd:.3g%} %][ ({file})]",
+                     {{"is_calibrated", is_calibrated}, {"is_floor", is_floor},
+                      {"sd", d.last.prior_sd},
+                      {"file", is_calibrated && !is_floor ? printable(d.calibrated_in, 200) : ""}});
     switch (d.decided_by) {
     case verdict_method::none: break;
     case verdict_method::predictive_t: return against + "predictive t";
@@ -15462,8 +15586,8 @@ inline std::string method_text(const decision& d) {
     case verdict_method::counted_misses: return "counted misses";
     case verdict_method::moderated_t:
         if (d.last.spread == spread_of::assumed)
-            return filled("{}t with the noise of any machine, {.0f%} %",
-                          {against, d.last.prior_sd});
+            return filled("{against}t with the noise of any machine, {sd:.0f%} %",
+                          {{"against", against}, {"sd", d.last.prior_sd}});
         return against + "moderated t" + noise;
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
     case verdict_method::t:
@@ -15486,13 +15610,18 @@ struct arithmetic {
     }
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
         fill(line,
-             "; mean {.6g}, sd {.6g} ({}), df {.0f}, standard error {.6g}; bounds: pass {.6g} "
-             "+ {.4f} x se[ + {.6g}] = {.6g} < 0, fail {.6g} - {.4f} x se[ - {.6g}] = {.6g} > 0 "
-             "(t quantiles of the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses "
-             "at {.4g} and {.4g})",
-             {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_margin,
-              l.pass_bound, l.mean, l.fail_t, l.fail_margin, l.fail_bound, l.pass_z, l.fail_z,
-              rule.analyses + rule.made_again, rule.pass_level, rule.fail_level});
+             "; mean {mean:.6g}, sd {sd:.6g} ({spread}), df {df:.0f}, standard error {se:.6g}; "
+             "bounds: pass {mean:.6g} + {pass_t:.4f} x se[ + {pass_margin:.6g}] = "
+             "{pass_bound:.6g} < 0, fail {mean:.6g} - {fail_t:.4f} x se[ - {fail_margin:.6g}] = "
+             "{fail_bound:.6g} > 0 (t quantiles of the normal scores {pass_z:.4f} and "
+             "{fail_z:.4f}, Pocock's for {analyses} interim analyses at {pass_level:.4g} and "
+             "{fail_level:.4g})",
+             {{"mean", l.mean}, {"sd", l.sd}, {"spread", to_string(l.spread)}, {"df", l.df},
+              {"se", l.se}, {"pass_t", l.pass_t}, {"pass_margin", l.pass_margin},
+              {"pass_bound", l.pass_bound}, {"fail_t", l.fail_t}, {"fail_margin", l.fail_margin},
+              {"fail_bound", l.fail_bound}, {"pass_z", l.pass_z}, {"fail_z", l.fail_z},
+              {"analyses", rule.analyses + rule.made_again}, {"pass_level", rule.pass_level},
+              {"fail_level", rule.fail_level}});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});
@@ -15625,21 +15754,23 @@ inline std::string suggestion_of(const calibrated& c) {
 inline std::string difference_text(const cross_check& c) {
     const bool all_finished = c.finished >= 0.99 * c.sent;
     std::string t;
-    const auto add = [&](bool is_so, const char* format, std::initializer_list<filling> values) {
-        if (is_so) fill(t, "{;}{}", {filled(format, values)});
+    const auto add = [&](bool is_so, const char* format,
+                         std::initializer_list<named_filling> values) {
+        if (is_so) fill(t, "{;}{difference}", {{"difference", filled(format, values)}});
     };
-    add(foreign_requests(c) > 0, "{.0f} request{s} of somebody else", {foreign_requests(c)});
-    add(counts_each_again(c), "it counts each request {.0f} times",
-        {c.requests_reported / c.finished});
+    add(foreign_requests(c) > 0, "{requests:.0f} request{requests:s} of somebody else",
+        {{"requests", foreign_requests(c)}});
+    add(counts_each_again(c), "it counts each request {times:.0f} times",
+        {{"times", c.requests_reported / c.finished}});
     add(reports_too_many(c),
-        "it tells of {.0f} requests at once, of ours at most {.0f} were in flight",
-        {c.at_once_reported, c.at_once});
+        "it tells of {reported:.0f} requests at once, of ours at most {ours:.0f} were in flight",
+        {{"reported", c.at_once_reported}, {"ours", c.at_once}});
     add(all_finished && differs(c.tokens_reported, c.tokens),
-        "it counts {.0f} generated tokens, the usage in its answers {.0f}",
-        {c.tokens_reported, c.tokens});
+        "it counts {reported:.0f} generated tokens, the usage in its answers {usage:.0f}",
+        {{"reported", c.tokens_reported}, {"usage", c.tokens}});
     add(all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens),
-        "it counts {.0f} prompt tokens, the usage in its answers {.0f}",
-        {c.prompt_tokens_reported, c.prompt_tokens});
+        "it counts {reported:.0f} prompt tokens, the usage in its answers {usage:.0f}",
+        {{"reported", c.prompt_tokens_reported}, {"usage", c.prompt_tokens}});
     return t;
 }
 
@@ -15653,7 +15784,8 @@ inline std::string basis_name(const verdict_numbers& v) {
     if (!is_counted(v)) return "typical " + unit;
     if (v.estimate.value == v.measured) return {};
     const bool is_one = v.repeats == 1;
-    return filled("first [{} ]{}{|s}", {is_one ? 0 : v.repeats, unit, is_one});
+    return filled("first [{repeats} ]{unit}{is_one?|s}",
+                  {{"repeats", is_one ? 0 : v.repeats}, {"unit", unit}, {"is_one", is_one}});
 }
 inline bool has_interval(const verdict_numbers& v) {
     const estimate_t& e = v.estimate;
@@ -15699,12 +15831,14 @@ inline std::string ratio_of_text(const verdict_numbers& v) {
     const statistic_data& what = v.objective.statistic;
     if (!(v.denominator > 0) || !std::isfinite(v.numerator)) return {};
     const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
-    return filled("{} against {}", {{m, v.numerator}, {m, v.denominator}});
+    return filled("{numerator} against {denominator}",
+                  {{"numerator", {m, v.numerator}}, {"denominator", {m, v.denominator}}});
 }
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
     const bool ratio = v.objective.factor > 0 && std::isfinite(x);
-    return filled("{}{ baseline|}", {verdict_value_text(v, x), ratio});
+    return filled("{value}{is_ratio? baseline}",
+                  {{"value", verdict_value_text(v, x)}, {"is_ratio", ratio}});
 }
 /// Whether the value that is judged tells no more than the measured one: the same to about three
 /// digits, and on the same side of the limit.
@@ -15717,7 +15851,8 @@ inline bool is_judged_as_measured(const verdict_numbers& v) {
 inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
     const std::string value = text_of(v, v.estimate.value);
     const bool reads_alike = value == text_of(v, v.measured) || is_judged_as_measured(v);
-    return filled("[{} {}]", {reads_alike ? "" : basis_name(v), value});
+    return filled("[{name} {value}]",
+                  {{"name", reads_alike ? "" : basis_name(v)}, {"value", value}});
 }
 /// "50.7 to 56.1 ms": the unit once where both ends have the same.
 inline std::string interval_text(const verdict_numbers& v) {
@@ -15727,21 +15862,23 @@ inline std::string interval_text(const verdict_numbers& v) {
     const bool is_same = unit != std::string::npos && other != std::string::npos &&
                          low.compare(unit, std::string::npos, high, other) == 0;
     if (is_same) low.erase(unit);
-    return filled("{} to {}", {low, high});
+    return filled("{low} to {high}", {{"low", low}, {"high", high}});
 }
 /// Returns "56.6 % over the limit", "" if that means nothing.
 inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
     if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
     const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
-    return filled("{} % {} the limit", {digits_text(std::fabs(room) * 100, 3), side});
+    return filled("{percent} % {side} the limit",
+                  {{"percent", digits_text(std::fabs(room) * 100, 3)}, {"side", side}});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (!(v.detectable > 0)) return {};
     if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";
-    return filled("the smallest {fraction of misses|miss} this run could show: {} %",
-                  {is_counted(v), digits_text(v.detectable * 100, 2)});
+    return filled("the smallest {is_counted?fraction of misses|miss} this run could show: "
+                  "{percent} %",
+                  {{"is_counted", is_counted(v)}, {"percent", digits_text(v.detectable * 100, 2)}});
 }
 /// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
 /// where a verdict is open; `in_full` has it always.
@@ -15754,27 +15891,32 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.objective.statistic.metric);
     if (v.repeats > 0)
-        p.basis = filled("{} {}{|s}{ at the limit|} x {} requests",
-                         {v.repeats, v.unit, v.repeats == 1,
-                          is_of_loads && v.counted_in != verdict_unit::pair,
-                          v.requests / v.repeats});
+        p.basis = filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} "
+                         "requests",
+                         {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
+                          {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
+                          {"requests", v.requests / v.repeats}});
     if (is_of_loads) return p;  // its reason names the loads
-    p.measured = filled("{modelled|measured} {}[ ({})]", {is_of_model(v),
-                        full_value_text(v, v.measured), ratio_of_text(v)});
+    p.measured = filled("{is_of_model?modelled|measured} {value}[ ({ratio})]",
+                        {{"is_of_model", is_of_model(v)}, {"value", full_value_text(v, v.measured)},
+                         {"ratio", ratio_of_text(v)}});
     p.typical = basis_text(v, full_value_text);
     p.room = room_text(v);
-    if (has_interval(v)) p.interval = filled("interval {}", {interval_text(v)});
+    if (has_interval(v)) p.interval = filled("interval {interval}",
+                                             {{"interval", interval_text(v)}});
     if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
     p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
     return p;
 }
 inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
     const verdict_parts p = parts_of(v, width, in_full);
-    const std::string found = filled("{}[ ({})]",
-                                     {joined_texts({p.measured, p.typical, p.room}, ", "),
-                                      joined_texts({p.interval, p.smallest_miss}, "; ")});
-    return filled("{}[  {}]",
-                  {p.name, joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ")});
+    const std::string found =
+        filled("{found}[ ({shown})]",
+               {{"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
+                {"shown", joined_texts({p.interval, p.smallest_miss}, "; ")}});
+    return filled("{name}[  {rest}]",
+                  {{"name", p.name},
+                   {"rest", joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ")}});
 }
 
 /// The same, wrapped for a console.
@@ -15787,9 +15929,10 @@ inline std::string verdict_in_short(const slo_verdict& v) {
     const std::string word = p.name.substr(0, p.name.find(' '));
     const bool is_measured =
         !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
-    if (!is_measured) return filled("{}[: {}]", {word, p.reason});
-    return filled("{}, {}[ ({})]",
-                  {word, joined_texts({p.measured, p.typical, p.room}, ", "), p.interval});
+    if (!is_measured) return filled("{word}[: {reason}]", {{"word", word}, {"reason", p.reason}});
+    return filled("{word}, {found}[ ({interval})]",
+                  {{"word", word}, {"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
+                   {"interval", p.interval}});
 }
 
 /// Returns a verdict's line without the spaces that align it, for files and annotations.
@@ -15803,13 +15946,13 @@ inline std::string flat_line(const slo_verdict& v) {
 
 /// "measured 39.2 ms, typical repeat 38.1 ms".
 inline std::string measured_text(const verdict_numbers& v, bool of_model = false) {
-    return filled("{modelled|measured} {}[, {}]",
-                  {of_model, verdict_value_text(v, v.measured),
-                   basis_text(v, verdict_value_text)});
+    return filled("{of_model?modelled|measured} {value}[, {basis}]",
+                  {{"of_model", of_model}, {"value", verdict_value_text(v, v.measured)},
+                   {"basis", basis_text(v, verdict_value_text)}});
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
-    return v.objective.factor > 0 ? filled("{} x", {digits_text(v.limit, 6)})
+    return v.objective.factor > 0 ? filled("{factor} x", {{"factor", digits_text(v.limit, 6)}})
                              : limit_text(v.objective.statistic.metric, v.limit);
 }
 
@@ -21169,20 +21312,23 @@ vector<task_figures> task_figures_of(const Repeats& variant) {
             if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
             ++all[i].repeats;
             if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
-                fill(all[i].recovered, "{,}{}", {std::isinf(s) ? "never"
-                                                 : s == 0 ? "nothing (none was disturbed)"
-                                                          : time_text(s)});
+                fill(all[i].recovered, "{,}{after}",
+                     {{"after", std::isinf(s) ? "never"
+                                : s == 0      ? "nothing (none was disturbed)"
+                                              : time_text(s)}});
             for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
         }
     return all;
 }
 /// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
 inline std::string task_figures_text(const task_figures& t) {
-    return filled("\"{}\": {} step{s} in {} repeat{s}, {t} each on the average, {t} at most"
-                  "[; {} began late, by up to {t}, as those before were under way]"
-                  "[; recovered after {}][; {} failed ({})]",
-                  {t.name, t.steps, t.repeats, t.mean_s, t.max_s, t.late, t.latest_s, t.recovered,
-                   t.failed, t.example});
+    return filled("\"{name}\": {steps} step{steps:s} in {repeats} repeat{repeats:s}, {mean:t} "
+                  "each on the average, {max:t} at most[; {late} began late, by up to {latest:t}, "
+                  "as those before were under way][; recovered after {recovered}][; {failed} "
+                  "failed ({example})]",
+                  {{"name", t.name}, {"steps", t.steps}, {"repeats", t.repeats}, {"mean", t.mean_s},
+                   {"max", t.max_s}, {"late", t.late}, {"latest", t.latest_s},
+                   {"recovered", t.recovered}, {"failed", t.failed}, {"example", t.example}});
 }
 
 // ===== [C] timelines, and the points of drawings =================================================
@@ -21521,15 +21667,19 @@ inline server_usage server_usage_of(const repeat_list& variant) {
 inline std::string server_usage_text(const server_usage& a) {
     std::string values;
     for (const reported_value& v : a.values)
-        fill(values, "{,}{} {}", {v.what.name, {v.what.metric, v.value}});
-    return filled("{}{'s|its} page, {} reading{s}[ ({} failed: {})][: {}]",
-                  {a.of, !a.of.empty(), a.readings, a.missed, printable(a.problem, 200), values});
+        fill(values, "{,}{name} {value}",
+             {{"name", v.what.name}, {"value", {v.what.metric, v.value}}});
+    return filled("{of}{is_known?'s|its} page, {readings} reading{readings:s}[ ({missed} failed: "
+                  "{problem})][: {values}]",
+                  {{"of", a.of}, {"is_known", !a.of.empty()}, {"readings", a.readings},
+                   {"missed", a.missed}, {"problem", printable(a.problem, 200)},
+                   {"values", values}});
 }
 /// The result of the cross-check, "" where there was none.
 inline std::string cross_check_text(const server_usage& a) {
     if (a.checked == 0) return {};
-    return filled("cross-check: the server's counters {differ from|match} our requests[: {}]",
-                  {a.differences, a.differences});
+    return filled("cross-check: the server's counters {differences?differ from|match} our "
+                  "requests[: {differences}]", {{"differences", a.differences}});
 }
 
 /// Of each program the worst repeat and all requests, in order of rank.
@@ -21558,12 +21708,12 @@ inline vector<rank_part> rank_figures_of(const repeat_list& variant) {
 inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
 
 /// From the smallest to the largest value.
-template <class F, class Text>
-std::string range_text(const vector<rank_part>& all, const F& of, const Text& text) {
+template <class Text>
+std::string range_text(const vector<rank_part>& all, double rank_part::*of, const Text& text) {
     double least = infinity, most = -infinity;
     for (const rank_part& r : all) {
-        least = std::min(least, of(r));
-        most = std::max(most, of(r));
+        least = std::min(least, r.*of);
+        most = std::max(most, r.*of);
     }
     const std::string a = text(least), b = text(most);
     return a == b ? a : a + " to " + b;
@@ -21581,14 +21731,16 @@ inline std::string ranks_text(const vector<rank_part>& all) {
         off = std::max(off, std::fabs(r.off_s));
     }
     const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
-    return filled("{} programs on {} machine{s} sent the load; they began within {t}, sent late by "
-                  "p99 {}, used {} of a core and {}[{?}; the clocks of {} of them are not known to "
-                  "be synchronised]",
-                  {all.size(), hosts.size(), off,
-                   range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text),
-                   range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction),
-                   range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text),
-                   hosts.size() > 1 && unsynchronised > 0, unsynchronised});
+    return filled("{programs} programs on {machines} machine{machines:s} sent the load; they "
+                  "began within {off:t}, sent late by p99 {lateness}, used {cpu} of a core and "
+                  "{memory}[{may_differ?}; the clocks of {unsynchronised} of them are not known "
+                  "to be synchronised]",
+                  {{"programs", all.size()}, {"machines", hosts.size()}, {"off", off},
+                   {"lateness", range_text(all, &rank_part::lateness_p99, time_text)},
+                   {"cpu", range_text(all, &rank_part::cpu_utilization, fraction)},
+                   {"memory", range_text(all, &rank_part::memory_bytes, memory_text)},
+                   {"may_differ", hosts.size() > 1 && unsynchronised > 0},
+                   {"unsynchronised", unsynchronised}});
 }
 
 // ===== [C] the slowest requests, and ttft by prompt length =======================================
@@ -22845,16 +22997,20 @@ struct taken_profile {
 };
 
 inline std::string step_text(const profile_step& s) {
-    return filled("{} {}[: {}]", {s.asked, s.came, s.said});
+    return filled("{asked} {came}[: {said}]",
+                  {{"asked", s.asked}, {"came", s.came}, {"said", s.said}});
 }
 /// Returns one sentence, "" if no profile was wanted.
 inline std::string profile_text(const taken_profile& t) {
     if (!t.wanted) return {};
     if (!t.none.empty())
-        return filled("no profile: {}{; it may go on, and slows down whatever this server does "
-                      "next|}", {t.none, t.goes_on});
-    return filled("profile: {t} of the same load, {} requests; {}; {}[; {}]",
-                  {t.load_s, t.requests, step_text(t.start), step_text(t.stop), t.files});
+        return filled("no profile: {why}{goes_on?; it may go on, and slows down whatever this "
+                      "server does next}",
+                      {{"why", t.none}, {"goes_on", t.goes_on}});
+    return filled("profile: {load:t} of the same load, {requests} requests; {start}; {stop}[; "
+                  "{files}]",
+                  {{"load", t.load_s}, {"requests", t.requests}, {"start", step_text(t.start)},
+                   {"stop", step_text(t.stop)}, {"files", t.files}});
 }
 
 /// The result of a rehearsal, a gate on a model of its server.
@@ -22923,6 +23079,10 @@ public:
 };
 using all_sections = vector<program_section*>;
 
+/// Returns "" if no file has the gate.
+inline std::string place_of(const gate_identity& g) {
+    return g.line > 0 ? filled("{file}:{line}", {{"file", g.file}, {"line", g.line}}) : "";
+}
 /// The outcome of a gate, with several kinds of pass; exit codes have only the outcome. The most
 /// urgent is first.
 enum class headline : unsigned char {
@@ -22987,15 +23147,15 @@ inline std::string headline_text(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts)
         all += is_own_objective(v) ||
                (v.outcome == verdict::inconclusive && !v.objective.is_advisory);
-    return filled("inconclusive, {} of {} objective{s}", {open, all});
+    return filled("inconclusive, {open} of {all} objective{all:s}", {{"open", open}, {"all", all}});
 }
 
 /// Returns the note on a rehearsed gate.
 inline std::string rehearsal_text(const gate_report& g) {
     return filled(
-        "a REHEARSAL on {}, in virtual time: nothing was sent, and nothing is shown of any "
-        "server; on one it takes {t}, and what it takes to start",
-        {g.rehearsal.model, g.took_s});
+        "a REHEARSAL on {model}, in virtual time: nothing was sent, and nothing is shown of any "
+                  "server; on one it takes {took:t}, and what it takes to start",
+                  {{"model", g.rehearsal.model}, {"took", g.took_s}});
 }
 /// Returns the same for a whole program, "" if it rehearsed nothing.
 inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
@@ -23007,9 +23167,9 @@ inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
         if (g.refusal.empty()) took_s += g.took_s;
     }
     return filled(
-        "[{?}REHEARSAL of {} gate{s} on a model: nothing was sent, and nothing is shown of "
-        "any server; on servers it takes {t}, and what they take to start]",
-        {n, n, took_s});
+        "[{gates?}REHEARSAL of {gates} gate{gates:s} on a model: nothing was sent, and nothing is "
+                  "shown of any server; on servers it takes {took:t}, and what they take to start]",
+                  {{"gates", n}, {"took", took_s}});
 }
 
 // ===== [C] tables of reports =====================================================================
@@ -23052,8 +23212,10 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
         const auto at = static_cast<std::ptrdiff_t>(i + 1);
         for (std::size_t k = 0; k < lines.size(); ++k)
             lines[k].insert(lines[k].begin() + at,
-                            k == 0 ? "" : filled("{}{ *|}", {t.rows[k - 1][i].ratio,
-                                                             t.rows[k - 1][i].is_marked}));
+                            k == 0 ? "" : filled(
+                                "{ratio}{is_marked? *}",
+                                {{"ratio", t.rows[k - 1][i].ratio},
+                                 {"is_marked", t.rows[k - 1][i].is_marked}}));
     }
     std::string out = to_the_left ? "" : "\n";
     vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
@@ -23066,8 +23228,9 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
         for (std::size_t i = 0; i < line.size(); ++i) {
             const std::string room(widths[i] - columns_of(line[i]), ' ');
             const bool is_left = to_the_left || i == 0;
-            fill(row, " {}{}{}{ |}", {is_left ? "" : room.c_str(), line[i],
-                                      is_left ? room.c_str() : "", to_the_left});
+            fill(row, " {before}{words}{after}{has_room? }",
+                 {{"before", is_left ? "" : room.c_str()}, {"words", line[i]},
+                  {"after", is_left ? room.c_str() : ""}, {"has_room", to_the_left}});
         }
         row.erase(row.find_last_not_of(' ') + 1);
         out += row + "\n";
@@ -23077,15 +23240,16 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
 inline std::string markdown_table(const report_table& t) {
     std::string out = "|", under = "|";
     for (std::size_t i = 0; i < t.head.size(); ++i) {
-        fill(out, "[ {m}] |", {t.head[i]});
+        fill(out, "[ {name:m}] |", {{"name", t.head[i]}});
         under += i < t.words ? " --- |" : " ---: |";
     }
-    fill(out, "\n{}\n", {under});
+    fill(out, "\n{under}\n", {{"under", under}});
     for (const auto& row : t.rows) {
         out += "|";
         for (const table_cell& c : row) {
             const char* mark = c.is_marked ? "**" : "";
-            fill(out, " {m}[{?} ({}{}{})] |", {c.text, c.ratio, mark, c.ratio, mark});
+            fill(out, " {words:m}[{ratio?} ({mark}{ratio}{mark})] |",
+                 {{"words", c.text}, {"ratio", c.ratio}, {"mark", mark}});
         }
         out += "\n";
     }
@@ -23113,8 +23277,10 @@ inline report_table labels_table(const gate_report& g) {
     t.head.push_back("throughput");
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
         for (const label_figures& f : variant->labels) {
-            t.add({filled("{baseline: |}{}", {variant == &g.figures.baseline, f.label}),
-                   filled("{} of {}", {f.failed, f.requests})});
+            t.add({filled("{is_baseline?baseline: }{label}",
+                          {{"is_baseline", variant == &g.figures.baseline}, {"label", f.label}}),
+                   filled("{failed} of {requests}",
+                          {{"failed", f.failed}, {"requests", f.requests}})});
             for (const column& c : columns) {
                 const metric_row* row = f.row_of(c.metric);
                 if (is_shown(c)) t.append({{c.metric, row ? row->*c.value : not_a_number}});
@@ -23135,13 +23301,16 @@ inline const char* throughput_kind(const gate_report& g) {
 inline std::string throughput_text(const gate_report& g, const variant_figures& variant) {
     const auto value = [&](metric_id id) { return filling(id, variant.run_value(id)); };
     if (!g.what.sent->scores.empty())
-        return filled("{} ({})", {value(metric_id::input_throughput),
-                                  value(metric_id::request_throughput)});
+        return filled("{tokens} ({requests})",
+                      {{"tokens", value(metric_id::input_throughput)},
+                       {"requests", value(metric_id::request_throughput)}});
     const bool has_phases = saturates(g.what.sent->arrivals) && g.what.sent->common.stream;
-    return filled("{}[{|} (prefill {}, decode {})][, {} per million output tokens]",
-                  {value(metric_id::output_throughput), has_phases,
-                   value(metric_id::prefill_throughput), value(metric_id::decode_throughput),
-                   value(metric_id::cost_per_million_tokens)});
+    return filled("{output}[{has_phases?} (prefill {prefill}, decode {decode})][, {cost} per "
+                  "million output tokens]",
+                  {{"output", value(metric_id::output_throughput)}, {"has_phases", has_phases},
+                   {"prefill", value(metric_id::prefill_throughput)},
+                   {"decode", value(metric_id::decode_throughput)},
+                   {"cost", value(metric_id::cost_per_million_tokens)}});
 }
 
 inline std::string ok_text(const vector<status_count>& counts) {
@@ -23155,21 +23324,25 @@ inline std::string ended_text(const variant_figures& variant) {
     bool is_reported = false;
     for (const auto& [reason, count] : variant.finish_reasons) {
         is_reported = is_reported || !reason.empty();
-        fill(t, "{,}{} {}", {count, reason.empty() ? "without a reason" : reason.c_str()});
+        fill(t, "{,}{count} {reason}",
+             {{"count", count}, {"reason", reason.empty() ? "without a reason" : reason.c_str()}});
     }
-    return is_reported ? filled(" (ended: {})", {t}) : "";
+    return is_reported ? filled(" (ended: {reasons})", {{"reasons", t}}) : "";
 }
 inline std::string status_text(const variant_figures& variant) {
     const vector<status_count>& counts = variant.statuses;
     std::string t = ok_text(counts) + ended_text(variant);
     for (std::size_t i = 1; i < counts.size(); ++i)
-        fill(t, "; {} {} ({})", {counts[i].count, to_string(counts[i].status), counts[i].example});
+        fill(t, "; {count} {status} ({example})",
+             {{"count", counts[i].count}, {"status", to_string(counts[i].status)},
+              {"example", counts[i].example}});
     const answer_counts& a = variant.answers;
-    fill(t, "[; usage reports fewer tokens than content events in {} of those]"
-            "[; {} of those tell no usage: their number of tokens is not known]"
-            "[; usage reports more prompt tokens than what was sent can be in {}]"
-            "[; usage reports more tokens than the text can be in {} of those]",
-         {variant.usage_below_events, a.without_usage, a.over_prompt, a.over_content});
+    fill(t, "[; usage reports fewer tokens than content events in {below_events} of those][; "
+         "{without_usage} of those tell no usage: their number of tokens is not known][; usage "
+         "reports more prompt tokens than what was sent can be in {over_prompt}][; usage reports "
+         "more tokens than the text can be in {over_content} of those]",
+         {{"below_events", variant.usage_below_events}, {"without_usage", a.without_usage},
+          {"over_prompt", a.over_prompt}, {"over_content", a.over_content}});
     return t;
 }
 /// Adds the notes on the connection of client and server, a sentence each.
@@ -23185,47 +23358,59 @@ void add_notes_on_the_way(const Add& add, const variant_figures& variant, const 
         used_once = used_once || d.used_once;
     }
     if (used_once)
-        add("{}connections were used once, as the server closes them within a second after an "
-            "answer without saying so: {} opened, {} closed so",
-            {whose, connections, connection_resets});
+        add("{whose}connections were used once, as the server closes them within a second after "
+            "an answer without saying so: {opened} opened, {closed} closed so",
+            {{"whose", whose}, {"opened", connections}, {"closed", connection_resets}});
     else if (connection_resets > 0)
-        add("{}the server closed {} of {} connections within a second after their first answer "
-            "without saying so", {whose, connection_resets, connections});
-    add("[{?}{}sent again, as the server closed the kept connection without an answer: {} "
-        "requests; more than one that are over 1 % of a repeat's are failures]",
-        {std::max(resends - idle, 0LL), whose, resends - idle});
-    add("[{?}{}sent again, as the server closed the connection, which had been idle for a second "
-        "or more, as they came: {} requests; that is nobody's failure, and their times include it]",
-        {idle, whose, idle});
+        add("{whose}the server closed {closed} of {opened} connections within a second after "
+            "their first answer without saying so",
+            {{"whose", whose}, {"closed", connection_resets}, {"opened", connections}});
+    add("[{is_any?}{whose}sent again, as the server closed the kept connection without an answer: "
+        "{requests} requests; more than one that are over 1 % of a repeat's are failures]",
+        {{"is_any", std::max(resends - idle, 0LL)}, {"whose", whose},
+         {"requests", resends - idle}});
+    add("[{requests?}{whose}sent again, as the server closed the connection, which had been idle "
+        "for a second or more, as they came: {requests} requests; that is nobody's failure, and "
+        "their times include it]", {{"requests", idle}, {"whose", whose}});
     const answer_counts& a = variant.answers;
-    add("[{?}{}{} of {} answers came in one piece, {} more began with over 5 % of their tokens at "
-        "once]", {a.in_a_burst, whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece});
+    add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} more "
+        "began with over 5 % of their tokens at once]",
+        {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
+         {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
 }
 
 /// "kernel", "read", "kernel, but for 0.4 % of the reads; 12 gaps unknown"
 inline std::string stamps_text(const self_check_t& c) {
     const double read = 1 - c.stamped_fraction;
     const bool is_kernel = read <= 0.01;
-    return filled("{kernel|read}[, but for {.2g%} % of the reads][, {} gaps unknown]",
-                  {is_kernel, read <= 0 || read >= 1 ? 0 : is_kernel ? read : 1 - read,
-                   c.unknown_gaps});
+    return filled("{is_kernel?kernel|read}[, but for {others:.2g%} % of the reads][, "
+                  "{unknown_gaps} gaps unknown]",
+                  {{"is_kernel", is_kernel},
+                   {"others", read <= 0 || read >= 1 ? 0 : is_kernel ? read : 1 - read},
+                   {"unknown_gaps", c.unknown_gaps}});
 }
 inline std::string problem_text(const self_check_t& c) {
-    return c.ok ? "" : filled("; NOT OK: {}", {c.reason});
+    return c.ok ? "" : filled("; NOT OK: {reason}", {{"reason", c.reason}});
 }
 inline std::string self_check_text(const self_check_t& c) {
     const auto &full = c.handshakes_full, &resumed = c.handshakes_resumed;
-    return filled("sends late by p50 {t}, p99 {t}, max {t}[{?}; sent {.4g} of {.4g} requests/s]; "
-                  "read within p99 {t}, woke within p99 {t}; stamps: {}; {.0f%} % of a core; "
-                  "{.1f%} % of events read together; {} connections"
-                  "[; {} full TLS handshakes, mean {t}, max {t}]"
-                  "[; {} resumed TLS handshakes, mean {t}, max {t}]"
-                  "[; lost {.2g%} % of a repeat]{}",
-                  {c.lateness_p50, c.lateness_p99, c.lateness_max, c.asked_rate, c.achieved_rate,
-                   c.asked_rate, c.stamp_lag_p99, c.loop_lag_p99, stamps_text(c),
-                   c.cpu_utilization, c.coalesced_fraction, c.connections_opened, full.count,
-                   full.mean, full.max, resumed.count, resumed.mean, resumed.max, c.lost_fraction,
-                   problem_text(c)});
+    return filled("sends late by p50 {late_p50:t}, p99 {late_p99:t}, max "
+                  "{late_max:t}[{asked_rate?}; sent {sent_rate:.4g} of {asked_rate:.4g} "
+                  "requests/s]; read within p99 {read_p99:t}, woke within p99 {woke_p99:t}; "
+                  "stamps: {stamps}; {cpu:.0f%} % of a core; {together:.1f%} % of events read "
+                  "together; {connections} connections[; {full} full TLS handshakes, mean "
+                  "{full_mean:t}, max {full_max:t}][; {resumed} resumed TLS handshakes, mean "
+                  "{resumed_mean:t}, max {resumed_max:t}][; lost {lost:.2g%} % of a "
+                  "repeat]{problem}",
+                  {{"late_p50", c.lateness_p50}, {"late_p99", c.lateness_p99},
+                   {"late_max", c.lateness_max}, {"asked_rate", c.asked_rate},
+                   {"sent_rate", c.achieved_rate}, {"read_p99", c.stamp_lag_p99},
+                   {"woke_p99", c.loop_lag_p99}, {"stamps", stamps_text(c)},
+                   {"cpu", c.cpu_utilization}, {"together", c.coalesced_fraction},
+                   {"connections", c.connections_opened}, {"full", full.count},
+                   {"full_mean", full.mean}, {"full_max", full.max}, {"resumed", resumed.count},
+                   {"resumed_mean", resumed.mean}, {"resumed_max", resumed.max},
+                   {"lost", c.lost_fraction}, {"problem", problem_text(c)}});
 }
 
 inline constexpr const char* unverified_text =
@@ -23233,22 +23418,26 @@ inline constexpr const char* unverified_text =
 inline std::string target_text(const target_facts& t) {
     if (t.kind == target_kind::same) return "A/A: the same server twice";
     if (t.kind == target_kind::otherwise)
-        return filled("the same server with other requests: options {}, model {}",
-                      {t.options, t.model});
+        return filled("the same server with other requests: options {options}, model {model}",
+                      {{"options", t.options}, {"model", t.model}});
     if (t.kind == target_kind::files)
-        return filled("files of {}: {}[; model {}]", {t.measured_by, t.url, t.model});
+        return filled("files of {measured_by}: {url}[; model {model}]",
+                      {{"measured_by", t.measured_by}, {"url", t.url}, {"model", t.model}});
     const bool is_named = t.is_rehearsal || t.is_virtual || t.kind == target_kind::endpoint;
-    return filled("[{} at ]{}[, model {}][, options {}][, {}]",
-                  {is_named ? "" : to_string(t.kind),
-                   t.is_rehearsal ? "rehearsed on a model in virtual time"
-                   : t.is_virtual ? "simulated in virtual time"
-                                  : t.url.c_str(),
-                   t.model, t.options, t.tls == tls_trust::not_verified ? unverified_text : ""});
+    return filled("[{kind} at ]{place}[, model {model}][, options {options}][, {unverified}]",
+                  {{"kind", is_named ? "" : to_string(t.kind)},
+                   {"place", t.is_rehearsal ? "rehearsed on a model in virtual time"
+                             : t.is_virtual ? "simulated in virtual time"
+                                            : t.url.c_str()},
+                   {"model", t.model}, {"options", t.options},
+                   {"unverified", t.tls == tls_trust::not_verified ? unverified_text : ""}});
 }
 /// Returns the text for the baseline's target, "" if there is none.
 inline std::string compared_text(const target_facts& baseline) {
     if (baseline.kind == target_kind::none) return {};
-    return filled("; {|baseline }{}", {baseline.kind == target_kind::same, target_text(baseline)});
+    return filled("; {is_same?|baseline }{target}",
+                  {{"is_same", baseline.kind == target_kind::same},
+                   {"target", target_text(baseline)}});
 }
 /// Returns the note on servers whose certificate was not verified, "" if there are none.
 inline std::string unverified_servers(const gate_report& g) {
@@ -23256,52 +23445,62 @@ inline std::string unverified_servers(const gate_report& g) {
     for (const target_facts* t : {&g.target, &g.baseline})
         if (t->kind != target_kind::same && t->kind != target_kind::otherwise &&
             t->tls == tls_trust::not_verified)
-            fill(s, "{;}{}: {}", {t->url, unverified_text});
+            fill(s, "{;}{url}: {unverified}", {{"url", t->url}, {"unverified", unverified_text}});
     return s;
 }
 
 /// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
     if (!l.known) return {};
-    return filled("asked for {.4g} (p50 {.0f}, p90 {.0f}) on the average, the server counted "
-                  "{.4g} (p50 {.0f}, p90 {.0f})",
-                  {l.asked.mean, l.asked.p50, l.asked.p90, l.counted.mean, l.counted.p50,
-                   l.counted.p90});
+    return filled("asked for {asked:.4g} (p50 {asked_p50:.0f}, p90 {asked_p90:.0f}) on the "
+                  "average, the server counted {counted:.4g} (p50 {counted_p50:.0f}, p90 "
+                  "{counted_p90:.0f})",
+                  {{"asked", l.asked.mean}, {"asked_p50", l.asked.p50}, {"asked_p90", l.asked.p90},
+                   {"counted", l.counted.mean}, {"counted_p50", l.counted.p50},
+                   {"counted_p90", l.counted.p90}});
 }
 inline std::string prefix_cache_text(const gate_figures& f) {
     const prefix_hits mine = f.candidate.prefix_cache, other = f.baseline.prefix_cache;
     const auto fraction = [](const prefix_hits& h) {
-        return h.prompt > 0 ? filled("{.3g%} %", {h.cached / h.prompt}) : "an unknown part";
+        return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
     };
     if (mine.cached + other.cached <= 0) return {};
     for (const prefix_hits& h : {mine, other})
         if (h.is_over_all())
-            return filled("prefix cache: usage has {.0f} cached tokens of {.0f} prompt tokens, "
-                          "which cannot be", {h.cached, h.prompt});
-    return filled("prefix cache: {} of the prompt tokens came from it[, with the baseline {}]",
-                  {fraction(mine), f.baseline.empty() ? "" : fraction(other)});
+            return filled("prefix cache: usage has {cached:.0f} cached tokens of {prompt:.0f} "
+                          "prompt tokens, which cannot be",
+                          {{"cached", h.cached}, {"prompt", h.prompt}});
+    return filled("prefix cache: {fraction} of the prompt tokens came from it[, with the baseline "
+                  "{baseline}]",
+                  {{"fraction", fraction(mine)},
+                   {"baseline", f.baseline.empty() ? "" : fraction(other)}});
 }
 /// Returns the part of the output that was reasoning, "" if there was none.
 inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
     if (c.requests == 0) return {};
     const bool is_wrong = c.tokens > c.output;
-    return filled("{}reasoning: in {} requests[{?}; usage has {} reasoning tokens of {} output "
-                  "tokens, which cannot be][{?}, {.3g%} % of their output tokens][; {} tokens were "
-                  "never streamed, and are in no time per token and no throughput][; the usage of "
-                  "{} does not say how much]",
-                  {whose, c.requests, is_wrong, c.tokens, c.output, !is_wrong && c.output > 0,
-                   static_cast<double>(c.tokens) / static_cast<double>(c.output), c.hidden,
-                   c.unreported});
+    return filled("{whose}reasoning: in {requests} requests[{is_wrong?}; usage has {tokens} "
+                  "reasoning tokens of {output} output tokens, which cannot be][{is_known?}, "
+                  "{fraction:.3g%} % of their output tokens][; {hidden} tokens were never "
+                  "streamed, and are in no time per token and no throughput][; the usage of "
+                  "{unreported} does not say how much]",
+                  {{"whose", whose}, {"requests", c.requests}, {"is_wrong", is_wrong},
+                   {"tokens", c.tokens}, {"output", c.output},
+                   {"is_known", !is_wrong && c.output > 0},
+                   {"fraction", static_cast<double>(c.tokens) / static_cast<double>(c.output)},
+                   {"hidden", c.hidden}, {"unreported", c.unreported}});
 }
 /// Returns the note on traffic that a server may know from earlier repeats, "" if it cannot.
 inline std::string as_given_text(const planned_traffic& p) {
-    return filled("[{} are sent as given: a prefix cache of the server may answer them from "
-                  "earlier repeats and earlier runs]", {p.sent_as_given});
+    return filled("[{sent_as_given} are sent as given: a prefix cache of the server may answer "
+                  "them from earlier repeats and earlier runs]",
+                  {{"sent_as_given", p.sent_as_given}});
 }
 inline std::string server_text(const variant_figures& variant, const char* whose) {
     if (!variant.server.is_read) return {};
-    return filled("{}server: {}[; {}]", {whose, server_usage_text(variant.server),
-                                         cross_check_text(variant.server)});
+    return filled("{whose}server: {usage}[; {cross_check}]",
+                  {{"whose", whose}, {"usage", server_usage_text(variant.server)},
+                   {"cross_check", cross_check_text(variant.server)}});
 }
 /// Whether the metrics page has a problem, which concerns a reader even if no objective needs it.
 inline bool has_problem(const server_usage& a) {
@@ -23309,8 +23508,9 @@ inline bool has_problem(const server_usage& a) {
 }
 inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
-    for (const metric_id m : u.of) fill(of, "{,}{}", {metric_name(m)});
-    return of.empty() ? "nothing is judged: " + u.why : filled("no verdict on {}: {}", {of, u.why});
+    for (const metric_id m : u.of) fill(of, "{,}{metric_name}", {{"metric_name", metric_name(m)}});
+    return of.empty() ? "nothing is judged: " + u.why : filled(
+        "no verdict on {of}: {why}", {{"of", of}, {"why", u.why}});
 }
 inline bool is_in_virtual_time(const gate_report& g) {
     return g.target.is_virtual || !g.rehearsal.model.empty();
@@ -23349,56 +23549,65 @@ inline constexpr const char* virtual_time_text = "computed in virtual time";
 /// "prompt 512, output 128", on the average
 inline std::string tokens_text(const request_tokens& t) {
     const auto known = [](double n) { return n > 0 ? printed("%.4g", n) : "unknown"; };
-    return filled("prompt {}, output {}", {known(t.prompt), known(t.output)});
+    return filled("prompt {prompt}, output {output}",
+                  {{"prompt", known(t.prompt)}, {"output", known(t.output)}});
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
 inline vector<std::string> notes_on(const gate_report& g,
                                     server_notes wanted = server_notes::all) {
     vector<std::string> notes;
-    const auto add = [&](const char* format, std::initializer_list<filling> values) {
+    const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
         const std::string note = filled(format, values);
         if (!note.empty()) notes.push_back(note);
     };
     const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    if (g.target.kind == target_kind::files) add("from {}", {target_text(g.target)});
-    if (!g.rehearsal.model.empty()) add("{}", {rehearsal_text(g)});
+    if (g.target.kind == target_kind::files) add(
+        "from {target}", {{"target", target_text(g.target)}});
+    if (!g.rehearsal.model.empty()) add("{rehearsal}", {{"rehearsal", rehearsal_text(g)}});
     else if (g.target.is_virtual) add(virtual_time_text, {});
     if (g.baseline.kind == target_kind::otherwise)
-        add("candidate: options {}, model {}; baseline: {}",
-            {g.target.options, g.target.model, target_text(g.baseline)});
+        add("candidate: options {options}, model {model}; baseline: {baseline}",
+            {{"options", g.target.options}, {"model", g.target.model},
+             {"baseline", target_text(g.baseline)}});
     if (g.under.other_workload)
-        add("tokens of a request: {}; baseline: {}[, {}]",
-            {tokens_text(mine.tokens), tokens_text(other.tokens),
-             g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""});
-    for (const unsupported_metrics& u : g.under.unsupported) add("{}", {unsupported_text(u)});
-    for (const std::string& note : g.under.notes) add("{}", {note});
+        add("tokens of a request: {candidate}; baseline: {baseline}[, {workload}]",
+            {{"candidate", tokens_text(mine.tokens)}, {"baseline", tokens_text(other.tokens)},
+             {"workload", g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""}});
+    for (const unsupported_metrics& u : g.under.unsupported) add(
+        "{unsupported}", {{"unsupported", unsupported_text(u)}});
+    for (const std::string& note : g.under.notes) add(
+        "{note}", {{"note", note}});
     for (const target_facts* f : {&g.target, &g.baseline})
         for (const std::string& note : f->notes)
-            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add("{}", {note});
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add(
+                "{note}", {{"note", note}});
     if (g.what.sent)
-        for (const std::string& note : load_notes(*g.what.sent)) add("{}", {note});
-    add("{}", {ranks_text(mine.ranks)});
+        for (const std::string& note : load_notes(*g.what.sent)) add(
+            "{note}", {{"note", note}});
+    add("{ranks}", {{"ranks", ranks_text(mine.ranks)}});
     if (!mine.prompts.are_as_asked())
-        add("prompt tokens: {}", {prompt_lengths_text(mine.prompts)});
+        add("prompt tokens: {prompt_lengths}",
+            {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
     for (const set_aside_repeat& r : g.under.set_aside)
-        add("repeat {} of the {} was set aside and measured again: {}",
-            {r.index + 1, to_string(r.variant), r.why});
-    add("{}", {as_given_text(g.what)});
-    add("{}", {prefix_cache_text(g.figures)});
-    add("[itl: {} gaps were too many to keep each one, so its percentiles are within {.1f%} %; "
-        "means, longest gaps and throughputs are exact]",
-        {g.figures.counted_gaps, gap_error});
+        add("repeat {repeat} of the {variant} was set aside and measured again: {why}",
+            {{"repeat", r.index + 1}, {"variant", to_string(r.variant)}, {"why", r.why}});
+    add("{as_given}", {{"as_given", as_given_text(g.what)}});
+    add("{prefix_cache}", {{"prefix_cache", prefix_cache_text(g.figures)}});
+    add("[itl: {gaps} gaps were too many to keep each one, so its percentiles are within "
+        "{error:.1f%} %; means, longest gaps and throughputs are exact]",
+        {{"gaps", g.figures.counted_gaps}, {"error", gap_error}});
     for (const variant_figures* variant : {&mine, &other}) {
         const char* whose = variant == &other ? "baseline: " : "";
-        add("{}", {reasoning_text(variant->reasoning, whose)});
+        add("{reasoning}", {{"reasoning", reasoning_text(variant->reasoning, whose)}});
         if (wanted == server_notes::all || has_problem(variant->server))
-            add("{}", {server_text(*variant, whose)});
+            add("{server}", {{"server", server_text(*variant, whose)}});
         for (const task_figures& t : variant->side_tasks)
-            add("beside the load: {}{}", {whose, task_figures_text(t)});
-        add("[{?}{}{} requests failed while a side task excused it, or the client had no means for "
-            "them: they are counted apart, in no error rate and no latency]",
-            {variant->exempt, whose, variant->exempt});
+            add("beside the load: {whose}{task}",
+                {{"whose", whose}, {"task", task_figures_text(t)}});
+        add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
+            "client had no means for them: they are counted apart, in no error rate and no "
+            "latency]", {{"requests", variant->exempt}, {"whose", whose}});
         add_notes_on_the_way(add, *variant, whose);
     }
     return notes;
@@ -23434,8 +23643,9 @@ inline std::string gate_command(const gate_report& g, const environment_facts& e
         if (c == ',' || c == '\\') pattern += '\\';
         pattern += c;
     }
-    return filled("{}[{?} --test-case={}]",
-                  {shell_quoted(env.program), pattern, shell_quoted(pattern)});
+    return filled("{program}[{has_case?} --test-case={test_case}]",
+                  {{"program", shell_quoted(env.program)}, {"has_case", pattern},
+                   {"test_case", shell_quoted(pattern)}});
 }
 /// Returns the program's last line: the report, and the command that runs the first failed gate
 /// again. A name with a control character is in no command.
@@ -23447,7 +23657,8 @@ inline std::string last_line(const vector<gate_report>& gates, const std::string
         if (g->what.line > 0 || !env.call.empty()) again = gate_command(*g, env);
     }
     if (printable(again, again.size()) != again) again.clear();
-    return filled("report: {}/report.html[; run again: {}]\n", {directory, again});
+    return filled("report: {directory}/report.html[; run again: {again}]\n",
+                  {{"directory", directory}, {"again", again}});
 }
 
 /// Seconds of a gate's repeats, if one of a variant takes `each_s`.
@@ -23519,10 +23730,10 @@ inline std::string line_to_paste(const vector<calibrated>& rows) {
         slo plain = c.objective;
         plain.is_advisory = false;
         const std::string better = suggestion_of(c);
-        const std::string code =
-            written_in_code(better.empty() ? str(plain.text())
-                                           : filled("{} {}", {c.objective.statistic.name, better}));
-        fill(all, c.objective.is_advisory ? "{,}advisory({})" : "{,}{}", {code});
+        const std::string code = written_in_code(
+            better.empty() ? str(plain.text()) : filled(
+                "{name} {better}", {{"name", c.objective.statistic.name}, {"better", better}}));
+        fill(all, c.objective.is_advisory ? "{,}advisory({code})" : "{,}{code}", {{"code", code}});
     }
     return joined({".slos = {", all, "},"});
 }
@@ -23557,10 +23768,12 @@ inline std::string calibration_text(const gate_report& g) {
 inline std::string search_text(const gate_report& g) {
     const load_curve& c = g.figures.search;
     if (c.empty() || !g.what.judged->search.to_the_interval) return {};
-    std::string out = filled("  {}\n", {c.line});
+    std::string out = filled("  {line}\n", {{"line", c.line}});
     for (std::size_t i = 0; i < c.points.size(); ++i)
-        fill(out, "    {}. {}\n", {printed("%2zu", i + 1), probe_text(c.unit, c.points[i].what)});
-    fill(out, "[  {}\n][  {}\n][  {}\n]", {c.flat, c.fault, g.under.stopped});
+        fill(out, "    {number}. {probe}\n",
+             {{"number", printed("%2zu", i + 1)}, {"probe", probe_text(c.unit, c.points[i].what)}});
+    fill(out, "[  {flat}\n][  {fault}\n][  {stopped}\n]",
+         {{"flat", c.flat}, {"fault", c.fault}, {"stopped", g.under.stopped}});
     return out;
 }
 
@@ -23643,9 +23856,12 @@ inline std::string tables_text(const gate_report& g) {
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
 }
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = filled("{}: {}", {g.what.name, headline_text(g)});
-    std::string out = filled("\n{}\n", {styled(verdict_like(headline_of(g)), title, style)});
-    if (!g.refusal.empty()) return filled("{}  {}\n", {out, g.refusal});
+    const std::string title = filled("{name}: {headline}",
+                                     {{"name", g.what.name}, {"headline", headline_text(g)}});
+    std::string out = filled("\n{title}\n",
+                             {{"title", styled(verdict_like(headline_of(g)), title, style)}});
+    if (!g.refusal.empty()) return filled("{title}  {refusal}\n",
+                                          {{"title", out}, {"refusal", g.refusal}});
     out += search_text(g);
     const verdict_columns columns = columns_of(g.verdicts);
     std::string last;
@@ -23655,25 +23871,30 @@ inline std::string console_text(const gate_report& g, const console_style& style
         last = why;
         out += verdict_block(v, columns, style);
     }
-    if (!g.calibration.empty()) fill(out, "\n{}", {calibration_text(g)});
+    if (!g.calibration.empty()) fill(out, "\n{calibration}",
+                                     {{"calibration", calibration_text(g)}});
     out += tables_text(g);
-    const auto note = [&](const char* format, std::initializer_list<filling> values) {
+    const auto note = [&](const char* format, std::initializer_list<named_filling> values) {
         const std::string words = filled(format, values);
         if (!words.empty()) out += noted(words);
     };
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
         const bool is_baseline = variant == &g.figures.baseline;
         if (!is_baseline || !variant->empty())
-            note("{baseline: |}{} {}, {}", {is_baseline, throughput_kind(g),
-                                            throughput_text(g, *variant), status_text(*variant)});
+            note("{is_baseline?baseline: }{kind} {throughput}, {status}",
+                 {{"is_baseline", is_baseline}, {"kind", throughput_kind(g)},
+                  {"throughput", throughput_text(g, *variant)}, {"status", status_text(*variant)}});
     }
     const server_notes wanted = style.verbose ? server_notes::all : server_notes::problems;
-    for (const std::string& words : notes_on(g, wanted)) note("{}", {words});
+    for (const std::string& words : notes_on(g, wanted)) note(
+        "{words}", {{"words", words}});
     if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) note("{}", {line});
-    note("{}", {profile_text(g.profile)});
-    if (style.verbose || has_client_problem(g)) note("client: {}", {client_text(g)});
-    if (!style.verbose) note("{}", {passed_checks_text(g)});
+        for (const std::string& line : g.judged_by.past->lines(g)) note(
+            "{line}", {{"line", line}});
+    note("{profile}", {{"profile", profile_text(g.profile)}});
+    if (style.verbose || has_client_problem(g)) note(
+        "client: {client}", {{"client", client_text(g)}});
+    if (!style.verbose) note("{passed_checks}", {{"passed_checks", passed_checks_text(g)}});
     return out;
 }
 
@@ -23681,8 +23902,10 @@ inline std::string console_text(const gate_report& g, const console_style& style
 inline std::string closing_text(const vector<gate_report>& gates,
                                 const console_style& style = {}) {
     if (gates.size() == 1 && !gates[0].beside.empty())
-        return filled("\n{}: {}\n", {gates[0].what.name, gates[0].beside});
-    const std::string last = filled("[\n{}\n]", {rehearsal_of_all(gates)});
+        return filled("\n{name}: {beside}\n",
+                      {{"name", gates[0].what.name}, {"beside", gates[0].beside}});
+    const std::string last = filled("[\n{rehearsal_of_all}\n]",
+                                    {{"rehearsal_of_all", rehearsal_of_all(gates)}});
     if (gates.size() < 2) return last;
     std::string counts, names;
     std::size_t named = 0;
@@ -23691,16 +23914,18 @@ inline std::string closing_text(const vector<gate_report>& gates,
         const headline h = headline_of(*g);
         const char* name = to_string(h);
         if (name != std::string_view(before))
-            fill(counts, "{,}{} {}", {count_of(gates, h), name});
+            fill(counts, "{,}{count} {name}", {{"count", count_of(gates, h)}, {"name", name}});
         before = name;
         const bool is_fine =
             h == headline::passed || h == headline::measured || h == headline::rehearsed;
         if (!is_fine && ++named <= 20)
-            fill(names, "  {}  {}[: {}]\n",
-                 {styled(verdict_like(h), name, style), g->what.name, g->beside});
+            fill(names, "  {outcome}  {name}[: {beside}]\n",
+                 {{"outcome", styled(verdict_like(h), name, style)}, {"name", g->what.name},
+                  {"beside", g->beside}});
     }
-    return filled("\n{} gates: {}\n{}[{?}  and {} more\n]{}",
-                  {gates.size(), counts, names, named > 20, named - 20, last});
+    return filled("\n{gates} gates: {counts}\n{names}[{has_more?}  and {more} more\n]{last}",
+                  {{"gates", gates.size()}, {"counts", counts}, {"names", names},
+                   {"has_more", named > 20}, {"more", named - 20}, {"last", last}});
 }
 
 /// The state of a running gate.
@@ -23719,26 +23944,34 @@ struct progress_facts {
 
 /// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
 inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
-    const std::string stage = filled("{}[{?}, ]{}", {f.stage, !f.stage.empty() && !f.phase.empty(),
-                                                     f.phase});
+    const std::string stage = filled("{stage}[{has_both?}, ]{phase}",
+                                     {{"stage", f.stage},
+                                      {"has_both", !f.stage.empty() && !f.phase.empty()},
+                                      {"phase", f.phase}});
     const bool is_planned = f.max_s > 0 && f.elapsed_s <= f.max_s;  // a start is in no plan
     const std::string time =
-        filled("{.0f}[{?} of {}{.0f}] s", {f.elapsed_s, is_planned,
-                                           f.least_s < f.max_s ? printed("%.0f-", f.least_s) : "",
-                                           f.max_s});
+        filled("{elapsed:.0f}[{is_planned?} of {least}{most:.0f}] s",
+               {{"elapsed", f.elapsed_s}, {"is_planned", is_planned},
+                {"least", f.least_s < f.max_s ? printed("%.0f-", f.least_s) : ""},
+                {"most", f.max_s}});
     const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
     std::string counts, in_short, which;
     if (f.planned > 0 || f.sent > 0) {
-        counts = filled("{}{} sent, {} done, {} failed, {} open",
-                        {f.sent, of, f.done, f.failed, std::max(f.sent - f.done, 0ll)});
-        in_short = filled("{}{} done[, {} failed]", {f.done, of, f.failed});
+        counts = filled("{sent}{of} sent, {done} done, {failed} failed, {open} open",
+                        {{"sent", f.sent}, {"of", of}, {"done", f.done}, {"failed", f.failed},
+                         {"open", std::max(f.sent - f.done, 0ll)}});
+        in_short = filled("{done}{of} done[, {failed} failed]",
+                          {{"done", f.done}, {"of", of}, {"failed", f.failed}});
     }
     const bool has_ttft = !std::isnan(f.ttft);
     const std::string latency =
-        filled("[{?}ttft {t}][{?}, tpot {t}]", {has_ttft, f.ttft,
-                                                has_ttft && !std::isnan(f.tpot), f.tpot});
-    const std::string decided = filled("[{?}{} of {} decided]", {f.slos, f.decided, f.slos});
-    for (const std::string& w : f.waits_for) fill(which, "{waits for |, }{}", {which.empty(), w});
+        filled("[{has_ttft?}ttft {ttft:t}][{has_tpot?}, tpot {tpot:t}]",
+               {{"has_ttft", has_ttft}, {"ttft", f.ttft},
+                {"has_tpot", has_ttft && !std::isnan(f.tpot)}, {"tpot", f.tpot}});
+    const std::string decided = filled("[{all?}{decided} of {all} decided]",
+                                       {{"all", f.slos}, {"decided", f.decided}});
+    for (const std::string& w : f.waits_for) fill(which, "{is_first?waits for |, }{objective}",
+        {{"is_first", which.empty()}, {"objective", w}});
 
     const auto fitted = [&](const std::string& reported) {
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
@@ -23919,14 +24152,11 @@ inline std::string answers_jsonl(const vector<gate_report>& gates) {
 
 // ===== [C] junit.xml, summary.md, annotations, metrics.txt =======================================
 
-/// Returns "" if no file has the gate.
-inline std::string place_of(const gate_identity& g) {
-    return g.line > 0 ? filled("{}:{}", {g.file, g.line}) : "";
-}
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const gate_report& g) {
     const auto& at = v.objective.at;
-    return at.line > 0 ? filled("{}:{}", {at.file, at.line}) : place_of(g.what);
+    if (at.line <= 0) return place_of(g.what);
+    return filled("{file}:{line}", {{"file", at.file}, {"line", at.line}});
 }
 
 /// Divides the gate's time among its test cases: tools add them up.
@@ -23951,82 +24181,104 @@ struct junit_counts {
         return printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\"", tests, failures, errors);
     }
 };
-/// Returns JUnit XML that Jenkins accepts (junit-10.xsd of its xUnit plugin): properties belong to
-/// a suite, a case names its place in its text. Each SLO is a test case: an inconclusive one is
-/// skipped, or a failure if it fails the build, and an invalid one is an error.
+/// The suite of one gate. Jenkins (junit-10.xsd of its xUnit plugin) wants properties of a suite,
+/// and no place beside a case, which names it in its text.
+class junit_suite {
+public:
+    explicit junit_suite(const gate_report& g)
+        : g_(g), class_name_(junit_class(g.what.name)), seconds_(seconds_of_each(g)) {
+        const std::string gate_place = place_of(g.what);
+        if (!g.refusal.empty()) {
+            const bool skip = g.outcome == gate_outcome::skipped;
+            add_case("gate", skip ? "skipped" : "error", g.refusal, gate_place);
+        }
+        if (!g.beside.empty()) add_case("test case", "failure", g.beside, gate_place);
+        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
+            add_property("capacity: low", json_number(c.state.low));
+            add_property("capacity: high", json_number(c.state.high));
+            add_case("the search", c.fault.empty() ? "" : "error",
+                     filled("{line}[; {fault}]", {{"line", c.line}, {"fault", c.fault}}),
+                     gate_place);
+        }
+        for (const slo_verdict& v : g.verdicts) add_verdict(v);
+        add_property("rehearsal", g.rehearsal.model);
+        add_property("time", g.target.is_virtual ? virtual_time_text : "");
+        if (!g.figures.candidate.empty())
+            add_property("answers", status_text(g.figures.candidate));
+        add_property("tls", unverified_servers(g));
+    }
+    const junit_counts& counts() const { return counts_; }
+    std::string text() const {
+        return filled("  <testsuite name=\"{name:x}\"{counts} skipped=\"{skipped}\" "
+                      "time=\"{took:.3f}\">\n[    <properties>\n{properties}    </properties>\n]"
+                      "{cases}  </testsuite>\n",
+                      {{"name", g_.what.name}, {"counts", counts_.text()},
+                       {"skipped", counts_.skipped}, {"took", g_.took_s},
+                       {"properties", properties_}, {"cases", cases_}});
+    }
+
+private:
+    void add_property(const std::string& name, const std::string& value) {
+        fill(properties_, "[{value?}      <property name=\"{name:x}\" value=\"{value:x}\"/>\n]",
+             {{"value", value}, {"name", name}});
+    }
+    /// `tag` is "" for a case that passes.
+    void add_case(const std::string& name, const std::string& tag, const std::string& words,
+                  const std::string& place) {
+        ++counts_.tests;
+        counts_.failures += tag == "failure";
+        counts_.errors += tag == "error";
+        counts_.skipped += tag == "skipped";
+        const std::string text = filled("[{place}: ]{words}", {{"place", place}, {"words", words}});
+        fill(cases_, "    <testcase classname=\"{class_name:x}\" name=\"{name:x}\" "
+             "time=\"{seconds:.3f}\">\n",
+             {{"class_name", class_name_}, {"name", name}, {"seconds", seconds_}});
+        if (tag == "skipped") fill(cases_, "      <skipped>{text:x}</skipped>\n", {{"text", text}});
+        else fill(cases_, "[      <{tag} type=\"slo\" message=\"{words:x}\">{text:x}</{tag}>\n]",
+                  {{"tag", tag}, {"words", words}, {"text", text}});
+        fill(cases_, "      <system-out>{text:x}</system-out>\n    </testcase>\n",
+             {{"text", text}});
+    }
+    /// An inconclusive objective is skipped, or a failure if it fails the build, and an invalid one
+    /// is an error.
+    void add_verdict(const slo_verdict& v) {
+        const std::string name = str(v.objective.text());
+        add_property(name + ": verdict", to_string(v.outcome));
+        for (const auto& [what, value] :
+             {std::pair{": measured", v.measured}, std::pair{": estimate", v.estimate.value},
+              std::pair{": interval_low", v.estimate.low},
+              std::pair{": interval_high", v.estimate.high}, std::pair{": limit", v.limit}})
+            add_property(name + what, json_number(value));
+        const bool blocks = !v.objective.is_advisory;
+        const bool undecided = v.outcome == verdict::inconclusive && g_.undecided_fails;
+        const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
+        const bool invalid = v.outcome == verdict::invalid && blocks;
+        add_case(name, failed                         ? "failure"
+                       : invalid                      ? "error"
+                       : v.outcome != verdict::pass ? "skipped" : "",
+                 flat_line(v), place_of(v, g_));
+    }
+
+    const gate_report& g_;
+    const std::string class_name_;
+    const double seconds_;
+    junit_counts counts_{};
+    std::string properties_{}, cases_{};
+};
+/// Returns JUnit XML in which each SLO is a test case.
 inline std::string junit_xml(const vector<gate_report>& gates) {
     junit_counts all;
     double took_s = 0;
     std::string suites;
     for (const gate_report& g : gates) {
-        junit_counts of;
-        std::string properties, cases;
-        const std::string class_name = junit_class(g.what.name);
-        const double seconds = seconds_of_each(g);
-        const auto property = [&](const std::string& name, const std::string& value) {
-            fill(properties, "[{?}      <property name=\"{x}\" value=\"{x}\"/>\n]",
-                 {value, name, value});
-        };
-        const auto test = [&](const std::string& name, const std::string& tag,
-                              const std::string& words, const std::string& place) {
-            ++of.tests;
-            const std::string text = filled("[{}: ]{}", {place, words});
-            fill(cases, "    <testcase classname=\"{x}\" name=\"{x}\" time=\"{.3f}\">\n",
-                 {class_name, name, seconds});
-            if (tag == "skipped") fill(cases, "      <skipped>{x}</skipped>\n", {text});
-            else fill(cases, "[      <{} type=\"slo\" message=\"{x}\">{x}</{}>\n]",
-                      {tag, words, text, tag});
-            fill(cases, "      <system-out>{x}</system-out>\n    </testcase>\n", {text});
-        };
-        const std::string gate_place = place_of(g.what);
-        if (!g.refusal.empty()) {
-            const bool skip = g.outcome == gate_outcome::skipped;
-            ++(skip ? of.skipped : of.errors);
-            test("gate", skip ? "skipped" : "error", g.refusal, gate_place);
-        }
-        if (!g.beside.empty()) {
-            ++of.failures;
-            test("test case", "failure", g.beside, gate_place);
-        }
-        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
-            property("capacity: low", json_number(c.state.low));
-            property("capacity: high", json_number(c.state.high));
-            of.errors += !c.fault.empty();
-            test("the search", c.fault.empty() ? "" : "error",
-                 filled("{}[; {}]", {c.line, c.fault}), gate_place);
-        }
-        for (const slo_verdict& v : g.verdicts) {
-            const std::string name = str(v.objective.text());
-            property(name + ": verdict", to_string(v.outcome));
-            for (const auto& [what, value] :
-                 {std::pair{": measured", v.measured}, std::pair{": estimate", v.estimate.value},
-                  std::pair{": interval_low", v.estimate.low},
-                  std::pair{": interval_high", v.estimate.high}, std::pair{": limit", v.limit}})
-                property(name + what, json_number(value));
-            const bool blocks = !v.objective.is_advisory;
-            const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
-            const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
-            const bool invalid = v.outcome == verdict::invalid && blocks;
-            const bool skip = !failed && !invalid && v.outcome != verdict::pass;
-            of.failures += failed;
-            of.errors += invalid;
-            of.skipped += skip;
-            test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
-                 flat_line(v), place_of(v, g));
-        }
-        property("rehearsal", g.rehearsal.model);
-        property("time", g.target.is_virtual ? virtual_time_text : "");
-        if (!g.figures.candidate.empty())
-            property("answers", status_text(g.figures.candidate));
-        property("tls", unverified_servers(g));
-        fill(suites, "  <testsuite name=\"{x}\"{} skipped=\"{}\" time=\"{.3f}\">\n"
-                     "[    <properties>\n{}    </properties>\n]{}  </testsuite>\n",
-             {g.what.name, of.text(), of.skipped, g.took_s, properties, cases});
-        all.add(of);
+        const junit_suite of(g);
+        suites += of.text();
+        all.add(of.counts());
         took_s += g.took_s;
     }
-    return filled("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"{} "
-                  "time=\"{.3f}\">\n{}</testsuites>\n", {all.text(), took_s, suites});
+    return filled("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\""
+                  "{counts} time=\"{took:.3f}\">\n{suites}</testsuites>\n",
+                  {{"counts", all.text()}, {"took", took_s}, {"suites", suites}});
 }
 
 /// GitHub takes 65,536 characters in a comment; the program that posts it may add some.
@@ -24034,16 +24286,20 @@ inline constexpr std::size_t summary_limit = 64000;
 
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
-    std::string out = filled("### {m}: {}\n\n[{c}\n\n][{c}\n\n][{c}\n\n]",
-                             {g.what.name, headline_text(g), g.beside, g.refusal,
-                              unverified_servers(g)});
+    std::string out = filled("### {name:m}: {headline}\n\n[{beside:c}\n\n][{refusal:c}\n\n"
+                             "][{unverified:c}\n\n]",
+                             {{"name", g.what.name}, {"headline", headline_text(g)},
+                              {"beside", g.beside}, {"refusal", g.refusal},
+                              {"unverified", unverified_servers(g)}});
     if (!g.refusal.empty()) return out;
     if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
-        fill(out, "{m}\n\n[{m}\n\n][{m}\n\n][{m}\n\n]", {c.line, c.flat, c.fault, g.under.stopped});
+        fill(out, "{line:m}\n\n[{flat:m}\n\n][{fault:m}\n\n][{stopped:m}\n\n]",
+             {{"line", c.line}, {"flat", c.flat}, {"fault", c.fault},
+              {"stopped", g.under.stopped}});
     if (!g.verdicts.empty())
-        fill(out, "| verdict | objective | {measured|modelled} | typical repeat | interval | "
-                  "headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
-             {g.rehearsal.model.empty()});
+        fill(out, "| verdict | objective | {is_measured?measured|modelled} | typical repeat | "
+             "interval | headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
+             {{"is_measured", g.rehearsal.model.empty()}});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
@@ -24055,25 +24311,31 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
-        fill(out, "| {} {} | {m} | {}[ ({})] | {} | {} to {} | {} | {c}[; {m}] |\n",
-             {mark, verdict_text(v), v.objective.text(), verdict_value_text(v, v.measured),
-              ratio_of_text(v), verdict_value_text(v, e.value), verdict_value_text(v, e.low),
-              verdict_value_text(v, e.high), has_room ? printed("%+.1f %%", room * 100) : "",
-              v.reason, v.advice});
+        fill(out, "| {mark} {verdict} | {objective:m} | {measured}[ ({ratio})] | {typical} | "
+             "{low} to {high} | {room} | {reason:c}[; {advice:m}] |\n",
+             {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},
+              {"measured", verdict_value_text(v, v.measured)}, {"ratio", ratio_of_text(v)},
+              {"typical", verdict_value_text(v, e.value)}, {"low", verdict_value_text(v, e.low)},
+              {"high", verdict_value_text(v, e.high)},
+              {"room", has_room ? printed("%+.1f %%", room * 100) : ""}, {"reason", v.reason},
+              {"advice", v.advice}});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
-        fill(out, "\n{|input }{}, {c}[; {c}]\n",
-             {g.what.sent->scores.empty(), throughput_text(g, variant), status_text(variant),
-              g.self_check.ok ? "" : g.self_check.reason.c_str()});
-    for (const std::string& note : notes_on(g)) fill(out, "\n{m}\n", {note});
+        fill(out, "\n{generates?|input }{throughput}, {status:c}[; {problem:c}]\n",
+             {{"generates", g.what.sent->scores.empty()},
+              {"throughput", throughput_text(g, variant)}, {"status", status_text(variant)},
+              {"problem", g.self_check.ok ? "" : g.self_check.reason.c_str()}});
+    for (const std::string& note : notes_on(g)) fill(out, "\n{note:m}\n", {{"note", note}});
     if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{m}\n", {line});
-    fill(out, "[\n{c}\n]\n", {profile_text(g.profile)});
+        for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{line:m}\n",
+            {{"line", line}});
+    fill(out, "[\n{profile:c}\n]\n", {{"profile", profile_text(g.profile)}});
     return out;
 }
 
 inline std::string reason_md(const slo_verdict& v) {
-    return filled("{m}: {c}", {v.objective.text(), v.reason});
+    return filled("{objective:m}: {reason:c}",
+                  {{"objective", v.objective.text()}, {"reason", v.reason}});
 }
 /// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
 inline std::string against_limit_text(const slo_verdict& v) {
@@ -24083,23 +24345,30 @@ inline std::string against_limit_text(const slo_verdict& v) {
     const metric_id m = has_parts ? what.parts[0].metric : what.metric;
     const text& name = has_parts ? what.parts[0].name : what.name;
     if (!is_ratio)
-        return filled("{m} is {m}, the limit is {m}", {name, verdict_value_text(v, v.measured),
-                                                       verdict_limit_text(v)});
+        return filled("{name:m} is {measured:m}, the limit is {limit:m}",
+                      {{"name", name}, {"measured", verdict_value_text(v, v.measured)},
+                       {"limit", verdict_limit_text(v)}});
     const filling to(m, v.denominator);
     const std::string times = digits_text(v.limit, 6);
     if (!has_parts)
-        return filled("{m} is {m}, the limit is {m}, {} times the baseline's {m}",
-                      {name, {m, v.numerator}, {m, v.limit * v.denominator}, times, to});
-    return filled("{m} is {m}, the limit is {m}, {} times the {m} of {m}",
-                  {name, {m, v.numerator}, {m, v.limit * v.denominator}, times, to,
-                   what.parts[1].name});
+        return filled("{name:m} is {measured:m}, the limit is {limit:m}, {times} times the "
+                      "baseline's {baseline:m}",
+                      {{"name", name}, {"measured", {m, v.numerator}},
+                       {"limit", {m, v.limit * v.denominator}}, {"times", times},
+                       {"baseline", to}});
+    return filled("{name:m} is {measured:m}, the limit is {limit:m}, {times} times the {other:m} "
+                  "of {other_name:m}",
+                  {{"name", name}, {"measured", {m, v.numerator}},
+                   {"limit", {m, v.limit * v.denominator}}, {"times", times}, {"other", to},
+                   {"other_name", what.parts[1].name}});
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const vector<gate_report>& gates) {
     std::string first;
     std::size_t more = 0;
     const auto add = [&](const gate_report& g, const std::string& words) {
-        if (first.empty()) first = filled("{m}: {}", {g.what.name, words});
+        if (first.empty()) first = filled("{name:m}: {words}",
+                                          {{"name", g.what.name}, {"words", words}});
         else ++more;
     };
     const auto add_verdicts = [&](verdict outcome) {
@@ -24109,7 +24378,8 @@ inline std::string opening_of(const vector<gate_report>& gates) {
                     add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
     };
     const auto opened = [&](const char* how) {
-        return filled("**{}: {}[; and {} more]**\n\n", {how, first, more});
+        return filled("**{how}: {first}[; and {more} more]**\n\n",
+                      {{"how", how}, {"first", first}, {"more", more}});
     };
     add_verdicts(verdict::fail);
     for (const gate_report& g : gates)
@@ -24132,8 +24402,10 @@ inline std::string all_passed(const vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) objectives += is_own_objective(v);
     }
     if (gates.empty()) return {};
-    return filled("**{The gate|All }[{} gates] passed, with {} objective{s}**\n\n",
-                  {gates.size() == 1, gates.size() == 1 ? 0 : gates.size(), objectives});
+    return filled("**{is_one?The gate|All }[{gates} gates] passed, with {objectives} "
+                  "objective{objectives:s}**\n\n",
+                  {{"is_one", gates.size() == 1}, {"gates", gates.size() == 1 ? 0 : gates.size()},
+                   {"objectives", objectives}});
 }
 
 /// Returns the text for objectives that the repeats do not decide, "" without one. Only a build
@@ -24157,10 +24429,12 @@ inline const char* undecided_text(const vector<gate_report>& gates) {
 inline std::string summary_md(const vector<gate_report>& gates,
                               const all_sections& beside = {},
                               std::size_t at_most = summary_limit) {
-    std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
+    std::string out = filled("[**{rehearsal_of_all:m}**\n\n]",
+                             {{"rehearsal_of_all", rehearsal_of_all(gates)}});
     const bool is_rehearsal = !out.empty();
-    fill(out, "{}[**Some objectives are {}.**\n\n]{}",
-         {opening_of(gates), is_rehearsal ? "" : undecided_text(gates), all_passed(gates)});
+    fill(out, "{opening}[**Some objectives are {undecided}.**\n\n]{all_passed}",
+         {{"opening", opening_of(gates)}, {"undecided", is_rehearsal ? "" : undecided_text(gates)},
+          {"all_passed", all_passed(gates)}});
     std::size_t left = 0, tables = 0, tables_left = 0;
     const std::size_t room = at_most > 400 ? at_most - 400 : 0;  // for the last sentences
     for (const program_section* b : beside)
@@ -24174,10 +24448,12 @@ inline std::string summary_md(const vector<gate_report>& gates,
         if (left > 0 || out.size() + one.size() > room) ++left;
         else out += one;
     }
-    fill(out, "[**{} of {} comparisons and curves are left out here, because GitHub shows no more: "
-              "report.html has them all.**\n\n][**{} of {} gates are left out here, because GitHub "
-              "shows no more: report.html and junit.xml have them all.**\n]",
-         {tables_left, tables, left, gates.size()});
+    fill(out, "[**{tables_left} of {tables} comparisons and curves are left out here, because "
+         "GitHub shows no more: report.html has them all.**\n\n][**{left} of {gates} gates are "
+         "left out here, because GitHub shows no more: report.html and junit.xml have them "
+         "all.**\n]",
+         {{"tables_left", tables_left}, {"tables", tables}, {"left", left},
+          {"gates", gates.size()}});
     return out;
 }
 
@@ -24205,9 +24481,11 @@ inline std::string github_annotations(const vector<gate_report>& gates,
             file.erase(0, workspace.size() + 1);
         notes.push_back(
             {rank, notes.size(),
-             filled("::{} [{?}file={},line={},]title={}::{}\n",
-                    {level, line > 0, workflow_escaped(file, true), line,
-                     workflow_escaped(title, true), workflow_escaped(message, false)})});
+             filled("::{level} [{has_place?}file={file},line={line},]title={title}::{message}\n",
+                    {{"level", level}, {"has_place", line > 0},
+                     {"file", workflow_escaped(file, true)}, {"line", line},
+                     {"title", workflow_escaped(title, true)},
+                     {"message", workflow_escaped(message, false)}})});
     };
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
@@ -24232,7 +24510,7 @@ inline std::string github_annotations(const vector<gate_report>& gates,
     std::string out;
     for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 9); ++i) out += notes[i].text;
     const std::size_t more = notes.size() - std::min<std::size_t>(notes.size(), 9);
-    fill(out, "[::warning title=llmbench::{} more, see the step summary\n]", {more});
+    fill(out, "[::warning title=llmbench::{more} more, see the step summary\n]", {{"more", more}});
     return out;
 }
 
@@ -24265,28 +24543,35 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) {
             const std::string slo = own_label(gate, str(v.objective.text()));
             const std::string of = joined({gate, "slo=\"", slo, "\"} "});
-            fill(measured, "llmbench_slo_measured{}{}\n", {of, number(v.measured)});
-            fill(estimates, "llmbench_slo_estimate{}{}\n", {of, number(v.estimate.value)});
-            fill(limits, "llmbench_slo_limit{}{}\n", {of, number(v.limit)});
+            fill(measured, "llmbench_slo_measured{labels}{value}\n",
+                 {{"labels", of}, {"value", number(v.measured)}});
+            fill(estimates, "llmbench_slo_estimate{labels}{value}\n",
+                 {{"labels", of}, {"value", number(v.estimate.value)}});
+            fill(limits, "llmbench_slo_limit{labels}{value}\n",
+                 {{"labels", of}, {"value", number(v.limit)}});
         }
         if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
                  {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
-                fill(loads, "llmbench_capacity{}end=\"{}\"} {}\n", {gate, end, number(value)});
+                fill(loads, "llmbench_capacity{gate}end=\"{end}\"} {value}\n",
+                     {{"gate", gate}, {"end", end}, {"value", number(value)}});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
                  {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
                   std::pair{"p99", r.p99}, std::pair{"max", r.max}})
-                fill(metrics, "llmbench_latency_seconds{}metric=\"{}\",statistic=\"{}\"} {}\n",
-                     {gate, metric_name(r.metric), name, number(value)});
+                fill(metrics, "llmbench_latency_seconds{gate}"
+                     "metric=\"{metric}\",statistic=\"{statistic}\"} {value}\n",
+                     {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", name},
+                      {"value", number(value)}});
         }
     }
-    return filled("# TYPE llmbench_slo_measured gauge\n{}# TYPE llmbench_slo_estimate gauge\n{}"
-                  "# TYPE llmbench_slo_limit gauge\n{}[# TYPE llmbench_capacity gauge\n{}]"
-                  "# TYPE llmbench_latency_seconds gauge\n"
-                  "# UNIT llmbench_latency_seconds seconds\n{}# EOF\n",
-                  {measured, estimates, limits, loads, metrics});
+    return filled("# TYPE llmbench_slo_measured gauge\n{measured}# TYPE llmbench_slo_estimate "
+                  "gauge\n{estimates}# TYPE llmbench_slo_limit gauge\n{limits}[# TYPE "
+                  "llmbench_capacity gauge\n{loads}]# TYPE llmbench_latency_seconds gauge\n# UNIT "
+                  "llmbench_latency_seconds seconds\n{metrics}# EOF\n",
+                  {{"measured", measured}, {"estimates", estimates}, {"limits", limits},
+                   {"loads", loads}, {"metrics", metrics}});
 }
 
 // ===== [C] the report page: drawings =============================================================
@@ -24377,7 +24662,7 @@ public:
                 across.push_back(k * step + 0.0);
         }
         for (const double v : across) {
-            draw("<path class=\"grid\" d=\"M{p} 142v4\"/>", {at_x(v)});
+            draw("<path class=\"grid\" d=\"M{x:p} 142v4\"/>", {{"x", at_x(v)}});
             put_text(at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
                      tick_text(x_unit, v));
         }
@@ -24385,7 +24670,7 @@ public:
         if (y.how != plot_scale::shape::nines) up = ticks_of(y, 4);
         for (const double v : up) {
             if (y.how == plot_scale::shape::nines && v > y.high) break;
-            draw("<path class=\"grid\" d=\"M50 {p}H288\"/>", {at_y(v)});
+            draw("<path class=\"grid\" d=\"M50 {y:p}H288\"/>", {{"y", at_y(v)}});
             put_text(45, at_y(v) + 4, "end", "", tick_text(y_unit, v));
         }
     }
@@ -24395,11 +24680,13 @@ public:
         curve_point only;
         const auto end = [&] {
             if (path == last && !last.empty())
-                draw("<circle class=\"{}\" r=\"2\" cx=\"{p}\" cy=\"{p}\"/>",
-                     {std::string_view(style, 1), at_x(only.x), at_y(only.y)});
+                draw("<circle class=\"{style}\" r=\"2\" cx=\"{x:p}\" cy=\"{y:p}\"/>",
+                     {{"style", std::string_view(style, 1)}, {"x", at_x(only.x)},
+                      {"y", at_y(only.y)}});
             else
-                draw("[{?}<polyline class=\"{}\" data-n=\"{x}\" points=\"{}\"/>]",
-                     {path, style, name, path});
+                draw("[{points?}<polyline class=\"{style}\" data-n=\"{name:x}\" "
+                     "points=\"{points}\"/>]",
+                     {{"points", path}, {"style", style}, {"name", name}});
             path.clear();
             last.clear();
         };
@@ -24408,7 +24695,7 @@ public:
                 end();
                 continue;
             }
-            const std::string place = filled("{p},{p}", {at_x(p.x), at_y(p.y)});
+            const std::string place = filled("{x:p},{y:p}", {{"x", at_x(p.x)}, {"y", at_y(p.y)}});
             if (place == last) continue;
             if (path.empty()) only = p;
             else path += ' ';
@@ -24417,13 +24704,15 @@ public:
         end();
     }
     void dot(const char* style, const curve_point& p) {
-        draw("<circle class=\"{}\" r=\"3.5\" cx=\"{p}\" cy=\"{p}\"/>",
-             {style, at_x(p.x), at_y(p.y)});
+        draw("<circle class=\"{style}\" r=\"3.5\" cx=\"{x:p}\" cy=\"{y:p}\"/>",
+             {{"style", style}, {"x", at_x(p.x)}, {"y", at_y(p.y)}});
     }
     void cloud(const char* style, const vector<curve_point>& points) {
         std::string path;
-        for (const curve_point& p : points) fill(path, "M{p} {p}h0", {at_x(p.x), at_y(p.y)});
-        draw("[{?}<path class=\"cloud {}\" d=\"{}\"/>]", {path, style, path});
+        for (const curve_point& p : points) fill(path, "M{x:p} {y:p}h0",
+            {{"x", at_x(p.x)}, {"y", at_y(p.y)}});
+        draw("[{points?}<path class=\"cloud {style}\" d=\"{points}\"/>]",
+             {{"points", path}, {"style", style}});
     }
     /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
     /// crosses it misses it; of a mean it is a mark on the axis.
@@ -24431,7 +24720,8 @@ public:
         const double place = at_x(x);
         const double from = std::isnan(q) ? bottom - 14 : at_most ? at_y(q) : top;
         const double to = std::isnan(q) || at_most ? bottom : at_y(q);
-        draw("<path class=\"limit\" d=\"M{p} {p}V{p}\"/>", {place, from, to});
+        draw("<path class=\"limit\" d=\"M{x:p} {from:p}V{to:p}\"/>",
+             {{"x", place}, {"from", from}, {"to", to}});
         if (!std::isnan(q)) dot("ring", {x, q});
         // A rising curve leaves room above left of it, and below right.
         const bool low = place > (left + right) / 2, before = place > left + 80;
@@ -24442,12 +24732,13 @@ public:
         limits_ += low || std::isnan(q);
     }
     void limit_across(double y, const std::string& words) {
-        draw("<path class=\"limit\" d=\"M50 {p}H288\"/>", {at_y(y)});
+        draw("<path class=\"limit\" d=\"M50 {y:p}H288\"/>", {{"y", at_y(y)}});
         put_text(left + 4, at_y(y) - 4, "start", "mark", words);
     }
     void stretch(const char* style, double from, double to) {
-        draw("<rect class=\"{}\" x=\"{p}\" y=\"8\" height=\"134\" width=\"{p}\"/>",
-             {style, at_x(from), std::max(at_x(to) - at_x(from), 1.0)});
+        draw("<rect class=\"{style}\" x=\"{from:p}\" y=\"8\" height=\"134\" width=\"{width:p}\"/>",
+             {{"style", style}, {"from", at_x(from)},
+              {"width", std::max(at_x(to) - at_x(from), 1.0)}});
     }
     /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
     void interval(double x, double low, double high, double q) {
@@ -24455,30 +24746,36 @@ public:
         const double y = std::isnan(q) ? bottom - 6 : at_y(q);
         const double from = at_x(std::isfinite(low) ? low : x);
         const double to = std::isnan(high) ? at_x(x) : std::isinf(high) ? right : at_x(high);
-        draw("<path class=\"span\" d=\"M{p} {p}H{p}\"/>"
-             "<circle class=\"typical\" r=\"2.5\" cx=\"{p}\" cy=\"{p}\"/>",
-             {from, y, to, at_x(x), y});
+        draw("<path class=\"span\" d=\"M{from:p} {y:p}H{to:p}\"/><circle class=\"typical\" "
+             "r=\"2.5\" cx=\"{x:p}\" cy=\"{y:p}\"/>",
+             {{"from", from}, {"y", y}, {"to", to}, {"x", at_x(x)}});
     }
     /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {
-        return filled("<figure><figcaption>{}</figcaption><svg class=\"plot\" role=\"img\" "
-                      "viewBox=\"0 0 300 162\" aria-label=\"{x}\" data-x=\"{} {.6g} {.6g} {}\" "
-                      "data-y=\"{} {.6g} {.6g} {}\"{ data-by=\"y\"|}>{}</svg></figure>\n",
-                      {caption, alt, x_.name(), x_.low, x_.high, unit_name(x_unit_), y_.name(),
-                       y_.low, y_.high, unit_name(y_unit_), reads_across, drawn_});
+        return filled("<figure><figcaption>{caption}</figcaption><svg class=\"plot\" role=\"img\" "
+                      "viewBox=\"0 0 300 162\" aria-label=\"{alt:x}\" data-x=\"{x_scale} "
+                      "{x_low:.6g} {x_high:.6g} {x_unit}\" data-y=\"{y_scale} {y_low:.6g} "
+                      "{y_high:.6g} {y_unit}\"{reads_across? data-by=\"y\"}"
+                      ">{drawn}</svg></figure>\n",
+                      {{"caption", caption}, {"alt", alt}, {"x_scale", x_.name()},
+                       {"x_low", x_.low}, {"x_high", x_.high}, {"x_unit", unit_name(x_unit_)},
+                       {"y_scale", y_.name()}, {"y_low", y_.low}, {"y_high", y_.high},
+                       {"y_unit", unit_name(y_unit_)}, {"reads_across", reads_across},
+                       {"drawn", drawn_}});
     }
 
 protected:
     double at_x(double v) const { return left + x_.place(v) * (right - left); }
     double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
-    void draw(const char* shape, std::initializer_list<filling> values) {
+    void draw(const char* shape, std::initializer_list<named_filling> values) {
         fill(drawn_, shape, values);
     }
     void put_text(double x, double y, const char* anchor, const char* style,
                   const std::string& words) {
-        draw("<text x=\"{p}\" y=\"{p}\" text-anchor=\"{}\"[ class=\"{}\"]>{x}</text>",
-             {x, y, anchor, style, words});
+        draw("<text x=\"{x:p}\" y=\"{y:p}\" text-anchor=\"{anchor}\"[ class=\"{style}\"]>{words:x}"
+             "</text>",
+             {{"x", x}, {"y", y}, {"anchor", anchor}, {"style", style}, {"words", words}});
     }
 
 private:
@@ -24491,11 +24788,12 @@ private:
 // ===== [C] the report page: verdicts =============================================================
 
 inline std::string icon(const char* name) {
-    return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{}\"/></svg>",
-                  {name});
+    return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{name}\"/></svg>",
+                  {{"name", name}});
 }
 inline std::string badge(const char* look, const std::string& words) {
-    return filled("<span class=\"badge {}\">{}{}</span>", {look, icon(look), words});
+    return filled("<span class=\"badge {look}\">{icon}{words}</span>",
+                  {{"look", look}, {"icon", icon(look)}, {"words", words}});
 }
 /// Returns the CSS class of the verdict that a headline resembles.
 inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
@@ -24506,7 +24804,7 @@ inline std::string escaped_lines(std::string_view s) {
     for (std::size_t end = 0; !s.empty(); s.remove_prefix(end)) {
         const std::size_t line = std::min(s.find('\n'), s.size());
         end = std::min(line + 1, s.size());
-        fill(out, "{x}{\n|}", {s.substr(0, line), end > line});
+        fill(out, "{line:x}{has_end?\n}", {{"line", s.substr(0, line)}, {"has_end", end > line}});
     }
     return out;
 }
@@ -24525,17 +24823,21 @@ inline std::string gate_sentence(const gate_report& g) {
             const bool is_missed = outcome == verdict::fail;
             std::string t;
             if (is_capacity(v.objective.statistic.metric))
-                t = filled("{}{ is missed|}: {}", {slo, is_missed, v.reason});
+                t = filled("{slo}{is_missed? is missed}: {reason}",
+                           {{"slo", slo}, {"is_missed", is_missed}, {"reason", v.reason}});
             else if (is_missed)
-                t = filled("{} is missed: {}[, {}]", {slo, measured_text(v), room_text(v)});
+                t = filled("{slo} is missed: {measured}[, {room}]",
+                           {{"slo", slo}, {"measured", measured_text(v)}, {"room", room_text(v)}});
             else if (outcome == verdict::inconclusive)
-                t = filled("{} is neither shown to be met nor missed[: {}]", {slo, v.reason});
-            else if (v.reason.empty()) t = filled("{} is {}", {slo, to_string(outcome)});
+                t = filled("{slo} is neither shown to be met nor missed[: {reason}]",
+                           {{"slo", slo}, {"reason", v.reason}});
+            else if (v.reason.empty()) t = filled(
+                "{slo} is {outcome}", {{"slo", slo}, {"outcome", to_string(outcome)}});
             else t = str(v.reason);
             const std::size_t others = count_of(g, outcome) - 1;
             if (outcome != verdict::skipped)
-                fill(t, "[; {} more objective{s} {}]",
-                     {others, is_missed ? "missed" : to_string(outcome)});
+                fill(t, "[; {others} more objective{others:s} {outcome}]",
+                     {{"others", others}, {"outcome", is_missed ? "missed" : to_string(outcome)}});
             return t + ".";
         }
     }
@@ -24544,12 +24846,12 @@ inline std::string gate_sentence(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts)
         if (is_only_observed(v) && !v.objective.is_advisory) {
             --n;
-            errors = filled(" Errors: {}.", {v.reason});
+            errors = filled(" Errors: {reason}.", {{"reason", v.reason}});
         }
     return (n == 0   ? "No objective was set."
             : n == 1 ? "The objective is met."
             : n == 2 ? "Both objectives are met."
-                     : filled("All {} objectives are met.", {n})) +
+                     : filled("All {n} objectives are met.", {{"n", n}})) +
            errors;
 }
 
@@ -24581,46 +24883,60 @@ inline std::string interval_svg(const slo_verdict& v) {
     const std::string limit_in_words = verdict_limit_text(v);
     // A pass that is only observed is not green.
     std::string out = filled(
-        "<svg class=\"plot {}\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"{x}, interval {x} "
-        "to {x}, limit {x}\"><rect class=\"allowed\" x=\"{p}\" y=\"4\" height=\"22\" "
-        "width=\"{p}\"/><rect class=\"bar\" x=\"{p}\" y=\"12\" height=\"6\" rx=\"3\" "
-        "width=\"{p}\"/>",
-        {to_string(verdict_like(v)), measured_text(v, is_of_model(v)),
-         verdict_value_text(v, e.low), verdict_value_text(v, e.high), limit_in_words, from,
-         v.objective.at_most ? limit - 4 : 316 - limit, std::min(a, b),
-         std::max(std::fabs(b - a), 1.0)});
+        "<svg class=\"plot {look}\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"{measured:x}"
+                             ", interval {low:x} to {high:x}, limit {limit:x}\"><rect "
+                             "class=\"allowed\" x=\"{allowed_x:p}\" y=\"4\" height=\"22\" "
+                             "width=\"{allowed_width:p}\"/><rect class=\"bar\" x=\"{bar_x:p}\" "
+                             "y=\"12\" height=\"6\" rx=\"3\" width=\"{bar_width:p}\"/>",
+                             {{"look", to_string(verdict_like(v))},
+                              {"measured", measured_text(v, is_of_model(v))},
+                              {"low", verdict_value_text(v, e.low)},
+                              {"high", verdict_value_text(v, e.high)}, {"limit", limit_in_words},
+                              {"allowed_x", from},
+                              {"allowed_width", v.objective.at_most ? limit - 4 : 316 - limit},
+                              {"bar_x", std::min(a, b)},
+                              {"bar_width", std::max(std::fabs(b - a), 1.0)}});
     for (const double x : rug)
-        if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{p} 8v14\"/>", {at(x)});
-    fill(out, "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"{p}\"/>", {at(e.value)});
+        if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{x:p} 8v14\"/>", {{"x", at(x)}});
+    fill(out, "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"{x:p}\"/>", {{"x", at(e.value)}});
     if (!std::isnan(v.measured))
-        fill(out, "<path class=\"data\" d=\"M{p} 22l4 4-4 4-4-4z\"/>", {at(v.measured)});
-    fill(out, "<path class=\"limit\" d=\"M{p} 1V29\"/><text class=\"mark\" y=\"40\" x=\"{p}\" "
-              "text-anchor=\"{}\">limit {x}</text></svg>",
-         {limit, limit, limit < 60 ? "start" : limit > 260 ? "end" : "middle", limit_in_words});
+        fill(out, "<path class=\"data\" d=\"M{x:p} 22l4 4-4 4-4-4z\"/>", {{"x", at(v.measured)}});
+    fill(out, "<path class=\"limit\" d=\"M{x:p} 1V29\"/><text class=\"mark\" y=\"40\" x=\"{x:p}\" "
+         "text-anchor=\"{anchor}\">limit {limit:x}</text></svg>",
+         {{"x", limit}, {"anchor", limit < 60 ? "start" : limit > 260 ? "end" : "middle"},
+          {"limit", limit_in_words}});
     return out;
 }
 
 inline constexpr const char* verdicts_key =
-    "<p class=\"note\">Bold number and diamond: {measured|modelled} over the requests of all "
-    "repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the "
+    "<p class=\"note\">Bold number and diamond: {is_measured?measured|modelled} over the requests "
+    "of all repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the "
     "geometric mean of the repeats). Bar: the interval of that value. Short strokes: the single "
     "repeats. Shaded: the values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
-    const std::string repeats = filled("[{} {}{|s}, {} request{s}]",
-                                       {v.repeats, v.unit.empty() ? "repeat" : v.unit.c_str(),
-                                        v.repeats == 1, v.requests});
-    std::string h = filled("<li>{}<div><code>{x}</code>[<p class=\"note\">{x}</p>]"
-                           "[<p class=\"note\">{x}</p>][<p class=\"note\">Advice: {x}</p>]</div>",
-                           {badge(to_string(verdict_like(v)), verdict_text(v)), v.objective.text(),
-                            joined_texts({room_text(v), repeats}, "; "), v.reason, v.advice});
+    const std::string repeats = filled("[{repeats} {unit}{is_one?|s}, {requests} "
+                                       "request{requests:s}]",
+                                       {{"repeats", v.repeats},
+                                        {"unit", v.unit.empty() ? "repeat" : v.unit.c_str()},
+                                        {"is_one", v.repeats == 1}, {"requests", v.requests}});
+    std::string h = filled("<li>{badge}<div><code>{objective:x}</code>[<p "
+                           "class=\"note\">{basis:x}</p>][<p class=\"note\">{reason:x}</p>][<p "
+                           "class=\"note\">Advice: {advice:x}</p>]</div>",
+                           {{"badge", badge(to_string(verdict_like(v)), verdict_text(v))},
+                            {"objective", v.objective.text()},
+                            {"basis", joined_texts({room_text(v), repeats}, "; ")},
+                            {"reason", v.reason}, {"advice", v.advice}});
     const estimate_t& e = v.estimate;
     if (is_capacity(v.objective.statistic.metric))
         return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
-    fill(h, "<div class=\"found\"><b>{x}</b>[<span class=\"note basis\">{x}</span>]"
-            "[{?}<span class=\"note interval\">{x} to {x}</span>]</div>{}</li>\n",
-         {verdict_value_text(v, v.measured), basis_text(v, verdict_value_text), has_interval(v),
-          verdict_value_text(v, e.low), verdict_value_text(v, e.high), interval_svg(v)});
+    fill(h, "<div class=\"found\"><b>{measured:x}</b>[<span class=\"note "
+         "basis\">{basis:x}</span>][{has_interval?}<span class=\"note interval\">{low:x} to "
+         "{high:x}</span>]</div>{drawing}</li>\n",
+         {{"measured", verdict_value_text(v, v.measured)},
+          {"basis", basis_text(v, verdict_value_text)}, {"has_interval", has_interval(v)},
+          {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
+          {"drawing", interval_svg(v)}});
     return h;
 }
 
@@ -24628,9 +24944,10 @@ inline std::string verdict_item(const slo_verdict& v) {
 /// column is its row's.
 inline std::string page_table(const std::string& name, const report_table& t) {
     std::string h = filled("<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                           "aria-label=\"{x}\"><table><thead><tr>", {name});
+                           "aria-label=\"{name:x}\"><table><thead><tr>", {{"name", name}});
     for (std::size_t i = 0; i < t.head.size(); ++i)
-        fill(h, "<th scope=\"col\"{| class=\"n\"}>{x}</th>", {i < t.words, t.head[i]});
+        fill(h, "<th scope=\"col\"{has_words?| class=\"n\"}>{name:x}</th>",
+             {{"has_words", i < t.words}, {"name", t.head[i]}});
     h += "</tr></thead><tbody>\n";
     for (const vector<table_cell>& row : t.rows) {
         h += "<tr>";
@@ -24638,12 +24955,15 @@ inline std::string page_table(const std::string& name, const report_table& t) {
             const table_cell& c = row[i];
             const bool names = i == 0 && !c.text.empty();
             const std::string words = filled_in(xml_escaped(c.text), "_", "_<wbr>");
-            fill(h, "<{th scope=\"row\"|td}[ class=\"{}\"]>{}[<div>{}</div>]</{th|td}>",
-                 {names, c.look ? c.look : i < t.words ? "" : "n",
-                  c.badge     ? badge(c.badge, words)
-                  : c.gate > 0 ? filled("<a href=\"#gate-{}\">{}</a>", {c.gate, words})
-                               : words,
-                  filled(c.is_marked ? "<b>{}</b>" : "{}", {c.ratio}), names});
+            fill(h, "<{is_name?th scope=\"row\"|td}[ class=\"{look}\"]>{words}"
+                 "[<div>{ratio}</div>]</{is_name?th|td}>",
+                 {{"is_name", names}, {"look", c.look ? c.look : i < t.words ? "" : "n"},
+                  {"words", c.badge      ? badge(c.badge, words)
+                            : c.gate > 0 ? filled("<a href=\"#gate-{gate}\">{words}</a>",
+                                                  {{"gate", c.gate}, {"words", words}})
+                                         : words},
+                  {"ratio", filled(c.is_marked ? "<b>{ratio}</b>" : "{ratio}",
+                                   {{"ratio", c.ratio}})}});
         }
         h += "</tr>\n";
     }
@@ -24665,48 +24985,61 @@ inline std::string failures_html(const variant_figures& variant, const char* who
     for (const failure_kind& k : variant.failures) {
         std::string said;
         for (std::size_t i = 0; i < std::min<std::size_t>(k.examples.size(), 3); ++i)
-            fill(said, "{;}{} x {}", {k.examples[i].second, printable(k.examples[i].first, 200)});
-        t.add({filled("{}[ (HTTP {})]", {to_string(k.status), k.http_status}),
-               filled("{}{; and other words|}", {said, k.examples.size() > 3}), k.count,
-               filled("{.3g%} %", {static_cast<double>(k.count) / static_cast<double>(all)})});
+            fill(said, "{;}{times} x {words}",
+                 {{"times", k.examples[i].second}, {"words", printable(k.examples[i].first, 200)}});
+        t.add({filled("{status}[ (HTTP {http_status})]",
+                      {{"status", to_string(k.status)}, {"http_status", k.http_status}}),
+               filled("{said}{has_more?; and other words}",
+                      {{"said", said}, {"has_more", k.examples.size() > 3}}), k.count,
+               filled("{fraction:.3g%} %",
+                      {{"fraction", static_cast<double>(k.count) / static_cast<double>(all)}})});
     }
-    const std::string title = filled("Errors{}", {who});
-    return filled("<h3>{}</h3>\n{}", {title, page_table(title, t)});
+    const std::string title = filled("Errors{who}", {{"who", who}});
+    return filled("<h3>{title}</h3>\n{table}", {{"title", title}, {"table", page_table(title, t)}});
 }
 
 /// Returns a list of names and values, without those that have no value.
-inline std::string list_of(std::initializer_list<std::pair<const char*, filling>> rows) {
+inline std::string list_of(std::initializer_list<named_filling> rows) {
     std::string h;
     for (const auto& [name, value] : rows)
-        fill(h, "[{?}<dt>{}</dt><dd>{x}</dd>\n]", {value, name, value});
+        fill(h, "[{value?}<dt>{name}</dt><dd>{value:x}</dd>\n]",
+             {{"value", value}, {"name", name}});
     return h;
 }
 inline std::string folded(const std::string& title, const std::string& aside, bool open,
                           const std::string& body) {
-    return filled("<details{ open|}><summary>{}[ <span>{x}</span>]</summary>\n{}</details>\n",
-                  {open, title, aside, body});
+    return filled("<details{open? open}><summary>{title}[ <span>{aside:x}</span>]</summary>\n"
+                  "{body}</details>\n",
+                  {{"open", open}, {"title", title}, {"aside", aside}, {"body", body}});
 }
 inline std::string folded_list(const std::string& title, const std::string& aside, bool open,
                                const std::string& rows) {
-    return folded(title, aside, open, filled("<dl>\n{}</dl>\n", {rows}));
+    return folded(title, aside, open, filled("<dl>\n{rows}</dl>\n", {{"rows", rows}}));
 }
 
 inline std::string self_check_html(const self_check_t& c) {
     return folded_list(
-        "The client's self-check", c.ok ? "ok" : filled("NOT OK: {}", {c.reason}), !c.ok,
-        filled("<dt>sends late by</dt><dd>p50 {t}, p99 {t}, max {t}; {.2g%} % over 10 ms</dd>\n"
-               "[{?}<dt>rate</dt><dd>sent {.4g} of {.4g} requests/s</dd>\n]"
-               "<dt>stamps</dt><dd>{x}</dd>\n"
-               "<dt>bytes read after</dt><dd>p99 {t}, max {t}</dd>\n"
-               "<dt>thread woke late by</dt><dd>p99 {t}, max {t}</dd>\n"
-               "[<dt>lost</dt><dd>{.2g%} % of a repeat's time</dd>\n]"
-               "<dt>busiest thread</dt><dd>{.0f%} % of a core</dd>\n"
-               "<dt>events read together</dt><dd>{.1f%} %</dd>\n"
-               "<dt>connections</dt><dd>{}</dd>\n",
-               {c.lateness_p50, c.lateness_p99, c.lateness_max, c.late_fraction, c.asked_rate,
-                c.achieved_rate, c.asked_rate, stamps_text(c), c.stamp_lag_p99, c.stamp_lag_max,
-                c.loop_lag_p99, c.loop_lag_max, c.lost_fraction, c.cpu_utilization,
-                c.coalesced_fraction, c.connections_opened}));
+        "The client's self-check", c.ok ? "ok" : filled(
+            "NOT OK: {reason}", {{"reason", c.reason}}), !c.ok,
+        filled("<dt>sends late by</dt><dd>p50 {lateness_p50:t}, p99 {lateness_p99:t}, max "
+               "{lateness_max:t}; {late_fraction:.2g%} % over 10 ms</dd>\n"
+               "[{asked_rate?}<dt>rate</dt><dd>sent {achieved_rate:.4g} of {asked_rate:.4g} "
+               "requests/s</dd>\n]<dt>stamps</dt><dd>{stamps:x}</dd>\n<dt>bytes read "
+               "after</dt><dd>p99 {stamp_lag_p99:t}, max {stamp_lag_max:t}</dd>\n<dt>thread woke "
+               "late by</dt><dd>p99 {loop_lag_p99:t}, max {loop_lag_max:t}</dd>\n"
+               "[<dt>lost</dt><dd>{lost_fraction:.2g%} % of a repeat's time</dd>\n]<dt>busiest "
+               "thread</dt><dd>{cpu_utilization:.0f%} % of a core</dd>\n<dt>events read "
+               "together</dt><dd>{coalesced_fraction:.1f%} %</dd>\n"
+               "<dt>connections</dt><dd>{connections_opened}</dd>\n",
+               {{"lateness_p50", c.lateness_p50}, {"lateness_p99", c.lateness_p99},
+                {"lateness_max", c.lateness_max}, {"late_fraction", c.late_fraction},
+                {"asked_rate", c.asked_rate}, {"achieved_rate", c.achieved_rate},
+                {"stamps", stamps_text(c)}, {"stamp_lag_p99", c.stamp_lag_p99},
+                {"stamp_lag_max", c.stamp_lag_max}, {"loop_lag_p99", c.loop_lag_p99},
+                {"loop_lag_max", c.loop_lag_max}, {"lost_fraction", c.lost_fraction},
+                {"cpu_utilization", c.cpu_utilization},
+                {"coalesced_fraction", c.coalesced_fraction},
+                {"connections_opened", c.connections_opened}}));
 }
 
 inline std::string repeats_html(const gate_report& g) {
@@ -24728,22 +25061,25 @@ inline std::string repeats_html(const gate_report& g) {
                 t.append({""});
                 mark_variant(t.last(), variant == &other);
             }
-            t.append({d.requests, d.failed, filled("[{.4g}]", {d.asked_rate}),
-                      filled("[{.4g}]", {d.achieved_rate}),
+            t.append({d.requests, d.failed, filled(
+                "[{asked_rate:.4g}]", {{"asked_rate", d.asked_rate}}),
+                      filled("[{achieved_rate:.4g}]", {{"achieved_rate", d.achieved_rate}}),
                       {metric_id::output_throughput, d.output_throughput},
                       {metric_id::request_throughput, d.request_throughput},
                       time_text(d.window_s),
-                      filled("{interrupted |}{}", {d.interrupted, d.target_gone})});
+                      filled("{interrupted?interrupted }{gone}",
+                             {{"interrupted", d.interrupted}, {"gone", d.target_gone}})});
             t.last().look = "";
         }
     return folded("Repeats", plural(n, both ? "pair" : "repeat"), false,
-                  page_table(filled("Repeats of {}", {g.what.name}), t));
+                  page_table(filled("Repeats of {name}", {{"name", g.what.name}}), t));
 }
 
 inline std::string slowest_html(const gate_report& g) {
     const vector<slow_request>& all = g.figures.candidate.slowest;
     if (all.empty()) return {};
-    const auto tokens = [](int n) { return filled("[{?}{}]", {n > 0, n}); };
+    const auto tokens = [](int n) { return filled(
+        "[{is_known?}{n}]", {{"is_known", n > 0}, {"n", n}}); };
     const auto seconds = [](double s) { return std::isnan(s) ? "" : time_text(s); };
     report_table t{{"request", "repeat", "prompt tokens", "output tokens", "ttft", "tpot", "e2e",
                     "status"}};
@@ -24751,11 +25087,12 @@ inline std::string slowest_html(const gate_report& g) {
         t.add({s.id.empty() ? "?" : s.id, s.repeat, tokens(s.prompt_tokens),
                tokens(s.output_tokens), seconds(s.ttft), seconds(s.tpot), seconds(s.e2e),
                to_string(s.status)});
-    return folded("Slowest requests", filled("first token or end after up to {t}", {all[0].waited}),
+    return folded("Slowest requests", filled("first token or end after up to {waited:t}",
+                                             {{"waited", all[0].waited}}),
                   headline_of(g) == headline::failed,
                   "<p class=\"note\">Those that waited longest for their first token, failed ones "
                   "too. records.jsonl and the server's log (X-Request-Id) have their ids.</p>\n" +
-                      page_table(filled("Slowest requests of {}", {g.what.name}), t));
+                      page_table(filled("Slowest requests of {name}", {{"name", g.what.name}}), t));
 }
 
 inline std::string ranks_html(const gate_report& g) {
@@ -24766,9 +25103,9 @@ inline std::string ranks_html(const gate_report& g) {
     for (const rank_part& r : all)
         t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
                std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
-               filled("{.1f%} %", {r.cpu_utilization}), memory_text(r.memory_bytes)});
+               filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}), memory_text(r.memory_bytes)});
     return folded("Programs that sent the load", plural(all.size(), "rank"), false,
-                  page_table(filled("Ranks of {}", {g.what.name}), t));
+                  page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
 }
 
 inline std::string side_tasks_html(const gate_report& g) {
@@ -24788,8 +25125,9 @@ inline std::string side_tasks_html(const gate_report& g) {
                 }
     if (steps == 0) return {};
     return folded("Beside the load",
-                  filled("{} step{s}{, the first 1000 of them|}", {steps, steps > max_shown}),
-                  false, page_table(filled("Side tasks of {}", {g.what.name}), t));
+                  filled("{steps} step{steps:s}{is_cut?, the first 1000 of them}",
+                         {{"steps", steps}, {"is_cut", steps > max_shown}}),
+                  false, page_table(filled("Side tasks of {name}", {{"name", g.what.name}}), t));
 }
 
 inline std::string scenario_html(const gate_report& g) {
@@ -24815,18 +25153,21 @@ inline std::string scenario_html(const gate_report& g) {
              {"prompt tokens", is_read ? "" : prompt_lengths_text(g.figures.candidate.prompts)},
              {"options", is_read ? "" : options_text(p)},
              {"limits", is_read ? "" : limits_text(p)},
-             {"error levels", filled("false pass {} %, false fail {} %{, Holm over the gate|}",
-                                     {rule.pass_level * 100, rule.fail_level * 100, rule.holm})},
+             {"error levels", filled("false pass {pass_level} %, false fail {fail_level} "
+                                     "%{holm?, Holm over the gate}",
+                                     {{"pass_level", rule.pass_level * 100},
+                                      {"fail_level", rule.fail_level * 100}, {"holm", rule.holm}})},
              {"stopped", g.under.stopped},
              {"definitions", definitions_version},
-             {"stands at", filled("[{?}{}:{}]", {p.line > 0, p.file, p.line})}}));
+             {"stands at", place_of(p)}}));
 }
 
 inline std::string arithmetic_html(const gate_report& g) {
     std::string rows;
     for (const slo_verdict& v : g.verdicts)
         rows += list_of({{xml_escaped(str(v.objective.text())).c_str(),
-                          filled("[{}: ]{}", {v.method, v.arithmetic})}});
+                          filled("[{method}: ]{arithmetic}",
+                                 {{"method", v.method}, {"arithmetic", v.arithmetic}})}});
     return folded_list("How the verdicts came about", "", false, rows);
 }
 
@@ -24837,24 +25178,30 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     if (g.what.test_case.empty() && (g.what.sent->is_read || is_named)) return gate_command(g, env);
     std::string t;
     if (g.target.kind == target_kind::endpoint)
-        fill(t, "LLMBENCH_URL={} [{?}LLMBENCH_MODEL={} ][{?}LLMBENCH_API={} ]",
-             {shell_quoted(g.target.url), g.target.model, shell_quoted(g.target.model),
-              g.target.api != apis[0].name, shell_quoted(g.target.api)});
+        fill(t, "LLMBENCH_URL={url} [{has_model?}LLMBENCH_MODEL={model} "
+             "][{is_other_api?}LLMBENCH_API={api} ]",
+             {{"url", shell_quoted(g.target.url)}, {"has_model", g.target.model},
+              {"model", shell_quoted(g.target.model)},
+              {"is_other_api", g.target.api != apis[0].name}, {"api", shell_quoted(g.target.api)}});
     if (!g.what.sent->is_read)
-        fill(t, "LLMBENCH_SEED={} ", {std::to_string(g.what.sent->seed)});
+        fill(t, "LLMBENCH_SEED={seed} ", {{"seed", std::to_string(g.what.sent->seed)}});
     return t + gate_command(g, env);
 }
 
 inline std::string answer_html(const shown_answer& a) {
     const auto lines = [](const char* name, const std::string& text) {
-        return filled("[{?}<dt>{}</dt><dd><pre>{}</pre></dd>\n]",
-                      {text, name, escaped_lines(text)});
+        return filled("[{text?}<dt>{name}</dt><dd><pre>{lines}</pre></dd>\n]",
+                      {{"text", text}, {"name", name}, {"lines", escaped_lines(text)}});
     };
     return folded_list(
-        filled("{} in {} of {}: {x}", {a.is, a.times, a.asked, printable(a.question, 100)}),
+        filled("{is} in {times} of {asked}: {question:x}",
+               {{"is", a.is}, {"times", a.times}, {"asked", a.asked},
+                {"question", printable(a.question, 100)}}),
         !std::isnan(a.same_characters)
-            ? filled("after {.0f} equal characters", {a.same_characters})
-            : filled("wanted {}[, read {}]", {printable(a.wanted, 60), printable(a.read, 60)}),
+            ? filled("after {same_characters:.0f} equal characters",
+                     {{"same_characters", a.same_characters}})
+            : filled("wanted {wanted}[, read {read}]",
+                     {{"wanted", printable(a.wanted, 60)}, {"read", printable(a.read, 60)}}),
         false,
         joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
                 lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
@@ -24871,7 +25218,8 @@ inline std::string answers_html(const gate_report& g) {
     for (std::size_t i = 0; i < g.answers.size(); ++i)
         (i < max_at_once ? h : more) += answer_html(g.answers[i]);
     if (more.empty()) return h;
-    return h + folded(filled("{} more", {g.answers.size() - max_at_once}), "", false, more);
+    const std::size_t left = g.answers.size() - max_at_once;
+    return h + folded(filled("{more} more", {{"more", left}}), "", false, more);
 }
 
 // ===== [C] the report page: distributions and timelines ==========================================
@@ -24930,20 +25278,23 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                                                                  : not_a_number;
         const std::string name = str(what.name);
         p.limit(v.limit, q, v.objective.at_most,
-                filled("{} {<|>}= {}[, far {}]", {name.substr(0, name.find('(')),
-                                                  v.objective.at_most, limit_text(id, v.limit),
-                                                  v.limit > x.high  ? "right"
-                                                  : v.limit < x.low ? "left"
-                                                                    : ""}));
+                filled("{statistic} {at_most?<|>}= {limit}[, far {far}]",
+                       {{"statistic", name.substr(0, name.find('('))},
+                        {"at_most", v.objective.at_most}, {"limit", limit_text(id, v.limit)},
+                        {"far", v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        fill(limits, "; limit {}, {}", {v.objective.text(), measured_text(v, is_of_model(v))});
+        fill(limits, "; limit {objective}, {measured}",
+             {{"objective", v.objective.text()}, {"measured", measured_text(v, is_of_model(v))}});
     }
     const metric_row &a = mine.row, &b = other.row;
     return p.figure(metric_name(id),
-                    filled("{} by percentile, {} repeat{s}: p50 {}, p90 {}, p99 {}"
-                           "[{?}; baseline: p50 {}, p90 {}, p99 {}]{}",
-                           {metric_name(id), mine.lines.size(), {id, a.p50}, {id, a.p90},
-                            {id, a.p99}, both, {id, b.p50}, {id, b.p90}, {id, b.p99}, limits}),
+                    filled("{metric} by percentile, {repeats} repeat{repeats:s}: p50 {p50}, p90 "
+                           "{p90}, p99 {p99}[{has_baseline?}; baseline: p50 {b50}, p90 {b90}, p99 "
+                           "{b99}]{limits}",
+                           {{"metric", metric_name(id)}, {"repeats", mine.lines.size()},
+                            {"p50", {id, a.p50}}, {"p90", {id, a.p90}}, {"p99", {id, a.p99}},
+                            {"has_baseline", both}, {"b50", {id, b.p50}}, {"b90", {id, b.p90}},
+                            {"b99", {id, b.p99}}, {"limits", limits}}),
                     true);
 }
 
@@ -24963,8 +25314,10 @@ inline std::string ttft_by_prompt_figure(const gate_report& g) {
     p.cloud("b", other);
     p.cloud("c", mine);
     return p.figure("ttft<span>each request, by its prompt tokens</span>",
-                    filled("ttft of {} requests with up to {.0f} prompt tokens, at most {t}",
-                           {mine.size() + other.size(), longest, slowest}),
+                    filled("ttft of {requests} requests with up to {longest:.0f} prompt tokens, "
+                           "at most {slowest:t}",
+                           {{"requests", mine.size() + other.size()}, {"longest", longest},
+                            {"slowest", slowest}}),
                     false);
 }
 
@@ -25035,10 +25388,12 @@ private:
         const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
         const series planned{"a", "planned", &t::asked};
         std::string h = filled(
-            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of {}; 0 is where "
-            "the measured part begins, after the warm-up.{}{ Grey are the first and the last third "
-            "of it, which a drift holds against each other.|}</p>\n<div class=\"plots\">\n",
-            {tick_text(plot_unit::elapsed, grid_.step), variants_key(!alone), drift_third()});
+            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of {step}; 0 is "
+                               "where the measured part begins, after the warm-up.{key}"
+            "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
+            "each other.}</p>\n<div class=\"plots\">\n",
+                               {{"step", tick_text(plot_unit::elapsed, grid_.step)},
+                                {"key", variants_key(!alone)}, {"has_thirds", drift_third()}});
         h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
                     "requests sent per second", per_s, {{"c", "sent", &t::sent}},
                     paced ? &planned : nullptr);
@@ -25086,9 +25441,9 @@ private:
                 for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
             if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
         }
-        return filled("[{?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read "
-                      "once a second.{}</p>\n<div class=\"plots\">\n{}</div>\n]",
-                      {plots, variants_key(!other_.empty()), plots});
+        return filled("[{plots?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, "
+                      "read once a second.{key}</p>\n<div class=\"plots\">\n{plots}</div>\n]",
+                      {{"plots", plots}, {"key", variants_key(!other_.empty())}});
     }
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
@@ -25134,17 +25489,23 @@ private:
         if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
         for (const series& s : all) {
             for (const repeat_timeline& t : other_)
-                draw(p, s, *s.style == 'c' ? "b" : s.style, filled("baseline {}", {s.name}), t);
+                draw(p, s, *s.style == 'c' ? "b" : s.style, filled(
+                    "baseline {name}", {{"name", s.name}}), t);
             for (const repeat_timeline& t : mine_)
-                draw(p, s, s.style, filled("{candidate |}{}", {both, s.name}), t);
+                draw(p, s, s.style, filled("{both?candidate }{name}",
+                                           {{"both", both}, {"name", s.name}}), t);
         }
+        const std::string greatest_text = unit == plot_unit::seconds ? time_text(most)
+                                          : unit == plot_unit::fraction
+                                              ? printed("%.4g %%", most * 100)
+                                              : printed("%.4g", most);
         return p.figure(caption,
-                        filled("{} over {t}, {} repeat{s}{ of the candidate and of the baseline|}, "
-                               "at most {}",
-                               {what, end - std::min(0.0, grid_.from), mine_.size(), both,
-                                unit == plot_unit::seconds    ? time_text(most)
-                                : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
-                                                              : printed("%.4g", most)}),
+                        filled("{what} over {seconds:t}, {repeats} repeat{repeats:s}"
+                               "{has_baseline? of the candidate and of the baseline}, at most "
+                               "{most}",
+                               {{"what", what}, {"seconds", end - std::min(0.0, grid_.from)},
+                                {"repeats", mine_.size()}, {"has_baseline", both},
+                                {"most", greatest_text}}),
                         false);
     }
 
@@ -25180,28 +25541,30 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
         drawing.stretch("stretch", c.state.low, c.state.high);
     drawing.limit_across(s.bound, limit_text(id, s.bound));
-    std::string alt =
-        filled("{} over the load, limit {}", {s.statistic.name, limit_text(id, s.bound)});
+    std::string alt = filled("{statistic} over the load, limit {limit}",
+                             {{"statistic", s.statistic.name}, {"limit", limit_text(id, s.bound)}});
     for (const load_point& p : c.points) {
         const double v = p.values[which];
         const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
         drawing.dot(style_of(p.what.shown), {p.what.load, shown});
-        fill(alt, ", {} at {}", {{id, v}, p.what.load});
+        fill(alt, ", {value} at {load}", {{"value", {id, v}}, {"load", p.what.load}});
     }
-    return drawing.figure(filled("{x}<span>over {users|requests/s}</span>",
-                                 {s.text(), c.unit == metric_id::capacity_in_users}),
+    return drawing.figure(filled("{objective:x}<span>over {is_of_users?users|requests/s}</span>",
+                                 {{"objective", s.text()},
+                                  {"is_of_users", c.unit == metric_id::capacity_in_users}}),
                           alt, false);
 }
 inline std::string search_html(const gate_report& g) {
     const load_curve& c = g.figures.search;
     if (c.empty() || c.points.empty()) return {};
     std::string h = filled(
-        "<h3>Capacity</h3>\n[<p>{x}.</p>\n][<p class=\"note\">{x}.</p>\n]"
-        "[<p class=\"note\">{x}.</p>\n]<p class=\"note\">Each dot is a probe: green "
-        "where all at its load show that it is carried, red where they show that "
-        "it is too much, hollow where they show nothing. The dashed line is the "
-        "limit, the grey stretch the capacity.</p>\n<div class=\"plots\">\n",
-        {c.line, c.flat, c.fault});
+        "<h3>Capacity</h3>\n[<p>{line:x}.</p>\n][<p class=\"note\">{flat:x}.</p>\n][<p "
+                           "class=\"note\">{fault:x}.</p>\n]<p class=\"note\">Each dot is a "
+                           "probe: green where all at its load show that it is carried, red where "
+                           "they show that it is too much, hollow where they show nothing. The "
+                           "dashed line is the limit, the grey stretch the capacity.</p>\n<div "
+                           "class=\"plots\">\n",
+                           {{"line", c.line}, {"flat", c.flat}, {"fault", c.fault}});
     for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
     report_table t{{"probe", "shows", "load", "requests"}, 2};
     for (const slo& s : c.objectives_held) t.head.push_back(str(s.statistic.name));
@@ -25216,7 +25579,8 @@ inline std::string search_html(const gate_report& g) {
         for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
             t.append({{c.objectives_held[k].statistic.metric, p.values[k]}});
     }
-    return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
+    return filled("{plots}</div>\n{table}",
+                  {{"plots", h}, {"table", page_table("Probes of " + g.what.name, t)}});
 }
 
 // ===== [C] the report page: the whole ============================================================
@@ -25431,18 +25795,22 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    std::string h = filled("<h3>Latency[ {}]</h3>\n{}<p class=\"note\">Over the requests of all "
-                           "repeats; max is the slowest request.</p>\n{}",
-                           {f.search.tables_at(), latency_table(g), labels_html(g)});
+    std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
+                           "requests of all repeats; max is the slowest request.</p>\n{labels}",
+                           {{"tables_at", f.search.tables_at()}, {"latency", latency_table(g)},
+                            {"labels", labels_html(g)}});
     for (const variant_figures* variant : {&f.candidate, &f.baseline})
         if (!variant->empty())
-            fill(h, "<p>{Baseline, throughput|Throughput} of {}: {}, {}{x}.</p>\n",
-                 {variant == &f.baseline, throughput_kind(g), throughput_text(g, *variant),
-                  ok_text(variant->statuses), ended_text(*variant)});
-    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{x}.</p>\n", {note});
-    fill(h, "[<p class=\"note\">{x}.</p>\n]{}{}",
-         {profile_text(g.profile), failures_html(f.candidate, ""),
-          failures_html(f.baseline, " of the baseline")});
+            fill(h, "<p>{is_baseline?Baseline, throughput|Throughput} of {kind}: {throughput}, "
+                 "{ok}{ended:x}.</p>\n",
+                 {{"is_baseline", variant == &f.baseline}, {"kind", throughput_kind(g)},
+                  {"throughput", throughput_text(g, *variant)}, {"ok", ok_text(variant->statuses)},
+                  {"ended", ended_text(*variant)}});
+    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
+        {{"note", note}});
+    fill(h, "[<p class=\"note\">{profile:x}.</p>\n]{failures}{failures_of_baseline}",
+         {{"profile", profile_text(g.profile)}, {"failures", failures_html(f.candidate, "")},
+          {"failures_of_baseline", failures_html(f.baseline, " of the baseline")}});
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
         if (f.metrics[i] != metric_id::ttft_from_send)
@@ -25450,38 +25818,44 @@ inline std::string numbers_html(const gate_report& g) {
                                           f.baseline.distributions[i]);
     curves += ttft_by_prompt_figure(g);
     fill(h,
-         "[{?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: the "
-         "requests of all repeats together. Thin lines: the single repeats. A failed request "
+         "[{curves?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: "
+         "the requests of all repeats together. Thin lines: the single repeats. A failed request "
          "counts as the worst value. Dashed line: a limit on a percentile, which ends in a ring "
-         "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: "
-         "a limit on a mean. Dot with a bar: the typical repeat and its interval.{}</p>\n"
-         "<div class=\"plots\">\n{}</div>\n]",
-         {curves, variants_key(!f.baseline.empty()), curves});
+         "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: a "
+         "limit on a mean. Dot with a bar: the typical repeat and its "
+         "interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n]",
+         {{"curves", curves}, {"variants_key", variants_key(!f.baseline.empty())}});
     return h + timeline_figures(g).html();
 }
 
 inline std::string gate_html(const gate_report& g, std::size_t number,
                              const environment_facts& env) {
     const headline head = headline_of(g);
-    const std::string again = filled("[<h3>Run it again</h3>\n<pre><code>{x}</code></pre>\n]"
-                                     "</section>\n", {rerun_command(g, env)});
+    const std::string again = filled("[<h3>Run it again</h3>\n<pre><code>{rerun_command:x}"
+                                     "</code></pre>\n]</section>\n",
+                                     {{"rerun_command", rerun_command(g, env)}});
     std::string h = filled(
-        "<section id=\"gate-{}\" data-outcome=\"{}\" aria-labelledby=\"name-{}\">\n"
-        "{}\n<h2 id=\"name-{}\">{x}</h2>\n<p class=\"why\">{x}</p>\n",
-        {number, to_string(head), number, badge(look_of(head), headline_text(g)), number,
-         g.what.name, gate_sentence(g)});
+        "<section id=\"gate-{number}\" data-outcome=\"{outcome}\" aria-labelledby=\"name-{number}"
+                           "\">\n{badge}\n<h2 id=\"name-{number}\">{name:x}</h2>\n<p "
+                           "class=\"why\">{why:x}</p>\n",
+                           {{"number", number}, {"outcome", to_string(head)},
+                            {"badge", badge(look_of(head), headline_text(g))},
+                            {"name", g.what.name}, {"why", gate_sentence(g)}});
     if (g.refusal.empty())
-        fill(h, "<p class=\"dim\">{x}[ ({x})]{x}; {x}[{?}; took {t}]</p>\n",
-             {target_text(g.target), g.target.version, compared_text(g.baseline),
-              plan_text(g.what), g.took_s > 0 && g.rehearsal.model.empty(), g.took_s});
+        fill(h, "<p class=\"dim\">{target:x}[ ({version:x})]{compared:x}; {plan:x}[{has_time?}; "
+             "took {took:t}]</p>\n",
+             {{"target", target_text(g.target)}, {"version", g.target.version},
+              {"compared", compared_text(g.baseline)}, {"plan", plan_text(g.what)},
+              {"has_time", g.took_s > 0 && g.rehearsal.model.empty()}, {"took", g.took_s}});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (g.figures.search.empty()) fill(h, verdicts_key, {g.rehearsal.model.empty()});
+        if (g.figures.search.empty())
+            fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
     }
     if (!g.calibration.empty())
-        fill(h, "<pre>{}</pre>\n", {escaped_lines(calibration_text(g))});
+        fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
     h += search_html(g) + answers_html(g);
@@ -25505,20 +25879,24 @@ inline std::pair<headline, std::string> overall(const vector<gate_report>& gates
     const bool is_state = worst == headline::invalid || worst == headline::inconclusive;
     const bool was_done = worst != headline::failed && worst != headline::passed;
     const std::string which = gates.size() == 1  ? "The gate"
-                              : n < gates.size() ? filled("{} of {} gates", {n, gates.size()})
+                              : n < gates.size() ? filled(
+                                  "{n} of {all} gates", {{"n", n}, {"all", gates.size()}})
                               : n == 2           ? "Both gates"
-                                                 : filled("All {} gates", {n});
+                                                 : filled(
+                                                     "All {n} gates", {{"n", n}});
     const char* is = is_state   ? (n == 1 ? " is" : " are")
                      : was_done ? (n == 1 ? " was" : " were") : "";
-    return {worst, filled("{}{} {}", {which, is, to_string(worst)})};
+    return {worst, filled("{which}{is} {outcome}",
+                          {{"which", which}, {"is", is}, {"outcome", to_string(worst)}})};
 }
 
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
 inline std::string gates_html(const vector<gate_report>& gates) {
     std::string items, buttons;
     const auto add_button = [&](const char* name, bool is_pressed, std::size_t n) {
-        fill(buttons, "<button type=\"button\" aria-pressed=\"{true|false}\" data-show=\"{}\">{} {}"
-                      "</button>", {is_pressed, name, name, n});
+        fill(buttons, "<button type=\"button\" aria-pressed=\"{is_pressed?true|false}\" "
+             "data-show=\"{name}\">{name} {n}</button>",
+             {{"is_pressed", is_pressed}, {"name", name}, {"n", n}});
     };
     add_button("all", true, gates.size());
     const char* last = "";
@@ -25533,14 +25911,17 @@ inline std::string gates_html(const vector<gate_report>& gates) {
         last = name;
         fill(
             items,
-            "<li data-outcome=\"{}\">{}<div><a href=\"#gate-{}\">{x}</a><p class=\"note\">{x}"
-            "</p></div></li>\n",
-            {name, badge(look_of(h), name), g - gates.data() + 1, g->what.name, gate_sentence(*g)});
+            "<li data-outcome=\"{outcome}\">{badge}<div><a href=\"#gate-{number}\">{name:x}</a><p "
+             "class=\"note\">{why:x}</p></div></li>\n",
+             {{"outcome", name}, {"badge", badge(look_of(h), name)},
+              {"number", g - gates.data() + 1}, {"name", g->what.name},
+              {"why", gate_sentence(*g)}});
     }
     return filled(
-        "[{?}<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden>{}</div>"
-        "\n]<nav aria-label=\"Gates\"><ol class=\"gates\">\n{}</ol></nav>\n",
-        {outcomes > 1, buttons, items});
+        "[{is_mixed?}<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" "
+                  "hidden>{buttons}</div>\n]<nav aria-label=\"Gates\"><ol class=\"gates\">\n"
+                  "{items}</ol></nav>\n",
+                  {{"is_mixed", outcomes > 1}, {"buttons", buttons}, {"items", items}});
 }
 
 inline std::string report_html(const vector<gate_report>& gates,
@@ -25551,16 +25932,21 @@ inline std::string report_html(const vector<gate_report>& gates,
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
     std::string h = filled(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-        "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{} - llmbench"
-        "</title>\n<style>{}</style>\n</head>\n<body>{}<main>\n<header>\n<h1><span "
-        "class=\"{}\">{}{}"
-        "</span></h1>\n[<p class=\"why\">{x}</p>\n][<p class=\"why\">{} objective{s} {is|are} "
-        "{}.</p>"
-        "\n]<p class=\"dim\">llmbench {x}, {x}, {x}, {x}, {} cores[, commit {x}]</p>\n</header>\n",
-        {title, page_style, page_icons, look_of(worst), icon(look_of(worst)), title,
-         rehearsal_of_all(gates), undecided, undecided == 1,
-         undecided_text(gates), version_text(), env.started_at, env.os,
-         env.cpu, env.cores, env.commit});
+                           "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                           "<title>{title} - llmbench</title>\n<style>{style}</style>\n</head>\n"
+                           "<body>{icons}<main>\n<header>\n<h1><span "
+                           "class=\"{look}\">{icon}{title}</span></h1>\n[<p "
+                           "class=\"why\">{rehearsal:x}</p>\n][<p class=\"why\">{undecided} "
+                           "objective{undecided:s} {is_one?is|are} {what}.</p>\n]<p "
+                           "class=\"dim\">llmbench {version:x}, {started_at:x}, {os:x}, {cpu:x}, "
+                           "{cores} cores[, commit {commit:x}]</p>\n</header>\n",
+                           {{"title", title}, {"style", page_style}, {"icons", page_icons},
+                            {"look", look_of(worst)}, {"icon", icon(look_of(worst))},
+                            {"rehearsal", rehearsal_of_all(gates)}, {"undecided", undecided},
+                            {"is_one", undecided == 1}, {"what", undecided_text(gates)},
+                            {"version", version_text()}, {"started_at", env.started_at},
+                            {"os", env.os}, {"cpu", env.cpu}, {"cores", env.cores},
+                            {"commit", env.commit}});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
@@ -31375,9 +31761,9 @@ inline self_description described_by(const char* server, const http_answer& a,
         if (text.empty() || text.size() > longest_value) continue;
         const std::string words = printable(without_secrets(text, secrets));
         if (name == "version" || name == "build_info")
-            d.version = filled("{} {}", {server, words});
+            d.version = filled("{server} {words}", {{"server", server}, {"words", words}});
         else if (d.settings.size() < longest)
-            fill(d.settings, "{,}{}={}", {printable(name), words});
+            fill(d.settings, "{,}{name}={words}", {{"name", printable(name)}, {"words", words}});
     }
     return d;
 }

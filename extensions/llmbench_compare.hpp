@@ -731,12 +731,14 @@ public:
             do shown.erase(0, 1);
             while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
         put_text(at_x(x), 157, "middle", "",
-                 filled("{\u2026|}{}", {shown.size() < name.size(), shown}));
+                 filled("{is_cut?\u2026}{name}",
+                        {{"is_cut", shown.size() < name.size()}, {"name", shown}}));
     }
     /// Draws a dot at a named x, and its interval.
     void upright(const char* style, const curve_point& p, double low, double high) {
         if (std::isfinite(low) && std::isfinite(high))
-            draw("<path class=\"span\" d=\"M{p} {p}V{p}\"/>", {at_x(p.x), at_y(low), at_y(high)});
+            draw("<path class=\"span\" d=\"M{x:p} {low:p}V{high:p}\"/>",
+                 {{"x", at_x(p.x)}, {"low", at_y(low)}, {"high", at_y(high)}});
         dot(style, p);
     }
     void label(const curve_point& p, const std::string& words) {
@@ -783,7 +785,8 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
            x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
     if (over_load && ends.low > 0 && ends.monotone())
         p.stretch("stretch", ends.low, std::min(ends.high, most));
-    std::string alt = filled("{} against {}", {caption, against});
+    std::string alt = filled("{caption} against {against}",
+                             {{"caption", caption}, {"against", against}});
     for (const bool is_baseline : {true, false})
         for (const drawn_line& l : lines) {
             const char* style = is_baseline ? "b" : "c";
@@ -799,7 +802,9 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
                       : r.at.shows == carried::misses ? "fail"
                                                       : "c",
                       points.back());
-                fill(alt, ", {baseline |}[{} ]{.4g} at {}", {is_baseline, l.name, l.y[i], l.x[i]});
+                fill(alt, ", {is_baseline?baseline }[{name} ]{y:.4g} at {x}",
+                     {{"is_baseline", is_baseline}, {"name", l.name}, {"y", l.y[i]},
+                      {"x", l.x[i]}});
             }
             p.line(style, l.name, points);
             if (over_load && !points.empty() && !std::isnan(points.back().y))
@@ -812,9 +817,12 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
             const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
             if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
             p.label_apart({lines[0].x[i], lines[0].y[i]},
-                          filled("{}{ carried|}{ too much|}", {load, is_low, is_high && !is_low}));
+                          filled("{load}{is_carried? carried}{is_too_much? too much}",
+                                 {{"load", load}, {"is_carried", is_low},
+                                  {"is_too_much", is_high && !is_low}}));
         }
-    return p.figure(filled("{}<span>against {}</span>", {caption, against}), alt, false);
+    return p.figure(filled("{caption}<span>against {against}</span>",
+                           {{"caption", caption}, {"against", against}}), alt, false);
 }
 inline headline look_at(const curve_row& r) {
     return r.at.shows == carried::holds    ? headline::passed
@@ -872,14 +880,18 @@ inline std::string curve_html(const std::string& title, const std::string& said,
     const auto rate_against = [&](const std::string& what, const vector<double>& x) {
         return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}}, false);
     };
-    return filled("<section><h2>{x}</h2>\n{}<div class=\"plots\">\n{}{}{}{}{}</div>\n"
-                  "[<p class=\"note\">{}</p>\n]{}</section>\n",
-                  {title, said, columns.has_tokens ? rate_against("tpot mean", tpot) : "",
-                   rate_against(first + " p90", p90),
-                   over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}),
-                   columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "",
-                   over(rate, per_s, {{"", loads, tokens}}), variants_key(both),
-                   page_table("By load", curve_table(unit, rows))});
+    return filled("<section><h2>{title:x}</h2>\n{said}<div class=\"plots\">\n"
+                  "{tpot_at}{first_at}{first_over}{tpot_over}{rate_over}</div>\n[<p "
+                  "class=\"note\">{key}</p>\n]{table}</section>\n",
+                  {{"title", title}, {"said", said},
+                   {"tpot_at", columns.has_tokens ? rate_against("tpot mean", tpot) : ""},
+                   {"first_at", rate_against(first + " p90", p90)},
+                   {"first_over", over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}})},
+                   {"tpot_over",
+                    columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : ""},
+                   {"rate_over", over(rate, per_s, {{"", loads, tokens}})},
+                   {"key", variants_key(both)},
+                   {"table", page_table("By load", curve_table(unit, rows))}});
 }
 
 // ===== [E] texts on several settings =============================================================
@@ -916,8 +928,8 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
     if (members.size() * (members.size() - 1) / 2 == pairs.size())
         return names_of(c, members) + " do not differ significantly";
     std::string out;
-    for (const std::string& p : pairs) fill(out, "{no significant difference between |, }{}",
-                                            {out.empty(), p});
+    for (const std::string& p : pairs) fill(out, "{is_first?no significant difference between |, }"
+                                            "{pair}", {{"is_first", out.empty()}, {"pair", p}});
     return out;
 }
 /// Settings by the text on them, in order of first use.
@@ -930,7 +942,8 @@ inline void say_of(said_of_settings& all, const std::string& words, std::size_t 
 inline std::string said_text(const settings_comparison& c, const said_of_settings& all) {
     std::string out;
     for (const auto& [words, which] : all)
-        fill(out, "{;}{} {is|are} {}", {names_of(c, which), which.size() == 1, words});
+        fill(out, "{;}{names} {is_one?is|are} {words}",
+             {{"names", names_of(c, which)}, {"is_one", which.size() == 1}, {"words", words}});
     return out;
 }
 
@@ -954,7 +967,7 @@ inline std::string order_text(const settings_comparison& c, const compared_stati
     std::sort(order.begin(), order.end());
     std::string out;
     for (const auto& [value, i] : order)
-        fill(out, out.empty() ? "{} is best" : ", then {}", {c.settings[i].name});
+        fill(out, out.empty() ? "{name} is best" : ", then {name}", {{"name", c.settings[i].name}});
     return out;
 }
 
@@ -979,12 +992,13 @@ inline std::string shown_text(const settings_comparison& c, const compared_stati
     for (const setting_ratio& r : s.pairs)
         if (r.may_be_the_clients)
             fill(by_client,
-                 "{the client was stalled and may have made the difference between |, }{}",
-                 {by_client.empty(), names_of(c, {r.first, r.second})});
+                 "{is_first?the client was stalled and may have made the difference between |, }"
+                 "{pair}",
+                 {{"is_first", by_client.empty()}, {"pair", names_of(c, {r.first, r.second})}});
     return joined_texts({best, alike, by_client, left_out}, "; ");
 }
 inline std::string sentence_of(const settings_comparison& c, const compared_statistic& s) {
-    return filled("{}: {}", {s.what.name, shown_text(c, s)});
+    return filled("{name}: {shown}", {{"name", s.what.name}, {"shown", shown_text(c, s)}});
 }
 
 /// Results of the statistics before `end`, one sentence for equal ones.
@@ -993,44 +1007,51 @@ inline vector<std::string> sentences_of(const settings_comparison& c, std::size_
     for (std::size_t i = 0; i < end; ++i) {
         const std::string words = shown_text(c, c.statistics[i]);
         const auto is_same = [&](const auto& s) { return s.first == words; };
-        fill(found_or_added(shown, is_same, {words, ""}).second, "{,}{}",
-             {c.statistics[i].what.name});
+        fill(found_or_added(shown, is_same, {words, ""}).second, "{,}{name}",
+             {{"name", c.statistics[i].what.name}});
     }
     vector<std::string> sentences;
-    for (const auto& [words, names] : shown) sentences.push_back(filled("{}: {}", {names, words}));
+    for (const auto& [words, names] : shown) sentences.push_back(filled(
+        "{names}: {words}", {{"names", names}, {"words", words}}));
     return sentences;
 }
 
 /// "3 settings in turns, 4 rounds", "3 settings in turns, 2 of 4 rounds".
 inline std::string rounds_text(const settings_comparison& c) {
     return filled(
-        "{} settings in turns, [{} of ]{} rounds",
-        {c.settings.size(), c.rounds < c.planned_rounds ? c.rounds : 0, c.planned_rounds});
+        "{settings} settings in turns, [{rounds} of ]{planned} rounds",
+                  {{"settings", c.settings.size()},
+                   {"rounds", c.rounds < c.planned_rounds ? c.rounds : 0},
+                   {"planned", c.planned_rounds}});
 }
 /// Notes on the table, one sentence each.
 inline vector<std::string> notes_on(const settings_comparison& c) {
     vector<std::string> notes;
     for (const reported_setting& s : c.settings)
         if (!s.excluded.empty())
-            notes.push_back(filled("{} is not compared: {}", {s.name, s.excluded}));
+            notes.push_back(filled("{name} is not compared: {excluded}",
+                                   {{"name", s.name}, {"excluded", s.excluded}}));
     if (!c.stopped.empty()) notes.push_back(c.stopped);
     return notes;
 }
 /// The error rate of the table.
 inline std::string intervals_text(const settings_comparison& c) {
     const std::size_t pairs = c.settings.size() * (c.settings.size() - 1) / 2;
-    return filled("ratios to {}, of the typical round; {an interval holds|the intervals of all }"
-                  "[{} pairs of a row hold together] in 95 % of all cases{| (Bonferroni)}",
-                  {c.settings[0].name, pairs == 1, pairs == 1 ? 0 : pairs, pairs == 1});
+    return filled("ratios to {first}, of the typical round; "
+                  "{is_one?an interval holds|the intervals of all }[{pairs} pairs of a row hold "
+                  "together] in 95 % of all cases{is_one?| (Bonferroni)}",
+                  {{"first", c.settings[0].name}, {"is_one", pairs == 1},
+                   {"pairs", pairs == 1 ? 0 : pairs}});
 }
 
 /// The results of the objectives' statistics on one line, or of all statistics if there are none.
 inline std::string comparison_line(const settings_comparison& c) {
     std::string shown;
     for (const std::string& s : sentences_of(c, c.asked > 0 ? c.asked : c.statistics.size()))
-        fill(shown, "{;}{}", {s});
-    std::string line = filled("{}[: {}]", {rounds_text(c), shown});
-    for (const std::string& note : notes_on(c)) fill(line, "; {}", {note});
+        fill(shown, "{;}{note}", {{"note", s}});
+    std::string line = filled("{rounds}[: {shown}]",
+                              {{"rounds", rounds_text(c)}, {"shown", shown}});
+    for (const std::string& note : notes_on(c)) fill(line, "; {note}", {{"note", note}});
     return line;
 }
 
@@ -1041,18 +1062,23 @@ inline std::string ratio_text(const estimate_t& r) {
 }
 /// The line with the arithmetic of every ratio.
 inline std::string comparison_explained(const settings_comparison& c) {
-    std::string out = filled("{}\n{}", {comparison_line(c), intervals_text(c)});
+    std::string out = filled("{comparison_line}\n{intervals}",
+                             {{"comparison_line", comparison_line(c)},
+                              {"intervals", intervals_text(c)}});
     for (const compared_statistic& s : c.statistics) {
-        fill(out, "\n{}", {sentence_of(c, s)});
+        fill(out, "\n{sentence}", {{"sentence", sentence_of(c, s)}});
         for (std::size_t i = 0; i < s.settings.size(); ++i)
-            fill(out, "\n  {}: {}", {c.settings[i].name, {s.what.metric, s.settings[i].typical}});
+            fill(out, "\n  {name}: {typical}",
+                 {{"name", c.settings[i].name},
+                  {"typical", {s.what.metric, s.settings[i].typical}}});
         for (const setting_ratio& r : s.pairs)
             fill(out,
-                 "\n  {} / {}: {}; ln ratios {}; mean {.6g}, sd {.6g} ({}), df {.0f}, standard "
-                 "error {.6g}, t {.4f}",
-                 {c.settings[r.second].name, c.settings[r.first].name,
-                  ratio_text(*s.ratio(r.second, r.first)), listed(r.logs), r.at.mean, r.at.sd,
-                  to_string(r.at.spread), r.at.df, r.at.se, r.at.pass_t});
+                 "\n  {second} / {first}: {ratio}; ln ratios {logs}; mean {mean:.6g}, sd {sd:.6g} "
+                 "({spread}), df {df:.0f}, standard error {se:.6g}, t {t:.4f}",
+                 {{"second", c.settings[r.second].name}, {"first", c.settings[r.first].name},
+                  {"ratio", ratio_text(*s.ratio(r.second, r.first))}, {"logs", listed(r.logs)},
+                  {"mean", r.at.mean}, {"sd", r.at.sd}, {"spread", to_string(r.at.spread)},
+                  {"df", r.at.df}, {"se", r.at.se}, {"t", r.at.pass_t}});
     }
     return out;
 }
@@ -1089,12 +1115,15 @@ inline report_table settings_table(const settings_comparison& c, std::size_t fro
 inline std::string comparison_text(const comparison_report& r) {
     constexpr std::size_t beside = 3;  // side by side; more are wider than a terminal
     const settings_comparison& c = r.found;
-    std::string out = filled("\n{}: {}\n", {r.name, rounds_text(c)});
+    std::string out = filled("\n{name}: {rounds}\n",
+                             {{"name", r.name}, {"rounds", rounds_text(c)}});
     for (std::size_t from = 1; from < c.settings.size(); from += beside)
-        fill(out, "\n{}", {console_table(settings_table(c, from, from + beside), 0, true)});
-    fill(out, "  * significant; {}\n\n", {intervals_text(c)});
-    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "  {}\n", {s});
-    for (const std::string& note : notes_on(c)) fill(out, "  {}\n", {note});
+        fill(out, "\n{console}",
+             {{"console", console_table(settings_table(c, from, from + beside), 0, true)}});
+    fill(out, "  * significant; {intervals}\n\n", {{"intervals", intervals_text(c)}});
+    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "  {line}\n",
+        {{"line", s}});
+    for (const std::string& note : notes_on(c)) fill(out, "  {line}\n", {{"line", note}});
     return out;
 }
 
@@ -1167,11 +1196,14 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
-    std::string out = filled("### {m}: {}\n\n{}\nBold: significantly different from {m}; {m}.\n\n",
-                             {r.name, rounds_text(c), markdown_table(settings_table(c)),
-                              c.settings[0].name, intervals_text(c)});
-    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "- {m}\n", {s});
-    for (const std::string& note : notes_on(c)) fill(out, "\n{c}\n", {note});
+    std::string out = filled("### {name:m}: {rounds}\n\n{table}\nBold: significantly different "
+                             "from {first:m}; {intervals:m}.\n\n",
+                             {{"name", r.name}, {"rounds", rounds_text(c)},
+                              {"table", markdown_table(settings_table(c))},
+                              {"first", c.settings[0].name}, {"intervals", intervals_text(c)}});
+    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "- {line:m}\n",
+        {{"line", s}});
+    for (const std::string& note : notes_on(c)) fill(out, "\n{note:c}\n", {{"note", note}});
     return out + "\n";
 }
 
@@ -1192,39 +1224,43 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
            plot_unit_of(facts_of(s.what.metric).unit));
     const auto best = s.best();
-    std::string alt = filled("{} of the settings", {s.what.name});
+    std::string alt = filled("{name} of the settings", {{"name", s.what.name}});
     for (std::size_t i = 0; i < s.settings.size(); ++i) {
         const setting_value& v = s.settings[i];
         const double x = static_cast<double>(i + 1);
         p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
-        fill(alt, ", {} {}", {c.settings[i].name, {s.what.metric, v.typical}});
+        fill(alt, ", {name} {typical}",
+             {{"name", c.settings[i].name}, {"typical", {s.what.metric, v.typical}}});
         if (std::isfinite(v.typical))
             p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
                       v.high);
     }
-    return p.figure(filled("{x}<span>[{x} is best]</span>",
-                           {s.what.name, best ? c.settings[*best].name : ""}),
-                    filled("{}; {}", {alt, shown_text(c, s)}), false);
+    return p.figure(filled("{name:x}<span>[{best:x} is best]</span>",
+                           {{"name", s.what.name}, {"best", best ? c.settings[*best].name : ""}}),
+                    filled("{alt}; {shown}", {{"alt", alt}, {"shown", shown_text(c, s)}}), false);
 }
 
 inline std::string comparisons_html(const vector<comparison_report>& all) {
     std::string h;
     for (const comparison_report& r : all) {
         const settings_comparison& c = r.found;
-        fill(h, "<section><h2>{x}</h2>\n<p class=\"why\">{}</p>\n", {r.name, rounds_text(c)});
-        for (const std::string& note : notes_on(c)) fill(h, "<p class=\"note\">{x}.</p>\n", {note});
-        fill(h, "{}<p class=\"note\">Bold: significantly different from {x}; {x}.</p>\n<ul>\n",
-             {page_table("Settings of " + r.name, settings_table(c)), c.settings[0].name,
-              intervals_text(c)});
+        fill(h, "<section><h2>{name:x}</h2>\n<p class=\"why\">{rounds}</p>\n",
+             {{"name", r.name}, {"rounds", rounds_text(c)}});
+        for (const std::string& note : notes_on(c)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
+            {{"note", note}});
+        fill(h, "{table}<p class=\"note\">Bold: significantly different from {first:x}; "
+             "{intervals:x}.</p>\n<ul>\n",
+             {{"table", page_table("Settings of " + r.name, settings_table(c))},
+              {"first", c.settings[0].name}, {"intervals", intervals_text(c)}});
         for (const std::string& s : sentences_of(c, c.statistics.size()))
-            fill(h, "<li>{x}</li>\n", {s});
+            fill(h, "<li>{line:x}</li>\n", {{"line", s}});
         std::string figures;
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
         fill(h, "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
-                "interval of 95 %; green where it is shown to be best, hollow where it is not "
-                "compared. Two settings can differ significantly although these intervals overlap, "
-                "by their ratios within the rounds.</p>\n<div class=\"plots\">\n{}</div>\n"
-                "</section>\n", {figures});
+             "interval of 95 %; green where it is shown to be best, hollow where it is not "
+             "compared. Two settings can differ significantly although these intervals overlap, "
+             "by their ratios within the rounds.</p>\n<div class=\"plots\">\n{figures}</div>\n"
+             "</section>\n", {{"figures", figures}});
     }
     return h;
 }
@@ -1275,8 +1311,9 @@ inline std::string limit_of(const curve_report& c) {
 }
 /// Returns "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
 inline std::string curve_line(const curve_report& c) {
-    return filled("{}, {} load{s}",
-                  {capacity_text(c.unit, ends_of(c), limit_of(c)), c.loads.size()});
+    return filled("{capacity}, {loads} load{loads:s}",
+                  {{"capacity", capacity_text(c.unit, ends_of(c), limit_of(c))},
+                   {"loads", c.loads.size()}});
 }
 
 /// Rows of loads that have a gate.
@@ -1291,12 +1328,14 @@ inline vector<curve_row> rows_of(const curve_report& c,
 
 inline std::string curve_text(const curve_report& c, const vector<gate_report>& gates) {
     return filled(
-        "\n{}: {}\n\n{}",
-        {c.name, curve_line(c), console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)});
+        "\n{name}: {curve_line}\n\n{console}",
+                  {{"name", c.name}, {"curve_line", curve_line(c)},
+                   {"console", console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)}});
 }
 inline std::string curve_md(const curve_report& c, const vector<gate_report>& gates) {
-    return filled("### {m}: {m}\n\n{}\n", {c.name, curve_line(c),
-                                           markdown_table(curve_table(c.unit, rows_of(c, gates)))});
+    return filled("### {name:m}: {curve_line:m}\n\n{markdown}\n",
+                  {{"name", c.name}, {"curve_line", curve_line(c)},
+                   {"markdown", markdown_table(curve_table(c.unit, rows_of(c, gates)))}});
 }
 
 /// curves.csv: a line for each variant and load, SI units, empty without a value.
@@ -1307,10 +1346,10 @@ inline std::string curves_csv(const vector<curve_report>& curves,
                                     metric_id::cost_per_million_tokens};
     constexpr metric_id of_requests[] = {metric_id::ttft, metric_id::tpot, metric_id::e2e};
     std::string out = "curve,load,unit,arm,outcome,shows";
-    for (const metric_id m : of_run) fill(out, ",{}", {metric_name(m)});
+    for (const metric_id m : of_run) fill(out, ",{metric}", {{"metric", metric_name(m)}});
     for (const metric_id m : of_requests)
         for (const char* of : {"mean", "p50", "p90", "p99"})
-            fill(out, ",{}({})", {of, metric_name(m)});
+            fill(out, ",{statistic}({metric})", {{"statistic", of}, {"metric", metric_name(m)}});
     out += ",tokens_per_s_of_a_user\n";
     const auto quoted = [](const std::string& s) {
         std::string q = "\"";
@@ -1323,10 +1362,12 @@ inline std::string curves_csv(const vector<curve_report>& curves,
     };
     for (const curve_report& c : curves)
         for (const curve_row& r : rows_of(c, gates)) {
-            fill(out, "{}{},{users|requests/s},{baseline|candidate},{},{}",
-                 {quoted(c.name), number(r.at.load), c.unit == metric_id::capacity_in_users,
-                  r.is_baseline, to_string(headline_of(r.of)),
-                  r.at.shows == carried::open ? "" : to_string(r.at.shows)});
+            fill(out, "{curve}{load},{is_of_users?users|requests/s}"
+                 ",{is_baseline?baseline|candidate},{outcome},{shows}",
+                 {{"curve", quoted(c.name)}, {"load", number(r.at.load)},
+                  {"is_of_users", c.unit == metric_id::capacity_in_users},
+                  {"is_baseline", r.is_baseline}, {"outcome", to_string(headline_of(r.of))},
+                  {"shows", r.at.shows == carried::open ? "" : to_string(r.at.shows)}});
             for (const metric_id m : of_run) out += number(r.value(m));
             for (const metric_id m : of_requests) {
                 const metric_row row = r.row(m);
@@ -1391,10 +1432,10 @@ public:
             h += curve_html(
                 c.name,
                 filled(
-                    "<p class=\"why\">{x}.</p>\n<p class=\"note\">Up and to the left is better. A "
-                    "dot is a load: green where it was shown to hold all objectives, red where "
-                    "it was shown to miss one; the grey stretch is the capacity.</p>\n",
-                    {curve_line(c)}),
+                    "<p class=\"why\">{curve_line:x}.</p>\n<p class=\"note\">Up and to the left "
+                       "is better. A dot is a load: green where it was shown to hold all "
+                       "objectives, red where it was shown to miss one; the grey stretch is the "
+                       "capacity.</p>\n", {{"curve_line", curve_line(c)}}),
                 c.unit, ends_of(c), rows_of(c, gates));
         return h;
     }

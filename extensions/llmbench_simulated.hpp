@@ -2527,7 +2527,8 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
 inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
-    std::string t = filled("{}: {} on the model", {rehearsal_word, to_string(v.outcome)});
+    std::string t = filled("{rehearsal_word}: {outcome} on the model",
+                           {{"rehearsal_word", rehearsal_word}, {"outcome", to_string(v.outcome)}});
     if (!v.reason.empty()) t += ", " + str(v.reason);
     const std::string more = foreseen_text(v, f);
     return more.empty() ? t : t + "; " + more;
@@ -2662,14 +2663,17 @@ fit_of_engine fitted_engine(const measured_pace& to, engine e, const PaceOf& pac
 inline std::string fit_text(const fit_of_engine& f, const measured_pace& to,
                             const std::string& file) {
     const auto of = [](double ttft, double tpot) {
-        return filled("mean(ttft) {t}, mean(tpot) {t}", {ttft, tpot});
+        return filled("mean(ttft) {ttft:t}, mean(tpot) {tpot:t}", {{"ttft", ttft}, {"tpot", tpot}});
     };
     const std::string there = of(to.ttft, to.tpot);
     if (!f.is_close())
-        return filled("an engine that CANNOT be fitted to {} ({}): it has {}; repeats differ as "
-                      "there", {file, there, of(f.is.ttft, f.is.tpot)});
-    return filled("an engine fitted to {} ({}, within {.1f%} %{ at mean lengths|}; repeats that "
-                  "differ as there)", {file, there, f.error, f.is_at_means});
+        return filled("an engine that CANNOT be fitted to {file} ({there}): it has {means}; "
+                      "repeats differ as there",
+                      {{"file", file}, {"there", there}, {"means", of(f.is.ttft, f.is.tpot)}});
+    return filled("an engine fitted to {file} ({there}, within {error:.1f%} "
+                  "%{is_at_means? at mean lengths}; repeats that differ as there)",
+                  {{"file", file}, {"there", there}, {"error", f.error},
+                   {"is_at_means", f.is_at_means}});
 }
 
 struct reported_pace {

@@ -99,7 +99,8 @@ inline run_side run_side_of(const std::string& json, const std::string& file,
     for (const checked_object& g : root.each("gates")) {
         const std::string name = g.text("name");
         const bool is_rehearsal = g.has("rehearsal");  // not in `past`
-        fill(names, "{,}\"{}\"{ (a rehearsal)|}", {printable(name, 80), is_rehearsal});
+        fill(names, "{,}\"{name}\"{is_rehearsal? (a rehearsal)}",
+             {{"name", printable(name, 80)}, {"is_rehearsal", is_rehearsal}});
         if (is_rehearsal) continue;
         const past_gate& judged = past.gates[k++];
         if (!gate.empty() && gate != name) continue;
@@ -110,7 +111,8 @@ inline run_side run_side_of(const std::string& json, const std::string& file,
                                                          : g.text("refusal")});
     }
     if (run.gates.empty())
-        refuse({file, " has no measured gate", filled("[ \"{}\"]", {printable(gate, 80)}),
+        refuse({file, " has no measured gate", filled(
+            "[ \"{gate}\"]", {{"gate", printable(gate, 80)}}),
                 ": it has ", names.empty() ? "none" : names});
     return run;
 }
@@ -132,7 +134,8 @@ inline slo_words words_of(const past_slo& s) {
     if (text.rfind("advisory(", 0) == 0) text = text.substr(9, text.size() - 10);
     const std::size_t at = std::min(text.rfind(s.at_most ? " <= " : " >= "), text.size());
     return {text.substr(0, at) + (s.relative ? " / baseline" : ""),
-            filled("{}{, advisory|}", {trimmed(text.substr(at)), s.advisory})};
+            filled("{name}{is_advisory?, advisory}",
+                   {{"name", trimmed(text.substr(at))}, {"is_advisory", s.advisory}})};
 }
 inline std::string value_words(const past_slo& s, double v) {
     const std::optional<slo> what = slo_of(s);
@@ -154,8 +157,9 @@ inline table_cell objective_cell(const past_slo* s) {
                  .look = "",
                  .ratio = badge(to_string(s->outcome), to_string(s->outcome))};
     if (std::isfinite(s->estimate.low) && std::isfinite(s->estimate.high))
-        fill(c.ratio, "<div class=\"note\">{x} to {x}</div>",
-             {value_words(*s, s->estimate.low), value_words(*s, s->estimate.high)});
+        fill(c.ratio, "<div class=\"note\">{low:x} to {high:x}</div>",
+             {{"low", value_words(*s, s->estimate.low)},
+              {"high", value_words(*s, s->estimate.high)}});
     return c;
 }
 /// A row for each statistic that either run has an objective on, and the reasons of verdicts.
@@ -172,19 +176,22 @@ inline std::string objectives_html(const gate_side& a, const gate_side& b) {
             const auto [statistic, limit] = words_of(s);
             const past_slo *first = at(a, statistic), *second = at(b, statistic);
             if (s.outcome != verdict::pass)
-                fill(reasons, "[{?}<p class=\"note\">{A|B}, {x}: {x}.</p>\n]",
-                     {s.reason, from == &a, statistic, s.reason});
+                fill(reasons, "[{reason?}<p class=\"note\">{is_a?A|B}, {statistic:x}: "
+                     "{reason:x}.</p>\n]",
+                     {{"reason", s.reason}, {"is_a", from == &a}, {"statistic", statistic}});
             if (from == &b && first) continue;
             t.add({statistic});
             const std::string other = first && second ? words_of(*second).limit : limit;
-            t.last().ratio = filled(other == limit ? "{x}" : "A {x}; B {x}", {limit, other});
+            t.last().ratio = filled(other == limit ? "{limit:x}" : "A {limit:x}; B {other:x}",
+                                    {{"limit", limit}, {"other", other}});
             const double x = first ? first->measured : not_a_number;
             const double y = second ? second->measured : not_a_number;
             t.append({ratio_words(y, x)});
             t.last().look = "arm";
             if (const double change = y / x - 1; std::isfinite(change) && change != 0)
-                t.last().ratio = filled("{.1f%} % {worse|better}",
-                                        {std::fabs(change), (change > 0) == s.at_most});
+                t.last().ratio = filled("{change:.1f%} % {is_worse?worse|better}",
+                                        {{"change", std::fabs(change)},
+                                         {"is_worse", (change > 0) == s.at_most}});
             t.rows.back().push_back(objective_cell(first));
             t.rows.back().push_back(objective_cell(second));
         }
@@ -234,22 +241,25 @@ inline std::string curves_figure(metric_id id, const gate_side& a, const gate_si
     draw("c1", "B", second.pooled);
     for (const slo& s : limits) {
         const std::string name = str(s.statistic.name);
-        p.limit(s.bound, s.statistic.kind == statistic_kind::mean ? not_a_number : s.statistic.q,
-                s.at_most,
-                filled("{} {<|>}= {}",
-                       {name.substr(0, name.find('(')), s.at_most, value_text(id, s.bound)}));
+        p.limit(s.bound, s.statistic.kind == statistic_kind::mean ? not_a_number : s.statistic.q, s.at_most,
+                filled("{statistic} {at_most?<|>}= {limit}",
+                       {{"statistic", name.substr(0, name.find('('))}, {"at_most", s.at_most},
+                        {"limit", value_text(id, s.bound)}}));
     }
-    std::string ratios, alt = filled("{} by percentile", {metric_name(id)});
+    std::string ratios, alt = filled("{metric} by percentile", {{"metric", metric_name(id)}});
     const metric_row &m = first.row, &n = second.row;
     const auto add = [&](const char* name, double metric_row::*value) {
         if (first.values > 0 && second.values > 0)
-            fill(ratios, "{,}{} {}", {name, ratio_words(n.*value, m.*value)});
-        fill(alt, "; {}: A {}, B {}", {name, {id, m.*value}, {id, n.*value}});
+            fill(ratios, "{,}{name} {ratio}",
+                 {{"name", name}, {"ratio", ratio_words(n.*value, m.*value)}});
+        fill(alt, "; {name}: A {a}, B {b}",
+             {{"name", name}, {"a", {id, m.*value}}, {"b", {id, n.*value}}});
     };
     add("p50", &metric_row::p50);
     add("p90", &metric_row::p90);
     add("p99", &metric_row::p99);
-    return p.figure(filled("{}[<span>B / A: {}</span>]", {metric_name(id), ratios}), alt, true);
+    return p.figure(filled("{metric}[<span>B / A: {ratios}</span>]",
+                           {{"metric", metric_name(id)}, {"ratios", ratios}}), alt, true);
 }
 
 template <std::size_t N>
@@ -259,8 +269,8 @@ std::string differences_html(const char* of, const compared_fact (&facts)[N],
     for (std::size_t i = 0; i < N; ++i)
         if (a[i] != b[i])
             t.add({facts[i].title, a[i].empty() ? "none" : a[i], b[i].empty() ? "none" : b[i]});
-    return t.rows.empty() ? filled("<p>{}: no difference.</p>\n", {of})
-                          : page_table(filled("{}: differences", {of}), t);
+    return t.rows.empty() ? filled("<p>{of}: no difference.</p>\n", {{"of", of}})
+                          : page_table(filled("{of}: differences", {{"of", of}}), t);
 }
 
 inline constexpr const char* own_style =
@@ -284,18 +294,18 @@ inline std::string outcome_badge(const past_gate& g) {
     return badge(look, xml_escaped(word));
 }
 inline std::string pair_html(const gate_side& a, const gate_side& b) {
-    std::string h = filled("<section>\n<h2>{x}</h2>\n<p>A {} &ensp; B {}</p>\n{}",
-                           {a.judged.name, outcome_badge(a.judged), outcome_badge(b.judged),
-                            objectives_html(a, b)});
+    std::string h = filled("<section>\n<h2>{name:x}</h2>\n<p>A {a} &ensp; B {b}</p>\n{objectives}",
+                           {{"name", a.judged.name}, {"a", outcome_badge(a.judged)},
+                            {"b", outcome_badge(b.judged)}, {"objectives", objectives_html(a, b)}});
     const std::string curves = curves_figure(metric_id::ttft, a, b, &gate_side::ttft) +
                                curves_figure(metric_id::tpot, a, b, &gate_side::tpot);
-    fill(h, "<h3>Distributions</h3>\n[{?}{}<div class=\"plots\">\n{}</div>\n]",
-         {curves, curves_key, curves});
+    fill(h, "<h3>Distributions</h3>\n[{curves?}{curves_key}<div class=\"plots\">\n{curves}</div>\n"
+         "]", {{"curves", curves}, {"curves_key", curves_key}});
     if (curves.empty() && a.no_curves.empty() && b.no_curves.empty())
         h += "<p class=\"note\">Neither run has a ttft or a tpot.</p>\n";
     for (const gate_side* side : {&a, &b})
-        fill(h, "[{?}<p class=\"note\">{A|B} has no curve: {x}.</p>\n]",
-             {side->no_curves, side == &a, side->no_curves});
+        fill(h, "[{why?}<p class=\"note\">{is_a?A|B} has no curve: {why:x}.</p>\n]",
+             {{"why", side->no_curves}, {"is_a", side == &a}});
     return h + "<h3>Differences</h3>\n" +
            differences_html("Scenario", facts_of_scenario, a.scenario, b.scenario) +
            differences_html("Server", facts_of_server, a.server, b.server) + "</section>\n";
@@ -307,8 +317,8 @@ inline std::string side_by_side_html(const run_side& a, const run_side& b) {
     for (const bool is_second : {false, true})
         for (const gate_side& g : (is_second ? b : a).gates) {
             const gate_side* other = (is_second ? a : b).gate(g.judged.name);
-            fill(names[is_second], "{,}\"{}\"", {printable(str(g.judged.name), 80)});
-            if (!other) fill(only[is_second], "{,}\"{}\"", {g.judged.name});
+            fill(names[is_second], "{,}\"{name}\"", {{"name", printable(str(g.judged.name), 80)}});
+            if (!other) fill(only[is_second], "{,}\"{name}\"", {{"name", g.judged.name}});
             else if (!is_second) pairs += pair_html(g, *other);
         }
     if (pairs.empty())
@@ -317,12 +327,14 @@ inline std::string side_by_side_html(const run_side& a, const run_side& b) {
     return joined(
         {filled("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
                 "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Two "
-                "runs - llmbench</title>\n<style>{}\n{}</style>\n</head>\n<body>{}<main>\n<header>"
-                "\n<h1>Two runs side by side</h1>\n<p>A: {x}<br>B: {x}</p>\n[<p>Only A has the "
-                "gates {x}.</p>\n][<p>Only B has the gates {x}.</p>\n]<p class=\"note\">Values are "
-                "those of the requests of all repeats, with the interval that decided the verdict. "
-                "Two runs of one server differ, too: no ratio here is a verdict.</p>\n</header>\n",
-                {page_style, own_style, page_icons, a.folder, b.folder, only[0], only[1]}),
+                "runs - llmbench</title>\n<style>{style}\n{own_style}</style>\n</head>\n"
+                "<body>{icons}<main>\n<header>\n<h1>Two runs side by side</h1>\n<p>A: {a:x}<br>B: "
+                "{b:x}</p>\n[<p>Only A has the gates {only_a:x}.</p>\n][<p>Only B has the gates "
+                "{only_b:x}.</p>\n]<p class=\"note\">Values are those of the requests of all "
+                "repeats, with the interval that decided the verdict. Two runs of one server "
+                "differ, too: no ratio here is a verdict.</p>\n</header>\n",
+                {{"style", page_style}, {"own_style", own_style}, {"icons", page_icons},
+                 {"a", a.folder}, {"b", b.folder}, {"only_a", only[0]}, {"only_b", only[1]}}),
          differences_html("Run", facts_of_run, a.facts, b.facts), pairs, "</main>\n<script>",
          page_script, "</script>\n</body>\n</html>\n"});
 }

@@ -79,6 +79,17 @@ functions() {
     find src -name '*.hpp' -exec python3 tests/structure/functions.py "$max_function_lines" {} +
 }
 
+# A misspelt name would stand in a report as it is written.
+places_have_values() { find src -name '*.hpp' -exec python3 tests/structure/templates.py {} +; }
+places_without_values() {
+    printf '%s\n' 'fill(t, "{n} of {al:.0f}", {{"n", n}, {"all", f(1, {2})}});' \
+        'fill(t, is_one ? "{n}" : "{n?a|b} {x}", {{"n", n}});' 'return filled("{n:t}", {n});' \
+        'const char* const s = "{al}";' > "$work/places.hpp"
+    python3 tests/structure/templates.py "$work/places.hpp" > "$work/told" && return 1
+    cat "$work/told"
+    [[ $(cut -d: -f2 "$work/told" | tr '\n' ' ') == "1 1 2 3 3 4 " ]]
+}
+
 # Reports show what core/figures computed: they may name what was found, but know no method.
 reports_compute_nothing() {
     local methods='base/statistics|judging/(values|counts|judge|validity|numbers|samples|server|client)'
@@ -251,6 +262,8 @@ check "no part is too long" lines
 check "nothing has grown by more than 3 %" python3 tests/structure/weight.py
 check "nothing is thrown out of a thread" threads_are_contained
 check "no function is too long" functions
+check "places in texts have values of their names" places_have_values
+check "a place without a value is found" places_without_values
 check "reports know no statistics and no method" reports_compute_nothing
 check "verdicts are decided on no text" verdicts_read_no_text
 check "a text that decides is found" texts_that_are_read

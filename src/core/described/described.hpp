@@ -11,6 +11,7 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/cross_check.hpp"
+#include "core/described/causes.hpp"
 #include "core/described/sentences.hpp"
 
 #include <cmath>  // isfinite, isnan
@@ -25,7 +26,7 @@ namespace detail {
 /// Returns values as the arithmetic of a verdict lists them.
 inline std::string listed(const vector<double>& values) {
     std::string out;
-    for (const double v : values) fill(out, "{,}{.6g}", {v});
+    for (const double v : values) fill(out, "{,}{value:.6g}", {{"value", v}});
     return out;
 }
 inline const char* to_string(spread_of s) {
@@ -34,7 +35,7 @@ inline const char* to_string(spread_of s) {
 
 inline std::string method_text(const decision& d) {
     const std::string against =
-        d.past              ? filled("against {}, ", {d.past->against(d)})
+        d.past              ? filled("against {against}, ", {{"against", d.past->against(d)}})
         : d.paired          ? "paired "
         : d.objective.factor > 0 ? "against a stored run, "
                             : "";
@@ -43,10 +44,12 @@ inline std::string method_text(const decision& d) {
     const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
     const std::string noise =
         !std::isnan(d.last.history_sd)
-            ? filled(" with the history's noise of {.3g%} %", {d.last.history_sd})
-            : filled("[{?} with {the assumed|the calibrated} noise of {.3g%} %][ ({})]",
-                     {is_calibrated, is_floor, d.last.prior_sd,
-                      is_calibrated && !is_floor ? printable(d.calibrated_in, 200) : ""});
+            ? filled(" with the history's noise of {sd:.3g%} %", {{"sd", d.last.history_sd}})
+            : filled("[{is_calibrated?} with {is_floor?the assumed|the calibrated} noise of "
+                     "{sd:.3g%} %][ ({file})]",
+                     {{"is_calibrated", is_calibrated}, {"is_floor", is_floor},
+                      {"sd", d.last.prior_sd},
+                      {"file", is_calibrated && !is_floor ? printable(d.calibrated_in, 200) : ""}});
     switch (d.decided_by) {
     case verdict_method::none: break;
     case verdict_method::predictive_t: return against + "predictive t";
@@ -54,8 +57,8 @@ inline std::string method_text(const decision& d) {
     case verdict_method::counted_misses: return "counted misses";
     case verdict_method::moderated_t:
         if (d.last.spread == spread_of::assumed)
-            return filled("{}t with the noise of any machine, {.0f%} %",
-                          {against, d.last.prior_sd});
+            return filled("{against}t with the noise of any machine, {sd:.0f%} %",
+                          {{"against", against}, {"sd", d.last.prior_sd}});
         return against + "moderated t" + noise;
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
     case verdict_method::t:
@@ -78,13 +81,18 @@ struct arithmetic {
     }
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
         fill(line,
-             "; mean {.6g}, sd {.6g} ({}), df {.0f}, standard error {.6g}; bounds: pass {.6g} "
-             "+ {.4f} x se[ + {.6g}] = {.6g} < 0, fail {.6g} - {.4f} x se[ - {.6g}] = {.6g} > 0 "
-             "(t quantiles of the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses "
-             "at {.4g} and {.4g})",
-             {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_margin,
-              l.pass_bound, l.mean, l.fail_t, l.fail_margin, l.fail_bound, l.pass_z, l.fail_z,
-              rule.analyses + rule.made_again, rule.pass_level, rule.fail_level});
+             "; mean {mean:.6g}, sd {sd:.6g} ({spread}), df {df:.0f}, standard error {se:.6g}; "
+             "bounds: pass {mean:.6g} + {pass_t:.4f} x se[ + {pass_margin:.6g}] = "
+             "{pass_bound:.6g} < 0, fail {mean:.6g} - {fail_t:.4f} x se[ - {fail_margin:.6g}] = "
+             "{fail_bound:.6g} > 0 (t quantiles of the normal scores {pass_z:.4f} and "
+             "{fail_z:.4f}, Pocock's for {analyses} interim analyses at {pass_level:.4g} and "
+             "{fail_level:.4g})",
+             {{"mean", l.mean}, {"sd", l.sd}, {"spread", to_string(l.spread)}, {"df", l.df},
+              {"se", l.se}, {"pass_t", l.pass_t}, {"pass_margin", l.pass_margin},
+              {"pass_bound", l.pass_bound}, {"fail_t", l.fail_t}, {"fail_margin", l.fail_margin},
+              {"fail_bound", l.fail_bound}, {"pass_z", l.pass_z}, {"fail_z", l.fail_z},
+              {"analyses", rule.analyses + rule.made_again}, {"pass_level", rule.pass_level},
+              {"fail_level", rule.fail_level}});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});
@@ -217,21 +225,23 @@ inline std::string suggestion_of(const calibrated& c) {
 inline std::string difference_text(const cross_check& c) {
     const bool all_finished = c.finished >= 0.99 * c.sent;
     std::string t;
-    const auto add = [&](bool is_so, const char* format, std::initializer_list<filling> values) {
-        if (is_so) fill(t, "{;}{}", {filled(format, values)});
+    const auto add = [&](bool is_so, const char* format,
+                         std::initializer_list<named_filling> values) {
+        if (is_so) fill(t, "{;}{difference}", {{"difference", filled(format, values)}});
     };
-    add(foreign_requests(c) > 0, "{.0f} request{s} of somebody else", {foreign_requests(c)});
-    add(counts_each_again(c), "it counts each request {.0f} times",
-        {c.requests_reported / c.finished});
+    add(foreign_requests(c) > 0, "{requests:.0f} request{requests:s} of somebody else",
+        {{"requests", foreign_requests(c)}});
+    add(counts_each_again(c), "it counts each request {times:.0f} times",
+        {{"times", c.requests_reported / c.finished}});
     add(reports_too_many(c),
-        "it tells of {.0f} requests at once, of ours at most {.0f} were in flight",
-        {c.at_once_reported, c.at_once});
+        "it tells of {reported:.0f} requests at once, of ours at most {ours:.0f} were in flight",
+        {{"reported", c.at_once_reported}, {"ours", c.at_once}});
     add(all_finished && differs(c.tokens_reported, c.tokens),
-        "it counts {.0f} generated tokens, the usage in its answers {.0f}",
-        {c.tokens_reported, c.tokens});
+        "it counts {reported:.0f} generated tokens, the usage in its answers {usage:.0f}",
+        {{"reported", c.tokens_reported}, {"usage", c.tokens}});
     add(all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens),
-        "it counts {.0f} prompt tokens, the usage in its answers {.0f}",
-        {c.prompt_tokens_reported, c.prompt_tokens});
+        "it counts {reported:.0f} prompt tokens, the usage in its answers {usage:.0f}",
+        {{"reported", c.prompt_tokens_reported}, {"usage", c.prompt_tokens}});
     return t;
 }
 

@@ -7,7 +7,7 @@
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/decision.hpp"
-#include "core/described/sentences.hpp"
+#include "core/described/causes.hpp"
 
 #include <algorithm>  // unique
 #include <cmath>  // isfinite, isnan, fabs
@@ -27,7 +27,8 @@ inline std::string basis_name(const verdict_numbers& v) {
     if (!is_counted(v)) return "typical " + unit;
     if (v.estimate.value == v.measured) return {};
     const bool is_one = v.repeats == 1;
-    return filled("first [{} ]{}{|s}", {is_one ? 0 : v.repeats, unit, is_one});
+    return filled("first [{repeats} ]{unit}{is_one?|s}",
+                  {{"repeats", is_one ? 0 : v.repeats}, {"unit", unit}, {"is_one", is_one}});
 }
 inline bool has_interval(const verdict_numbers& v) {
     const estimate_t& e = v.estimate;
@@ -73,12 +74,14 @@ inline std::string ratio_of_text(const verdict_numbers& v) {
     const statistic_data& what = v.objective.statistic;
     if (!(v.denominator > 0) || !std::isfinite(v.numerator)) return {};
     const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
-    return filled("{} against {}", {{m, v.numerator}, {m, v.denominator}});
+    return filled("{numerator} against {denominator}",
+                  {{"numerator", {m, v.numerator}}, {"denominator", {m, v.denominator}}});
 }
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
     const bool ratio = v.objective.factor > 0 && std::isfinite(x);
-    return filled("{}{ baseline|}", {verdict_value_text(v, x), ratio});
+    return filled("{value}{is_ratio? baseline}",
+                  {{"value", verdict_value_text(v, x)}, {"is_ratio", ratio}});
 }
 /// Whether the value that is judged tells no more than the measured one: the same to about three
 /// digits, and on the same side of the limit.
@@ -91,7 +94,8 @@ inline bool is_judged_as_measured(const verdict_numbers& v) {
 inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
     const std::string value = text_of(v, v.estimate.value);
     const bool reads_alike = value == text_of(v, v.measured) || is_judged_as_measured(v);
-    return filled("[{} {}]", {reads_alike ? "" : basis_name(v), value});
+    return filled("[{name} {value}]",
+                  {{"name", reads_alike ? "" : basis_name(v)}, {"value", value}});
 }
 /// "50.7 to 56.1 ms": the unit once where both ends have the same.
 inline std::string interval_text(const verdict_numbers& v) {
@@ -101,21 +105,23 @@ inline std::string interval_text(const verdict_numbers& v) {
     const bool is_same = unit != std::string::npos && other != std::string::npos &&
                          low.compare(unit, std::string::npos, high, other) == 0;
     if (is_same) low.erase(unit);
-    return filled("{} to {}", {low, high});
+    return filled("{low} to {high}", {{"low", low}, {"high", high}});
 }
 /// Returns "56.6 % over the limit", "" if that means nothing.
 inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
     if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
     const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
-    return filled("{} % {} the limit", {digits_text(std::fabs(room) * 100, 3), side});
+    return filled("{percent} % {side} the limit",
+                  {{"percent", digits_text(std::fabs(room) * 100, 3)}, {"side", side}});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (!(v.detectable > 0)) return {};
     if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";
-    return filled("the smallest {fraction of misses|miss} this run could show: {} %",
-                  {is_counted(v), digits_text(v.detectable * 100, 2)});
+    return filled("the smallest {is_counted?fraction of misses|miss} this run could show: "
+                  "{percent} %",
+                  {{"is_counted", is_counted(v)}, {"percent", digits_text(v.detectable * 100, 2)}});
 }
 /// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
 /// where a verdict is open; `in_full` has it always.
@@ -128,27 +134,32 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.objective.statistic.metric);
     if (v.repeats > 0)
-        p.basis = filled("{} {}{|s}{ at the limit|} x {} requests",
-                         {v.repeats, v.unit, v.repeats == 1,
-                          is_of_loads && v.counted_in != verdict_unit::pair,
-                          v.requests / v.repeats});
+        p.basis = filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} "
+                         "requests",
+                         {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
+                          {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
+                          {"requests", v.requests / v.repeats}});
     if (is_of_loads) return p;  // its reason names the loads
-    p.measured = filled("{modelled|measured} {}[ ({})]", {is_of_model(v),
-                        full_value_text(v, v.measured), ratio_of_text(v)});
+    p.measured = filled("{is_of_model?modelled|measured} {value}[ ({ratio})]",
+                        {{"is_of_model", is_of_model(v)}, {"value", full_value_text(v, v.measured)},
+                         {"ratio", ratio_of_text(v)}});
     p.typical = basis_text(v, full_value_text);
     p.room = room_text(v);
-    if (has_interval(v)) p.interval = filled("interval {}", {interval_text(v)});
+    if (has_interval(v)) p.interval = filled("interval {interval}",
+                                             {{"interval", interval_text(v)}});
     if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
     p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
     return p;
 }
 inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
     const verdict_parts p = parts_of(v, width, in_full);
-    const std::string found = filled("{}[ ({})]",
-                                     {joined_texts({p.measured, p.typical, p.room}, ", "),
-                                      joined_texts({p.interval, p.smallest_miss}, "; ")});
-    return filled("{}[  {}]",
-                  {p.name, joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ")});
+    const std::string found =
+        filled("{found}[ ({shown})]",
+               {{"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
+                {"shown", joined_texts({p.interval, p.smallest_miss}, "; ")}});
+    return filled("{name}[  {rest}]",
+                  {{"name", p.name},
+                   {"rest", joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ")}});
 }
 
 /// The same, wrapped for a console.
@@ -161,9 +172,10 @@ inline std::string verdict_in_short(const slo_verdict& v) {
     const std::string word = p.name.substr(0, p.name.find(' '));
     const bool is_measured =
         !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
-    if (!is_measured) return filled("{}[: {}]", {word, p.reason});
-    return filled("{}, {}[ ({})]",
-                  {word, joined_texts({p.measured, p.typical, p.room}, ", "), p.interval});
+    if (!is_measured) return filled("{word}[: {reason}]", {{"word", word}, {"reason", p.reason}});
+    return filled("{word}, {found}[ ({interval})]",
+                  {{"word", word}, {"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
+                   {"interval", p.interval}});
 }
 
 /// Returns a verdict's line without the spaces that align it, for files and annotations.
@@ -177,13 +189,13 @@ inline std::string flat_line(const slo_verdict& v) {
 
 /// "measured 39.2 ms, typical repeat 38.1 ms".
 inline std::string measured_text(const verdict_numbers& v, bool of_model = false) {
-    return filled("{modelled|measured} {}[, {}]",
-                  {of_model, verdict_value_text(v, v.measured),
-                   basis_text(v, verdict_value_text)});
+    return filled("{of_model?modelled|measured} {value}[, {basis}]",
+                  {{"of_model", of_model}, {"value", verdict_value_text(v, v.measured)},
+                   {"basis", basis_text(v, verdict_value_text)}});
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
-    return v.objective.factor > 0 ? filled("{} x", {digits_text(v.limit, 6)})
+    return v.objective.factor > 0 ? filled("{factor} x", {{"factor", digits_text(v.limit, 6)}})
                              : limit_text(v.objective.statistic.metric, v.limit);
 }
 

@@ -197,20 +197,23 @@ vector<task_figures> task_figures_of(const Repeats& variant) {
             if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
             ++all[i].repeats;
             if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
-                fill(all[i].recovered, "{,}{}", {std::isinf(s) ? "never"
-                                                 : s == 0 ? "nothing (none was disturbed)"
-                                                          : time_text(s)});
+                fill(all[i].recovered, "{,}{after}",
+                     {{"after", std::isinf(s) ? "never"
+                                : s == 0      ? "nothing (none was disturbed)"
+                                              : time_text(s)}});
             for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
         }
     return all;
 }
 /// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
 inline std::string task_figures_text(const task_figures& t) {
-    return filled("\"{}\": {} step{s} in {} repeat{s}, {t} each on the average, {t} at most"
-                  "[; {} began late, by up to {t}, as those before were under way]"
-                  "[; recovered after {}][; {} failed ({})]",
-                  {t.name, t.steps, t.repeats, t.mean_s, t.max_s, t.late, t.latest_s, t.recovered,
-                   t.failed, t.example});
+    return filled("\"{name}\": {steps} step{steps:s} in {repeats} repeat{repeats:s}, {mean:t} "
+                  "each on the average, {max:t} at most[; {late} began late, by up to {latest:t}, "
+                  "as those before were under way][; recovered after {recovered}][; {failed} "
+                  "failed ({example})]",
+                  {{"name", t.name}, {"steps", t.steps}, {"repeats", t.repeats}, {"mean", t.mean_s},
+                   {"max", t.max_s}, {"late", t.late}, {"latest", t.latest_s},
+                   {"recovered", t.recovered}, {"failed", t.failed}, {"example", t.example}});
 }
 
 }  // namespace detail

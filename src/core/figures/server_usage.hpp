@@ -86,15 +86,19 @@ inline server_usage server_usage_of(const repeat_list& variant) {
 inline std::string server_usage_text(const server_usage& a) {
     std::string values;
     for (const reported_value& v : a.values)
-        fill(values, "{,}{} {}", {v.what.name, {v.what.metric, v.value}});
-    return filled("{}{'s|its} page, {} reading{s}[ ({} failed: {})][: {}]",
-                  {a.of, !a.of.empty(), a.readings, a.missed, printable(a.problem, 200), values});
+        fill(values, "{,}{name} {value}",
+             {{"name", v.what.name}, {"value", {v.what.metric, v.value}}});
+    return filled("{of}{is_known?'s|its} page, {readings} reading{readings:s}[ ({missed} failed: "
+                  "{problem})][: {values}]",
+                  {{"of", a.of}, {"is_known", !a.of.empty()}, {"readings", a.readings},
+                   {"missed", a.missed}, {"problem", printable(a.problem, 200)},
+                   {"values", values}});
 }
 /// The result of the cross-check, "" where there was none.
 inline std::string cross_check_text(const server_usage& a) {
     if (a.checked == 0) return {};
-    return filled("cross-check: the server's counters {differ from|match} our requests[: {}]",
-                  {a.differences, a.differences});
+    return filled("cross-check: the server's counters {differences?differ from|match} our "
+                  "requests[: {differences}]", {{"differences", a.differences}});
 }
 
 /// Of each program the worst repeat and all requests, in order of rank.
@@ -123,12 +127,12 @@ inline vector<rank_part> rank_figures_of(const repeat_list& variant) {
 inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
 
 /// From the smallest to the largest value.
-template <class F, class Text>
-std::string range_text(const vector<rank_part>& all, const F& of, const Text& text) {
+template <class Text>
+std::string range_text(const vector<rank_part>& all, double rank_part::*of, const Text& text) {
     double least = infinity, most = -infinity;
     for (const rank_part& r : all) {
-        least = std::min(least, of(r));
-        most = std::max(most, of(r));
+        least = std::min(least, r.*of);
+        most = std::max(most, r.*of);
     }
     const std::string a = text(least), b = text(most);
     return a == b ? a : a + " to " + b;
@@ -146,14 +150,16 @@ inline std::string ranks_text(const vector<rank_part>& all) {
         off = std::max(off, std::fabs(r.off_s));
     }
     const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
-    return filled("{} programs on {} machine{s} sent the load; they began within {t}, sent late by "
-                  "p99 {}, used {} of a core and {}[{?}; the clocks of {} of them are not known to "
-                  "be synchronised]",
-                  {all.size(), hosts.size(), off,
-                   range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text),
-                   range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction),
-                   range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text),
-                   hosts.size() > 1 && unsynchronised > 0, unsynchronised});
+    return filled("{programs} programs on {machines} machine{machines:s} sent the load; they "
+                  "began within {off:t}, sent late by p99 {lateness}, used {cpu} of a core and "
+                  "{memory}[{may_differ?}; the clocks of {unsynchronised} of them are not known "
+                  "to be synchronised]",
+                  {{"programs", all.size()}, {"machines", hosts.size()}, {"off", off},
+                   {"lateness", range_text(all, &rank_part::lateness_p99, time_text)},
+                   {"cpu", range_text(all, &rank_part::cpu_utilization, fraction)},
+                   {"memory", range_text(all, &rank_part::memory_bytes, memory_text)},
+                   {"may_differ", hosts.size() > 1 && unsynchronised > 0},
+                   {"unsynchronised", unsynchronised}});
 }
 
 }  // namespace detail

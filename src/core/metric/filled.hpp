@@ -1,13 +1,14 @@
 // texts with places for values
-// A place stands in braces and takes the next value:
-//   {}            as it is: a text, a count, a number, a value of a metric with its unit
-//   {t} {p}       a time; a coordinate in a drawing
-//   {.3g} {.1f%}  printf's; of a fraction in percent
-//   {a|b} {?}     "a" where the value is not 0, else "b"; nothing
-//   {x} {m} {c}   escaped for XML; escaped for Markdown; as code in Markdown. Both of Markdown
-//                 are safe for a server's words
-// These take none: {s} is the plural of the last count, {,} and {;} separate from a text before.
-// A part in brackets is left out if its first value is an empty text, 0 or NaN.
+// A place stands in braces and names its value:
+//   {name}                as it is: a text, a count, a number, a value of a metric with its unit
+//   {name:t} {name:p}     a time; a coordinate in a drawing
+//   {name:.3g} {name:.1f%} {name:0}   printf's; of a fraction in percent; a double as a count
+//   {name?a|b} {name?a}   "a" where the value is not 0, else "b"; else nothing
+//   {name:s}              the plural of a count
+//   {name:x} {name:m} {name:c}   escaped for XML; escaped for Markdown; as code in Markdown. Both
+//                         of Markdown are safe for a server's words
+// {,} and {;} separate from a text before. A part in brackets is left out if its first value is an
+// empty text, 0 or NaN. tests/structure/templates.py refuses a place without a value of its name.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -15,7 +16,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 
-#include <algorithm>  // clamp, max, min
+#include <algorithm>  // clamp, find_if, max, min
 #include <cmath>      // isfinite, isnan, llround
 #include <concepts>   // integral
 #include <initializer_list>
@@ -134,27 +135,41 @@ inline std::string digits_of(std::string_view format, double x) {
     const int digits = format[0] - '0';
     return format.back() == 'f' ? printed("%.*f", digits, x) : printed("%.*g", digits, x);
 }
-inline std::string filled_place(std::string_view place, const filling& f) {
-    if (place.empty()) return f.shown();
-    if (place == "?") return {};
-    if (const std::size_t bar = place.find('|'); bar != place.npos)
-        return std::string(f.is_nothing() ? place.substr(bar + 1) : place.substr(0, bar));
-    switch (place[0]) {
+/// `how` is what stands behind the name.
+inline std::string filled_place(std::string_view how, const filling& f) {
+    if (how.empty()) return f.shown();
+    const char kind = how[0];
+    how.remove_prefix(1);
+    if (kind == '?') {
+        const std::size_t bar = std::min(how.find('|'), how.size());
+        return std::string(f.is_nothing() ? how.substr(std::min(bar + 1, how.size()))
+                                          : how.substr(0, bar));
+    }
+    switch (how[0]) {
+        case 's': return f.number() == 1 ? "" : "s";
+        case '0': return printed("%.0f", f.number());
         case 't': return time_text(f.number());
         case 'p': return pixels(f.number());
         case 'x': return xml_escaped(f.shown());
         case 'm': return markdown_escaped(f.shown());
         case 'c': return markdown_code(f.shown());
-        default: return digits_of(place.substr(1), f.number());
+        default: return digits_of(how.substr(1), f.number());
     }
 }
+/// A value and the name by which a text has places for it.
+struct named_filling {
+    std::string_view name;
+    filling value;
+};
+/// Returns the name of a place, before its ':' or '?'.
+constexpr std::string_view name_of_place(std::string_view place) {
+    return place.substr(0, std::min(place.find_first_of(":?"), place.size()));
+}
 /// Appends a text with its places filled. Never inlined: a chain of + is compiled anew each time.
-[[gnu::noinline]] inline void fill(std::string& out, const char* format,
-                                   std::initializer_list<filling> values) {
-    const filling* next = values.begin();
+[[gnu::noinline]] inline void fill(std::string& out, std::string_view format,
+                                   const named_filling* values, std::size_t n) {
     std::size_t part = 0;  // where the part in brackets begins
     bool begins = false, left_out = false;
-    double last = 0;
     for (std::string_view rest = format; !rest.empty();) {
         const std::size_t plain = std::min(rest.find_first_of("{[]"), rest.size());
         out += rest.substr(0, plain);
@@ -170,23 +185,29 @@ inline std::string filled_place(std::string_view place, const filling& f) {
         } else {
             length = std::min(rest.find('}'), rest.size() - 1) + 1;
             const std::string_view place = rest.substr(1, length - 2);
-            if (place == "s") out += last == 1 ? "" : "s";
-            else if (place == "," && !out.empty()) out += ", ";
-            else if (place == ";" && !out.empty()) out += "; ";
-            else if (place != "," && place != ";" && next != values.end()) {
-                left_out = left_out || (begins && next->is_nothing());
+            const std::string_view name = name_of_place(place);
+            const named_filling* const value = std::find_if(
+                values, values + n, [&](const named_filling& v) { return v.name == name; });
+            if (place == "," || place == ";") {
+                if (!out.empty()) (out += place) += ' ';
+            } else if (value == values + n) out += rest.substr(0, length);
+            else {
+                left_out = left_out || (begins && value->value.is_nothing());
                 begins = false;
-                if (!next->is_words()) last = next->number();
-                out += filled_place(place, *next++);
+                out += filled_place(place.substr(name.size()), value->value);
             }
         }
         rest.remove_prefix(length);
     }
 }
+inline void fill(std::string& out, const char* format,
+                 std::initializer_list<named_filling> values) {
+    fill(out, format, values.begin(), values.size());
+}
 [[gnu::noinline]] inline std::string filled(const char* format,
-                                            std::initializer_list<filling> values) {
+                                            std::initializer_list<named_filling> values) {
     std::string out;
-    fill(out, format, values);
+    fill(out, format, values.begin(), values.size());
     return out;
 }
 

@@ -27,14 +27,11 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Returns "" if no file has the gate.
-inline std::string place_of(const gate_identity& g) {
-    return g.line > 0 ? filled("{}:{}", {g.file, g.line}) : "";
-}
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const gate_report& g) {
     const auto& at = v.objective.at;
-    return at.line > 0 ? filled("{}:{}", {at.file, at.line}) : place_of(g.what);
+    if (at.line <= 0) return place_of(g.what);
+    return filled("{file}:{line}", {{"file", at.file}, {"line", at.line}});
 }
 
 /// Divides the gate's time among its test cases: tools add them up.
@@ -59,82 +56,104 @@ struct junit_counts {
         return printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\"", tests, failures, errors);
     }
 };
-/// Returns JUnit XML that Jenkins accepts (junit-10.xsd of its xUnit plugin): properties belong to
-/// a suite, a case names its place in its text. Each SLO is a test case: an inconclusive one is
-/// skipped, or a failure if it fails the build, and an invalid one is an error.
+/// The suite of one gate. Jenkins (junit-10.xsd of its xUnit plugin) wants properties of a suite,
+/// and no place beside a case, which names it in its text.
+class junit_suite {
+public:
+    explicit junit_suite(const gate_report& g)
+        : g_(g), class_name_(junit_class(g.what.name)), seconds_(seconds_of_each(g)) {
+        const std::string gate_place = place_of(g.what);
+        if (!g.refusal.empty()) {
+            const bool skip = g.outcome == gate_outcome::skipped;
+            add_case("gate", skip ? "skipped" : "error", g.refusal, gate_place);
+        }
+        if (!g.beside.empty()) add_case("test case", "failure", g.beside, gate_place);
+        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
+            add_property("capacity: low", json_number(c.state.low));
+            add_property("capacity: high", json_number(c.state.high));
+            add_case("the search", c.fault.empty() ? "" : "error",
+                     filled("{line}[; {fault}]", {{"line", c.line}, {"fault", c.fault}}),
+                     gate_place);
+        }
+        for (const slo_verdict& v : g.verdicts) add_verdict(v);
+        add_property("rehearsal", g.rehearsal.model);
+        add_property("time", g.target.is_virtual ? virtual_time_text : "");
+        if (!g.figures.candidate.empty())
+            add_property("answers", status_text(g.figures.candidate));
+        add_property("tls", unverified_servers(g));
+    }
+    const junit_counts& counts() const { return counts_; }
+    std::string text() const {
+        return filled("  <testsuite name=\"{name:x}\"{counts} skipped=\"{skipped}\" "
+                      "time=\"{took:.3f}\">\n[    <properties>\n{properties}    </properties>\n]"
+                      "{cases}  </testsuite>\n",
+                      {{"name", g_.what.name}, {"counts", counts_.text()},
+                       {"skipped", counts_.skipped}, {"took", g_.took_s},
+                       {"properties", properties_}, {"cases", cases_}});
+    }
+
+private:
+    void add_property(const std::string& name, const std::string& value) {
+        fill(properties_, "[{value?}      <property name=\"{name:x}\" value=\"{value:x}\"/>\n]",
+             {{"value", value}, {"name", name}});
+    }
+    /// `tag` is "" for a case that passes.
+    void add_case(const std::string& name, const std::string& tag, const std::string& words,
+                  const std::string& place) {
+        ++counts_.tests;
+        counts_.failures += tag == "failure";
+        counts_.errors += tag == "error";
+        counts_.skipped += tag == "skipped";
+        const std::string text = filled("[{place}: ]{words}", {{"place", place}, {"words", words}});
+        fill(cases_, "    <testcase classname=\"{class_name:x}\" name=\"{name:x}\" "
+             "time=\"{seconds:.3f}\">\n",
+             {{"class_name", class_name_}, {"name", name}, {"seconds", seconds_}});
+        if (tag == "skipped") fill(cases_, "      <skipped>{text:x}</skipped>\n", {{"text", text}});
+        else fill(cases_, "[      <{tag} type=\"slo\" message=\"{words:x}\">{text:x}</{tag}>\n]",
+                  {{"tag", tag}, {"words", words}, {"text", text}});
+        fill(cases_, "      <system-out>{text:x}</system-out>\n    </testcase>\n",
+             {{"text", text}});
+    }
+    /// An inconclusive objective is skipped, or a failure if it fails the build, and an invalid one
+    /// is an error.
+    void add_verdict(const slo_verdict& v) {
+        const std::string name = str(v.objective.text());
+        add_property(name + ": verdict", to_string(v.outcome));
+        for (const auto& [what, value] :
+             {std::pair{": measured", v.measured}, std::pair{": estimate", v.estimate.value},
+              std::pair{": interval_low", v.estimate.low},
+              std::pair{": interval_high", v.estimate.high}, std::pair{": limit", v.limit}})
+            add_property(name + what, json_number(value));
+        const bool blocks = !v.objective.is_advisory;
+        const bool undecided = v.outcome == verdict::inconclusive && g_.undecided_fails;
+        const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
+        const bool invalid = v.outcome == verdict::invalid && blocks;
+        add_case(name, failed                         ? "failure"
+                       : invalid                      ? "error"
+                       : v.outcome != verdict::pass ? "skipped" : "",
+                 flat_line(v), place_of(v, g_));
+    }
+
+    const gate_report& g_;
+    const std::string class_name_;
+    const double seconds_;
+    junit_counts counts_{};
+    std::string properties_{}, cases_{};
+};
+/// Returns JUnit XML in which each SLO is a test case.
 inline std::string junit_xml(const vector<gate_report>& gates) {
     junit_counts all;
     double took_s = 0;
     std::string suites;
     for (const gate_report& g : gates) {
-        junit_counts of;
-        std::string properties, cases;
-        const std::string class_name = junit_class(g.what.name);
-        const double seconds = seconds_of_each(g);
-        const auto property = [&](const std::string& name, const std::string& value) {
-            fill(properties, "[{?}      <property name=\"{x}\" value=\"{x}\"/>\n]",
-                 {value, name, value});
-        };
-        const auto test = [&](const std::string& name, const std::string& tag,
-                              const std::string& words, const std::string& place) {
-            ++of.tests;
-            const std::string text = filled("[{}: ]{}", {place, words});
-            fill(cases, "    <testcase classname=\"{x}\" name=\"{x}\" time=\"{.3f}\">\n",
-                 {class_name, name, seconds});
-            if (tag == "skipped") fill(cases, "      <skipped>{x}</skipped>\n", {text});
-            else fill(cases, "[      <{} type=\"slo\" message=\"{x}\">{x}</{}>\n]",
-                      {tag, words, text, tag});
-            fill(cases, "      <system-out>{x}</system-out>\n    </testcase>\n", {text});
-        };
-        const std::string gate_place = place_of(g.what);
-        if (!g.refusal.empty()) {
-            const bool skip = g.outcome == gate_outcome::skipped;
-            ++(skip ? of.skipped : of.errors);
-            test("gate", skip ? "skipped" : "error", g.refusal, gate_place);
-        }
-        if (!g.beside.empty()) {
-            ++of.failures;
-            test("test case", "failure", g.beside, gate_place);
-        }
-        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
-            property("capacity: low", json_number(c.state.low));
-            property("capacity: high", json_number(c.state.high));
-            of.errors += !c.fault.empty();
-            test("the search", c.fault.empty() ? "" : "error",
-                 filled("{}[; {}]", {c.line, c.fault}), gate_place);
-        }
-        for (const slo_verdict& v : g.verdicts) {
-            const std::string name = str(v.objective.text());
-            property(name + ": verdict", to_string(v.outcome));
-            for (const auto& [what, value] :
-                 {std::pair{": measured", v.measured}, std::pair{": estimate", v.estimate.value},
-                  std::pair{": interval_low", v.estimate.low},
-                  std::pair{": interval_high", v.estimate.high}, std::pair{": limit", v.limit}})
-                property(name + what, json_number(value));
-            const bool blocks = !v.objective.is_advisory;
-            const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
-            const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
-            const bool invalid = v.outcome == verdict::invalid && blocks;
-            const bool skip = !failed && !invalid && v.outcome != verdict::pass;
-            of.failures += failed;
-            of.errors += invalid;
-            of.skipped += skip;
-            test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
-                 flat_line(v), place_of(v, g));
-        }
-        property("rehearsal", g.rehearsal.model);
-        property("time", g.target.is_virtual ? virtual_time_text : "");
-        if (!g.figures.candidate.empty())
-            property("answers", status_text(g.figures.candidate));
-        property("tls", unverified_servers(g));
-        fill(suites, "  <testsuite name=\"{x}\"{} skipped=\"{}\" time=\"{.3f}\">\n"
-                     "[    <properties>\n{}    </properties>\n]{}  </testsuite>\n",
-             {g.what.name, of.text(), of.skipped, g.took_s, properties, cases});
-        all.add(of);
+        const junit_suite of(g);
+        suites += of.text();
+        all.add(of.counts());
         took_s += g.took_s;
     }
-    return filled("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"{} "
-                  "time=\"{.3f}\">\n{}</testsuites>\n", {all.text(), took_s, suites});
+    return filled("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\""
+                  "{counts} time=\"{took:.3f}\">\n{suites}</testsuites>\n",
+                  {{"counts", all.text()}, {"took", took_s}, {"suites", suites}});
 }
 
 /// GitHub takes 65,536 characters in a comment; the program that posts it may add some.
@@ -142,16 +161,20 @@ inline constexpr std::size_t summary_limit = 64000;
 
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
-    std::string out = filled("### {m}: {}\n\n[{c}\n\n][{c}\n\n][{c}\n\n]",
-                             {g.what.name, headline_text(g), g.beside, g.refusal,
-                              unverified_servers(g)});
+    std::string out = filled("### {name:m}: {headline}\n\n[{beside:c}\n\n][{refusal:c}\n\n"
+                             "][{unverified:c}\n\n]",
+                             {{"name", g.what.name}, {"headline", headline_text(g)},
+                              {"beside", g.beside}, {"refusal", g.refusal},
+                              {"unverified", unverified_servers(g)}});
     if (!g.refusal.empty()) return out;
     if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
-        fill(out, "{m}\n\n[{m}\n\n][{m}\n\n][{m}\n\n]", {c.line, c.flat, c.fault, g.under.stopped});
+        fill(out, "{line:m}\n\n[{flat:m}\n\n][{fault:m}\n\n][{stopped:m}\n\n]",
+             {{"line", c.line}, {"flat", c.flat}, {"fault", c.fault},
+              {"stopped", g.under.stopped}});
     if (!g.verdicts.empty())
-        fill(out, "| verdict | objective | {measured|modelled} | typical repeat | interval | "
-                  "headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
-             {g.rehearsal.model.empty()});
+        fill(out, "| verdict | objective | {is_measured?measured|modelled} | typical repeat | "
+             "interval | headroom | note |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n",
+             {{"is_measured", g.rehearsal.model.empty()}});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
@@ -163,25 +186,31 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
-        fill(out, "| {} {} | {m} | {}[ ({})] | {} | {} to {} | {} | {c}[; {m}] |\n",
-             {mark, verdict_text(v), v.objective.text(), verdict_value_text(v, v.measured),
-              ratio_of_text(v), verdict_value_text(v, e.value), verdict_value_text(v, e.low),
-              verdict_value_text(v, e.high), has_room ? printed("%+.1f %%", room * 100) : "",
-              v.reason, v.advice});
+        fill(out, "| {mark} {verdict} | {objective:m} | {measured}[ ({ratio})] | {typical} | "
+             "{low} to {high} | {room} | {reason:c}[; {advice:m}] |\n",
+             {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},
+              {"measured", verdict_value_text(v, v.measured)}, {"ratio", ratio_of_text(v)},
+              {"typical", verdict_value_text(v, e.value)}, {"low", verdict_value_text(v, e.low)},
+              {"high", verdict_value_text(v, e.high)},
+              {"room", has_room ? printed("%+.1f %%", room * 100) : ""}, {"reason", v.reason},
+              {"advice", v.advice}});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
-        fill(out, "\n{|input }{}, {c}[; {c}]\n",
-             {g.what.sent->scores.empty(), throughput_text(g, variant), status_text(variant),
-              g.self_check.ok ? "" : g.self_check.reason.c_str()});
-    for (const std::string& note : notes_on(g)) fill(out, "\n{m}\n", {note});
+        fill(out, "\n{generates?|input }{throughput}, {status:c}[; {problem:c}]\n",
+             {{"generates", g.what.sent->scores.empty()},
+              {"throughput", throughput_text(g, variant)}, {"status", status_text(variant)},
+              {"problem", g.self_check.ok ? "" : g.self_check.reason.c_str()}});
+    for (const std::string& note : notes_on(g)) fill(out, "\n{note:m}\n", {{"note", note}});
     if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{m}\n", {line});
-    fill(out, "[\n{c}\n]\n", {profile_text(g.profile)});
+        for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{line:m}\n",
+            {{"line", line}});
+    fill(out, "[\n{profile:c}\n]\n", {{"profile", profile_text(g.profile)}});
     return out;
 }
 
 inline std::string reason_md(const slo_verdict& v) {
-    return filled("{m}: {c}", {v.objective.text(), v.reason});
+    return filled("{objective:m}: {reason:c}",
+                  {{"objective", v.objective.text()}, {"reason", v.reason}});
 }
 /// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
 inline std::string against_limit_text(const slo_verdict& v) {
@@ -191,23 +220,30 @@ inline std::string against_limit_text(const slo_verdict& v) {
     const metric_id m = has_parts ? what.parts[0].metric : what.metric;
     const text& name = has_parts ? what.parts[0].name : what.name;
     if (!is_ratio)
-        return filled("{m} is {m}, the limit is {m}", {name, verdict_value_text(v, v.measured),
-                                                       verdict_limit_text(v)});
+        return filled("{name:m} is {measured:m}, the limit is {limit:m}",
+                      {{"name", name}, {"measured", verdict_value_text(v, v.measured)},
+                       {"limit", verdict_limit_text(v)}});
     const filling to(m, v.denominator);
     const std::string times = digits_text(v.limit, 6);
     if (!has_parts)
-        return filled("{m} is {m}, the limit is {m}, {} times the baseline's {m}",
-                      {name, {m, v.numerator}, {m, v.limit * v.denominator}, times, to});
-    return filled("{m} is {m}, the limit is {m}, {} times the {m} of {m}",
-                  {name, {m, v.numerator}, {m, v.limit * v.denominator}, times, to,
-                   what.parts[1].name});
+        return filled("{name:m} is {measured:m}, the limit is {limit:m}, {times} times the "
+                      "baseline's {baseline:m}",
+                      {{"name", name}, {"measured", {m, v.numerator}},
+                       {"limit", {m, v.limit * v.denominator}}, {"times", times},
+                       {"baseline", to}});
+    return filled("{name:m} is {measured:m}, the limit is {limit:m}, {times} times the {other:m} "
+                  "of {other_name:m}",
+                  {{"name", name}, {"measured", {m, v.numerator}},
+                   {"limit", {m, v.limit * v.denominator}}, {"times", times}, {"other", to},
+                   {"other_name", what.parts[1].name}});
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const vector<gate_report>& gates) {
     std::string first;
     std::size_t more = 0;
     const auto add = [&](const gate_report& g, const std::string& words) {
-        if (first.empty()) first = filled("{m}: {}", {g.what.name, words});
+        if (first.empty()) first = filled("{name:m}: {words}",
+                                          {{"name", g.what.name}, {"words", words}});
         else ++more;
     };
     const auto add_verdicts = [&](verdict outcome) {
@@ -217,7 +253,8 @@ inline std::string opening_of(const vector<gate_report>& gates) {
                     add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
     };
     const auto opened = [&](const char* how) {
-        return filled("**{}: {}[; and {} more]**\n\n", {how, first, more});
+        return filled("**{how}: {first}[; and {more} more]**\n\n",
+                      {{"how", how}, {"first", first}, {"more", more}});
     };
     add_verdicts(verdict::fail);
     for (const gate_report& g : gates)
@@ -240,8 +277,10 @@ inline std::string all_passed(const vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) objectives += is_own_objective(v);
     }
     if (gates.empty()) return {};
-    return filled("**{The gate|All }[{} gates] passed, with {} objective{s}**\n\n",
-                  {gates.size() == 1, gates.size() == 1 ? 0 : gates.size(), objectives});
+    return filled("**{is_one?The gate|All }[{gates} gates] passed, with {objectives} "
+                  "objective{objectives:s}**\n\n",
+                  {{"is_one", gates.size() == 1}, {"gates", gates.size() == 1 ? 0 : gates.size()},
+                   {"objectives", objectives}});
 }
 
 /// Returns the text for objectives that the repeats do not decide, "" without one. Only a build
@@ -265,10 +304,12 @@ inline const char* undecided_text(const vector<gate_report>& gates) {
 inline std::string summary_md(const vector<gate_report>& gates,
                               const all_sections& beside = {},
                               std::size_t at_most = summary_limit) {
-    std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
+    std::string out = filled("[**{rehearsal_of_all:m}**\n\n]",
+                             {{"rehearsal_of_all", rehearsal_of_all(gates)}});
     const bool is_rehearsal = !out.empty();
-    fill(out, "{}[**Some objectives are {}.**\n\n]{}",
-         {opening_of(gates), is_rehearsal ? "" : undecided_text(gates), all_passed(gates)});
+    fill(out, "{opening}[**Some objectives are {undecided}.**\n\n]{all_passed}",
+         {{"opening", opening_of(gates)}, {"undecided", is_rehearsal ? "" : undecided_text(gates)},
+          {"all_passed", all_passed(gates)}});
     std::size_t left = 0, tables = 0, tables_left = 0;
     const std::size_t room = at_most > 400 ? at_most - 400 : 0;  // for the last sentences
     for (const program_section* b : beside)
@@ -282,10 +323,12 @@ inline std::string summary_md(const vector<gate_report>& gates,
         if (left > 0 || out.size() + one.size() > room) ++left;
         else out += one;
     }
-    fill(out, "[**{} of {} comparisons and curves are left out here, because GitHub shows no more: "
-              "report.html has them all.**\n\n][**{} of {} gates are left out here, because GitHub "
-              "shows no more: report.html and junit.xml have them all.**\n]",
-         {tables_left, tables, left, gates.size()});
+    fill(out, "[**{tables_left} of {tables} comparisons and curves are left out here, because "
+         "GitHub shows no more: report.html has them all.**\n\n][**{left} of {gates} gates are "
+         "left out here, because GitHub shows no more: report.html and junit.xml have them "
+         "all.**\n]",
+         {{"tables_left", tables_left}, {"tables", tables}, {"left", left},
+          {"gates", gates.size()}});
     return out;
 }
 
@@ -313,9 +356,11 @@ inline std::string github_annotations(const vector<gate_report>& gates,
             file.erase(0, workspace.size() + 1);
         notes.push_back(
             {rank, notes.size(),
-             filled("::{} [{?}file={},line={},]title={}::{}\n",
-                    {level, line > 0, workflow_escaped(file, true), line,
-                     workflow_escaped(title, true), workflow_escaped(message, false)})});
+             filled("::{level} [{has_place?}file={file},line={line},]title={title}::{message}\n",
+                    {{"level", level}, {"has_place", line > 0},
+                     {"file", workflow_escaped(file, true)}, {"line", line},
+                     {"title", workflow_escaped(title, true)},
+                     {"message", workflow_escaped(message, false)}})});
     };
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
@@ -340,7 +385,7 @@ inline std::string github_annotations(const vector<gate_report>& gates,
     std::string out;
     for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 9); ++i) out += notes[i].text;
     const std::size_t more = notes.size() - std::min<std::size_t>(notes.size(), 9);
-    fill(out, "[::warning title=llmbench::{} more, see the step summary\n]", {more});
+    fill(out, "[::warning title=llmbench::{more} more, see the step summary\n]", {{"more", more}});
     return out;
 }
 
@@ -373,28 +418,35 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) {
             const std::string slo = own_label(gate, str(v.objective.text()));
             const std::string of = joined({gate, "slo=\"", slo, "\"} "});
-            fill(measured, "llmbench_slo_measured{}{}\n", {of, number(v.measured)});
-            fill(estimates, "llmbench_slo_estimate{}{}\n", {of, number(v.estimate.value)});
-            fill(limits, "llmbench_slo_limit{}{}\n", {of, number(v.limit)});
+            fill(measured, "llmbench_slo_measured{labels}{value}\n",
+                 {{"labels", of}, {"value", number(v.measured)}});
+            fill(estimates, "llmbench_slo_estimate{labels}{value}\n",
+                 {{"labels", of}, {"value", number(v.estimate.value)}});
+            fill(limits, "llmbench_slo_limit{labels}{value}\n",
+                 {{"labels", of}, {"value", number(v.limit)}});
         }
         if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
                  {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
-                fill(loads, "llmbench_capacity{}end=\"{}\"} {}\n", {gate, end, number(value)});
+                fill(loads, "llmbench_capacity{gate}end=\"{end}\"} {value}\n",
+                     {{"gate", gate}, {"end", end}, {"value", number(value)}});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
                  {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
                   std::pair{"p99", r.p99}, std::pair{"max", r.max}})
-                fill(metrics, "llmbench_latency_seconds{}metric=\"{}\",statistic=\"{}\"} {}\n",
-                     {gate, metric_name(r.metric), name, number(value)});
+                fill(metrics, "llmbench_latency_seconds{gate}"
+                     "metric=\"{metric}\",statistic=\"{statistic}\"} {value}\n",
+                     {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", name},
+                      {"value", number(value)}});
         }
     }
-    return filled("# TYPE llmbench_slo_measured gauge\n{}# TYPE llmbench_slo_estimate gauge\n{}"
-                  "# TYPE llmbench_slo_limit gauge\n{}[# TYPE llmbench_capacity gauge\n{}]"
-                  "# TYPE llmbench_latency_seconds gauge\n"
-                  "# UNIT llmbench_latency_seconds seconds\n{}# EOF\n",
-                  {measured, estimates, limits, loads, metrics});
+    return filled("# TYPE llmbench_slo_measured gauge\n{measured}# TYPE llmbench_slo_estimate "
+                  "gauge\n{estimates}# TYPE llmbench_slo_limit gauge\n{limits}[# TYPE "
+                  "llmbench_capacity gauge\n{loads}]# TYPE llmbench_latency_seconds gauge\n# UNIT "
+                  "llmbench_latency_seconds seconds\n{metrics}# EOF\n",
+                  {{"measured", measured}, {"estimates", estimates}, {"limits", limits},
+                   {"loads", loads}, {"metrics", metrics}});
 }
 
 }  // namespace detail

@@ -77,10 +77,10 @@ inline std::string line_to_paste(const vector<calibrated>& rows) {
         slo plain = c.objective;
         plain.is_advisory = false;
         const std::string better = suggestion_of(c);
-        const std::string code =
-            written_in_code(better.empty() ? str(plain.text())
-                                           : filled("{} {}", {c.objective.statistic.name, better}));
-        fill(all, c.objective.is_advisory ? "{,}advisory({})" : "{,}{}", {code});
+        const std::string code = written_in_code(
+            better.empty() ? str(plain.text()) : filled(
+                "{name} {better}", {{"name", c.objective.statistic.name}, {"better", better}}));
+        fill(all, c.objective.is_advisory ? "{,}advisory({code})" : "{,}{code}", {{"code", code}});
     }
     return joined({".slos = {", all, "},"});
 }
@@ -115,10 +115,12 @@ inline std::string calibration_text(const gate_report& g) {
 inline std::string search_text(const gate_report& g) {
     const load_curve& c = g.figures.search;
     if (c.empty() || !g.what.judged->search.to_the_interval) return {};
-    std::string out = filled("  {}\n", {c.line});
+    std::string out = filled("  {line}\n", {{"line", c.line}});
     for (std::size_t i = 0; i < c.points.size(); ++i)
-        fill(out, "    {}. {}\n", {printed("%2zu", i + 1), probe_text(c.unit, c.points[i].what)});
-    fill(out, "[  {}\n][  {}\n][  {}\n]", {c.flat, c.fault, g.under.stopped});
+        fill(out, "    {number}. {probe}\n",
+             {{"number", printed("%2zu", i + 1)}, {"probe", probe_text(c.unit, c.points[i].what)}});
+    fill(out, "[  {flat}\n][  {fault}\n][  {stopped}\n]",
+         {{"flat", c.flat}, {"fault", c.fault}, {"stopped", g.under.stopped}});
     return out;
 }
 
@@ -201,9 +203,12 @@ inline std::string tables_text(const gate_report& g) {
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
 }
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = filled("{}: {}", {g.what.name, headline_text(g)});
-    std::string out = filled("\n{}\n", {styled(verdict_like(headline_of(g)), title, style)});
-    if (!g.refusal.empty()) return filled("{}  {}\n", {out, g.refusal});
+    const std::string title = filled("{name}: {headline}",
+                                     {{"name", g.what.name}, {"headline", headline_text(g)}});
+    std::string out = filled("\n{title}\n",
+                             {{"title", styled(verdict_like(headline_of(g)), title, style)}});
+    if (!g.refusal.empty()) return filled("{title}  {refusal}\n",
+                                          {{"title", out}, {"refusal", g.refusal}});
     out += search_text(g);
     const verdict_columns columns = columns_of(g.verdicts);
     std::string last;
@@ -213,25 +218,30 @@ inline std::string console_text(const gate_report& g, const console_style& style
         last = why;
         out += verdict_block(v, columns, style);
     }
-    if (!g.calibration.empty()) fill(out, "\n{}", {calibration_text(g)});
+    if (!g.calibration.empty()) fill(out, "\n{calibration}",
+                                     {{"calibration", calibration_text(g)}});
     out += tables_text(g);
-    const auto note = [&](const char* format, std::initializer_list<filling> values) {
+    const auto note = [&](const char* format, std::initializer_list<named_filling> values) {
         const std::string words = filled(format, values);
         if (!words.empty()) out += noted(words);
     };
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
         const bool is_baseline = variant == &g.figures.baseline;
         if (!is_baseline || !variant->empty())
-            note("{baseline: |}{} {}, {}", {is_baseline, throughput_kind(g),
-                                            throughput_text(g, *variant), status_text(*variant)});
+            note("{is_baseline?baseline: }{kind} {throughput}, {status}",
+                 {{"is_baseline", is_baseline}, {"kind", throughput_kind(g)},
+                  {"throughput", throughput_text(g, *variant)}, {"status", status_text(*variant)}});
     }
     const server_notes wanted = style.verbose ? server_notes::all : server_notes::problems;
-    for (const std::string& words : notes_on(g, wanted)) note("{}", {words});
+    for (const std::string& words : notes_on(g, wanted)) note(
+        "{words}", {{"words", words}});
     if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) note("{}", {line});
-    note("{}", {profile_text(g.profile)});
-    if (style.verbose || has_client_problem(g)) note("client: {}", {client_text(g)});
-    if (!style.verbose) note("{}", {passed_checks_text(g)});
+        for (const std::string& line : g.judged_by.past->lines(g)) note(
+            "{line}", {{"line", line}});
+    note("{profile}", {{"profile", profile_text(g.profile)}});
+    if (style.verbose || has_client_problem(g)) note(
+        "client: {client}", {{"client", client_text(g)}});
+    if (!style.verbose) note("{passed_checks}", {{"passed_checks", passed_checks_text(g)}});
     return out;
 }
 
@@ -239,8 +249,10 @@ inline std::string console_text(const gate_report& g, const console_style& style
 inline std::string closing_text(const vector<gate_report>& gates,
                                 const console_style& style = {}) {
     if (gates.size() == 1 && !gates[0].beside.empty())
-        return filled("\n{}: {}\n", {gates[0].what.name, gates[0].beside});
-    const std::string last = filled("[\n{}\n]", {rehearsal_of_all(gates)});
+        return filled("\n{name}: {beside}\n",
+                      {{"name", gates[0].what.name}, {"beside", gates[0].beside}});
+    const std::string last = filled("[\n{rehearsal_of_all}\n]",
+                                    {{"rehearsal_of_all", rehearsal_of_all(gates)}});
     if (gates.size() < 2) return last;
     std::string counts, names;
     std::size_t named = 0;
@@ -249,16 +261,18 @@ inline std::string closing_text(const vector<gate_report>& gates,
         const headline h = headline_of(*g);
         const char* name = to_string(h);
         if (name != std::string_view(before))
-            fill(counts, "{,}{} {}", {count_of(gates, h), name});
+            fill(counts, "{,}{count} {name}", {{"count", count_of(gates, h)}, {"name", name}});
         before = name;
         const bool is_fine =
             h == headline::passed || h == headline::measured || h == headline::rehearsed;
         if (!is_fine && ++named <= 20)
-            fill(names, "  {}  {}[: {}]\n",
-                 {styled(verdict_like(h), name, style), g->what.name, g->beside});
+            fill(names, "  {outcome}  {name}[: {beside}]\n",
+                 {{"outcome", styled(verdict_like(h), name, style)}, {"name", g->what.name},
+                  {"beside", g->beside}});
     }
-    return filled("\n{} gates: {}\n{}[{?}  and {} more\n]{}",
-                  {gates.size(), counts, names, named > 20, named - 20, last});
+    return filled("\n{gates} gates: {counts}\n{names}[{has_more?}  and {more} more\n]{last}",
+                  {{"gates", gates.size()}, {"counts", counts}, {"names", names},
+                   {"has_more", named > 20}, {"more", named - 20}, {"last", last}});
 }
 
 /// The state of a running gate.
@@ -277,26 +291,34 @@ struct progress_facts {
 
 /// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
 inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
-    const std::string stage = filled("{}[{?}, ]{}", {f.stage, !f.stage.empty() && !f.phase.empty(),
-                                                     f.phase});
+    const std::string stage = filled("{stage}[{has_both?}, ]{phase}",
+                                     {{"stage", f.stage},
+                                      {"has_both", !f.stage.empty() && !f.phase.empty()},
+                                      {"phase", f.phase}});
     const bool is_planned = f.max_s > 0 && f.elapsed_s <= f.max_s;  // a start is in no plan
     const std::string time =
-        filled("{.0f}[{?} of {}{.0f}] s", {f.elapsed_s, is_planned,
-                                           f.least_s < f.max_s ? printed("%.0f-", f.least_s) : "",
-                                           f.max_s});
+        filled("{elapsed:.0f}[{is_planned?} of {least}{most:.0f}] s",
+               {{"elapsed", f.elapsed_s}, {"is_planned", is_planned},
+                {"least", f.least_s < f.max_s ? printed("%.0f-", f.least_s) : ""},
+                {"most", f.max_s}});
     const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
     std::string counts, in_short, which;
     if (f.planned > 0 || f.sent > 0) {
-        counts = filled("{}{} sent, {} done, {} failed, {} open",
-                        {f.sent, of, f.done, f.failed, std::max(f.sent - f.done, 0ll)});
-        in_short = filled("{}{} done[, {} failed]", {f.done, of, f.failed});
+        counts = filled("{sent}{of} sent, {done} done, {failed} failed, {open} open",
+                        {{"sent", f.sent}, {"of", of}, {"done", f.done}, {"failed", f.failed},
+                         {"open", std::max(f.sent - f.done, 0ll)}});
+        in_short = filled("{done}{of} done[, {failed} failed]",
+                          {{"done", f.done}, {"of", of}, {"failed", f.failed}});
     }
     const bool has_ttft = !std::isnan(f.ttft);
     const std::string latency =
-        filled("[{?}ttft {t}][{?}, tpot {t}]", {has_ttft, f.ttft,
-                                                has_ttft && !std::isnan(f.tpot), f.tpot});
-    const std::string decided = filled("[{?}{} of {} decided]", {f.slos, f.decided, f.slos});
-    for (const std::string& w : f.waits_for) fill(which, "{waits for |, }{}", {which.empty(), w});
+        filled("[{has_ttft?}ttft {ttft:t}][{has_tpot?}, tpot {tpot:t}]",
+               {{"has_ttft", has_ttft}, {"ttft", f.ttft},
+                {"has_tpot", has_ttft && !std::isnan(f.tpot)}, {"tpot", f.tpot}});
+    const std::string decided = filled("[{all?}{decided} of {all} decided]",
+                                       {{"all", f.slos}, {"decided", f.decided}});
+    for (const std::string& w : f.waits_for) fill(which, "{is_first?waits for |, }{objective}",
+        {{"is_first", which.empty()}, {"objective", w}});
 
     const auto fitted = [&](const std::string& reported) {
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);

@@ -45,16 +45,20 @@ struct taken_profile {
 };
 
 inline std::string step_text(const profile_step& s) {
-    return filled("{} {}[: {}]", {s.asked, s.came, s.said});
+    return filled("{asked} {came}[: {said}]",
+                  {{"asked", s.asked}, {"came", s.came}, {"said", s.said}});
 }
 /// Returns one sentence, "" if no profile was wanted.
 inline std::string profile_text(const taken_profile& t) {
     if (!t.wanted) return {};
     if (!t.none.empty())
-        return filled("no profile: {}{; it may go on, and slows down whatever this server does "
-                      "next|}", {t.none, t.goes_on});
-    return filled("profile: {t} of the same load, {} requests; {}; {}[; {}]",
-                  {t.load_s, t.requests, step_text(t.start), step_text(t.stop), t.files});
+        return filled("no profile: {why}{goes_on?; it may go on, and slows down whatever this "
+                      "server does next}",
+                      {{"why", t.none}, {"goes_on", t.goes_on}});
+    return filled("profile: {load:t} of the same load, {requests} requests; {start}; {stop}[; "
+                  "{files}]",
+                  {{"load", t.load_s}, {"requests", t.requests}, {"start", step_text(t.start)},
+                   {"stop", step_text(t.stop)}, {"files", t.files}});
 }
 
 /// The result of a rehearsal, a gate on a model of its server.
@@ -123,6 +127,10 @@ public:
 };
 using all_sections = vector<program_section*>;
 
+/// Returns "" if no file has the gate.
+inline std::string place_of(const gate_identity& g) {
+    return g.line > 0 ? filled("{file}:{line}", {{"file", g.file}, {"line", g.line}}) : "";
+}
 /// The outcome of a gate, with several kinds of pass; exit codes have only the outcome. The most
 /// urgent is first.
 enum class headline : unsigned char {
@@ -187,15 +195,15 @@ inline std::string headline_text(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts)
         all += is_own_objective(v) ||
                (v.outcome == verdict::inconclusive && !v.objective.is_advisory);
-    return filled("inconclusive, {} of {} objective{s}", {open, all});
+    return filled("inconclusive, {open} of {all} objective{all:s}", {{"open", open}, {"all", all}});
 }
 
 /// Returns the note on a rehearsed gate.
 inline std::string rehearsal_text(const gate_report& g) {
     return filled(
-        "a REHEARSAL on {}, in virtual time: nothing was sent, and nothing is shown of any "
-        "server; on one it takes {t}, and what it takes to start",
-        {g.rehearsal.model, g.took_s});
+        "a REHEARSAL on {model}, in virtual time: nothing was sent, and nothing is shown of any "
+                  "server; on one it takes {took:t}, and what it takes to start",
+                  {{"model", g.rehearsal.model}, {"took", g.took_s}});
 }
 /// Returns the same for a whole program, "" if it rehearsed nothing.
 inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
@@ -207,9 +215,9 @@ inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
         if (g.refusal.empty()) took_s += g.took_s;
     }
     return filled(
-        "[{?}REHEARSAL of {} gate{s} on a model: nothing was sent, and nothing is shown of "
-        "any server; on servers it takes {t}, and what they take to start]",
-        {n, n, took_s});
+        "[{gates?}REHEARSAL of {gates} gate{gates:s} on a model: nothing was sent, and nothing is "
+                  "shown of any server; on servers it takes {took:t}, and what they take to start]",
+                  {{"gates", n}, {"took", took_s}});
 }
 
 }  // namespace detail

@@ -55,8 +55,10 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
         const auto at = static_cast<std::ptrdiff_t>(i + 1);
         for (std::size_t k = 0; k < lines.size(); ++k)
             lines[k].insert(lines[k].begin() + at,
-                            k == 0 ? "" : filled("{}{ *|}", {t.rows[k - 1][i].ratio,
-                                                             t.rows[k - 1][i].is_marked}));
+                            k == 0 ? "" : filled(
+                                "{ratio}{is_marked? *}",
+                                {{"ratio", t.rows[k - 1][i].ratio},
+                                 {"is_marked", t.rows[k - 1][i].is_marked}}));
     }
     std::string out = to_the_left ? "" : "\n";
     vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
@@ -69,8 +71,9 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
         for (std::size_t i = 0; i < line.size(); ++i) {
             const std::string room(widths[i] - columns_of(line[i]), ' ');
             const bool is_left = to_the_left || i == 0;
-            fill(row, " {}{}{}{ |}", {is_left ? "" : room.c_str(), line[i],
-                                      is_left ? room.c_str() : "", to_the_left});
+            fill(row, " {before}{words}{after}{has_room? }",
+                 {{"before", is_left ? "" : room.c_str()}, {"words", line[i]},
+                  {"after", is_left ? room.c_str() : ""}, {"has_room", to_the_left}});
         }
         row.erase(row.find_last_not_of(' ') + 1);
         out += row + "\n";
@@ -80,15 +83,16 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
 inline std::string markdown_table(const report_table& t) {
     std::string out = "|", under = "|";
     for (std::size_t i = 0; i < t.head.size(); ++i) {
-        fill(out, "[ {m}] |", {t.head[i]});
+        fill(out, "[ {name:m}] |", {{"name", t.head[i]}});
         under += i < t.words ? " --- |" : " ---: |";
     }
-    fill(out, "\n{}\n", {under});
+    fill(out, "\n{under}\n", {{"under", under}});
     for (const auto& row : t.rows) {
         out += "|";
         for (const table_cell& c : row) {
             const char* mark = c.is_marked ? "**" : "";
-            fill(out, " {m}[{?} ({}{}{})] |", {c.text, c.ratio, mark, c.ratio, mark});
+            fill(out, " {words:m}[{ratio?} ({mark}{ratio}{mark})] |",
+                 {{"words", c.text}, {"ratio", c.ratio}, {"mark", mark}});
         }
         out += "\n";
     }
@@ -116,8 +120,10 @@ inline report_table labels_table(const gate_report& g) {
     t.head.push_back("throughput");
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
         for (const label_figures& f : variant->labels) {
-            t.add({filled("{baseline: |}{}", {variant == &g.figures.baseline, f.label}),
-                   filled("{} of {}", {f.failed, f.requests})});
+            t.add({filled("{is_baseline?baseline: }{label}",
+                          {{"is_baseline", variant == &g.figures.baseline}, {"label", f.label}}),
+                   filled("{failed} of {requests}",
+                          {{"failed", f.failed}, {"requests", f.requests}})});
             for (const column& c : columns) {
                 const metric_row* row = f.row_of(c.metric);
                 if (is_shown(c)) t.append({{c.metric, row ? row->*c.value : not_a_number}});

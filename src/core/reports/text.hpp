@@ -39,13 +39,16 @@ inline const char* throughput_kind(const gate_report& g) {
 inline std::string throughput_text(const gate_report& g, const variant_figures& variant) {
     const auto value = [&](metric_id id) { return filling(id, variant.run_value(id)); };
     if (!g.what.sent->scores.empty())
-        return filled("{} ({})", {value(metric_id::input_throughput),
-                                  value(metric_id::request_throughput)});
+        return filled("{tokens} ({requests})",
+                      {{"tokens", value(metric_id::input_throughput)},
+                       {"requests", value(metric_id::request_throughput)}});
     const bool has_phases = saturates(g.what.sent->arrivals) && g.what.sent->common.stream;
-    return filled("{}[{|} (prefill {}, decode {})][, {} per million output tokens]",
-                  {value(metric_id::output_throughput), has_phases,
-                   value(metric_id::prefill_throughput), value(metric_id::decode_throughput),
-                   value(metric_id::cost_per_million_tokens)});
+    return filled("{output}[{has_phases?} (prefill {prefill}, decode {decode})][, {cost} per "
+                  "million output tokens]",
+                  {{"output", value(metric_id::output_throughput)}, {"has_phases", has_phases},
+                   {"prefill", value(metric_id::prefill_throughput)},
+                   {"decode", value(metric_id::decode_throughput)},
+                   {"cost", value(metric_id::cost_per_million_tokens)}});
 }
 
 inline std::string ok_text(const vector<status_count>& counts) {
@@ -59,21 +62,25 @@ inline std::string ended_text(const variant_figures& variant) {
     bool is_reported = false;
     for (const auto& [reason, count] : variant.finish_reasons) {
         is_reported = is_reported || !reason.empty();
-        fill(t, "{,}{} {}", {count, reason.empty() ? "without a reason" : reason.c_str()});
+        fill(t, "{,}{count} {reason}",
+             {{"count", count}, {"reason", reason.empty() ? "without a reason" : reason.c_str()}});
     }
-    return is_reported ? filled(" (ended: {})", {t}) : "";
+    return is_reported ? filled(" (ended: {reasons})", {{"reasons", t}}) : "";
 }
 inline std::string status_text(const variant_figures& variant) {
     const vector<status_count>& counts = variant.statuses;
     std::string t = ok_text(counts) + ended_text(variant);
     for (std::size_t i = 1; i < counts.size(); ++i)
-        fill(t, "; {} {} ({})", {counts[i].count, to_string(counts[i].status), counts[i].example});
+        fill(t, "; {count} {status} ({example})",
+             {{"count", counts[i].count}, {"status", to_string(counts[i].status)},
+              {"example", counts[i].example}});
     const answer_counts& a = variant.answers;
-    fill(t, "[; usage reports fewer tokens than content events in {} of those]"
-            "[; {} of those tell no usage: their number of tokens is not known]"
-            "[; usage reports more prompt tokens than what was sent can be in {}]"
-            "[; usage reports more tokens than the text can be in {} of those]",
-         {variant.usage_below_events, a.without_usage, a.over_prompt, a.over_content});
+    fill(t, "[; usage reports fewer tokens than content events in {below_events} of those][; "
+         "{without_usage} of those tell no usage: their number of tokens is not known][; usage "
+         "reports more prompt tokens than what was sent can be in {over_prompt}][; usage reports "
+         "more tokens than the text can be in {over_content} of those]",
+         {{"below_events", variant.usage_below_events}, {"without_usage", a.without_usage},
+          {"over_prompt", a.over_prompt}, {"over_content", a.over_content}});
     return t;
 }
 /// Adds the notes on the connection of client and server, a sentence each.
@@ -89,47 +96,59 @@ void add_notes_on_the_way(const Add& add, const variant_figures& variant, const 
         used_once = used_once || d.used_once;
     }
     if (used_once)
-        add("{}connections were used once, as the server closes them within a second after an "
-            "answer without saying so: {} opened, {} closed so",
-            {whose, connections, connection_resets});
+        add("{whose}connections were used once, as the server closes them within a second after "
+            "an answer without saying so: {opened} opened, {closed} closed so",
+            {{"whose", whose}, {"opened", connections}, {"closed", connection_resets}});
     else if (connection_resets > 0)
-        add("{}the server closed {} of {} connections within a second after their first answer "
-            "without saying so", {whose, connection_resets, connections});
-    add("[{?}{}sent again, as the server closed the kept connection without an answer: {} "
-        "requests; more than one that are over 1 % of a repeat's are failures]",
-        {std::max(resends - idle, 0LL), whose, resends - idle});
-    add("[{?}{}sent again, as the server closed the connection, which had been idle for a second "
-        "or more, as they came: {} requests; that is nobody's failure, and their times include it]",
-        {idle, whose, idle});
+        add("{whose}the server closed {closed} of {opened} connections within a second after "
+            "their first answer without saying so",
+            {{"whose", whose}, {"closed", connection_resets}, {"opened", connections}});
+    add("[{is_any?}{whose}sent again, as the server closed the kept connection without an answer: "
+        "{requests} requests; more than one that are over 1 % of a repeat's are failures]",
+        {{"is_any", std::max(resends - idle, 0LL)}, {"whose", whose},
+         {"requests", resends - idle}});
+    add("[{requests?}{whose}sent again, as the server closed the connection, which had been idle "
+        "for a second or more, as they came: {requests} requests; that is nobody's failure, and "
+        "their times include it]", {{"requests", idle}, {"whose", whose}});
     const answer_counts& a = variant.answers;
-    add("[{?}{}{} of {} answers came in one piece, {} more began with over 5 % of their tokens at "
-        "once]", {a.in_a_burst, whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece});
+    add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} more "
+        "began with over 5 % of their tokens at once]",
+        {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
+         {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
 }
 
 /// "kernel", "read", "kernel, but for 0.4 % of the reads; 12 gaps unknown"
 inline std::string stamps_text(const self_check_t& c) {
     const double read = 1 - c.stamped_fraction;
     const bool is_kernel = read <= 0.01;
-    return filled("{kernel|read}[, but for {.2g%} % of the reads][, {} gaps unknown]",
-                  {is_kernel, read <= 0 || read >= 1 ? 0 : is_kernel ? read : 1 - read,
-                   c.unknown_gaps});
+    return filled("{is_kernel?kernel|read}[, but for {others:.2g%} % of the reads][, "
+                  "{unknown_gaps} gaps unknown]",
+                  {{"is_kernel", is_kernel},
+                   {"others", read <= 0 || read >= 1 ? 0 : is_kernel ? read : 1 - read},
+                   {"unknown_gaps", c.unknown_gaps}});
 }
 inline std::string problem_text(const self_check_t& c) {
-    return c.ok ? "" : filled("; NOT OK: {}", {c.reason});
+    return c.ok ? "" : filled("; NOT OK: {reason}", {{"reason", c.reason}});
 }
 inline std::string self_check_text(const self_check_t& c) {
     const auto &full = c.handshakes_full, &resumed = c.handshakes_resumed;
-    return filled("sends late by p50 {t}, p99 {t}, max {t}[{?}; sent {.4g} of {.4g} requests/s]; "
-                  "read within p99 {t}, woke within p99 {t}; stamps: {}; {.0f%} % of a core; "
-                  "{.1f%} % of events read together; {} connections"
-                  "[; {} full TLS handshakes, mean {t}, max {t}]"
-                  "[; {} resumed TLS handshakes, mean {t}, max {t}]"
-                  "[; lost {.2g%} % of a repeat]{}",
-                  {c.lateness_p50, c.lateness_p99, c.lateness_max, c.asked_rate, c.achieved_rate,
-                   c.asked_rate, c.stamp_lag_p99, c.loop_lag_p99, stamps_text(c),
-                   c.cpu_utilization, c.coalesced_fraction, c.connections_opened, full.count,
-                   full.mean, full.max, resumed.count, resumed.mean, resumed.max, c.lost_fraction,
-                   problem_text(c)});
+    return filled("sends late by p50 {late_p50:t}, p99 {late_p99:t}, max "
+                  "{late_max:t}[{asked_rate?}; sent {sent_rate:.4g} of {asked_rate:.4g} "
+                  "requests/s]; read within p99 {read_p99:t}, woke within p99 {woke_p99:t}; "
+                  "stamps: {stamps}; {cpu:.0f%} % of a core; {together:.1f%} % of events read "
+                  "together; {connections} connections[; {full} full TLS handshakes, mean "
+                  "{full_mean:t}, max {full_max:t}][; {resumed} resumed TLS handshakes, mean "
+                  "{resumed_mean:t}, max {resumed_max:t}][; lost {lost:.2g%} % of a "
+                  "repeat]{problem}",
+                  {{"late_p50", c.lateness_p50}, {"late_p99", c.lateness_p99},
+                   {"late_max", c.lateness_max}, {"asked_rate", c.asked_rate},
+                   {"sent_rate", c.achieved_rate}, {"read_p99", c.stamp_lag_p99},
+                   {"woke_p99", c.loop_lag_p99}, {"stamps", stamps_text(c)},
+                   {"cpu", c.cpu_utilization}, {"together", c.coalesced_fraction},
+                   {"connections", c.connections_opened}, {"full", full.count},
+                   {"full_mean", full.mean}, {"full_max", full.max}, {"resumed", resumed.count},
+                   {"resumed_mean", resumed.mean}, {"resumed_max", resumed.max},
+                   {"lost", c.lost_fraction}, {"problem", problem_text(c)}});
 }
 
 inline constexpr const char* unverified_text =
@@ -137,22 +156,26 @@ inline constexpr const char* unverified_text =
 inline std::string target_text(const target_facts& t) {
     if (t.kind == target_kind::same) return "A/A: the same server twice";
     if (t.kind == target_kind::otherwise)
-        return filled("the same server with other requests: options {}, model {}",
-                      {t.options, t.model});
+        return filled("the same server with other requests: options {options}, model {model}",
+                      {{"options", t.options}, {"model", t.model}});
     if (t.kind == target_kind::files)
-        return filled("files of {}: {}[; model {}]", {t.measured_by, t.url, t.model});
+        return filled("files of {measured_by}: {url}[; model {model}]",
+                      {{"measured_by", t.measured_by}, {"url", t.url}, {"model", t.model}});
     const bool is_named = t.is_rehearsal || t.is_virtual || t.kind == target_kind::endpoint;
-    return filled("[{} at ]{}[, model {}][, options {}][, {}]",
-                  {is_named ? "" : to_string(t.kind),
-                   t.is_rehearsal ? "rehearsed on a model in virtual time"
-                   : t.is_virtual ? "simulated in virtual time"
-                                  : t.url.c_str(),
-                   t.model, t.options, t.tls == tls_trust::not_verified ? unverified_text : ""});
+    return filled("[{kind} at ]{place}[, model {model}][, options {options}][, {unverified}]",
+                  {{"kind", is_named ? "" : to_string(t.kind)},
+                   {"place", t.is_rehearsal ? "rehearsed on a model in virtual time"
+                             : t.is_virtual ? "simulated in virtual time"
+                                            : t.url.c_str()},
+                   {"model", t.model}, {"options", t.options},
+                   {"unverified", t.tls == tls_trust::not_verified ? unverified_text : ""}});
 }
 /// Returns the text for the baseline's target, "" if there is none.
 inline std::string compared_text(const target_facts& baseline) {
     if (baseline.kind == target_kind::none) return {};
-    return filled("; {|baseline }{}", {baseline.kind == target_kind::same, target_text(baseline)});
+    return filled("; {is_same?|baseline }{target}",
+                  {{"is_same", baseline.kind == target_kind::same},
+                   {"target", target_text(baseline)}});
 }
 /// Returns the note on servers whose certificate was not verified, "" if there are none.
 inline std::string unverified_servers(const gate_report& g) {
@@ -160,52 +183,62 @@ inline std::string unverified_servers(const gate_report& g) {
     for (const target_facts* t : {&g.target, &g.baseline})
         if (t->kind != target_kind::same && t->kind != target_kind::otherwise &&
             t->tls == tls_trust::not_verified)
-            fill(s, "{;}{}: {}", {t->url, unverified_text});
+            fill(s, "{;}{url}: {unverified}", {{"url", t->url}, {"unverified", unverified_text}});
     return s;
 }
 
 /// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
     if (!l.known) return {};
-    return filled("asked for {.4g} (p50 {.0f}, p90 {.0f}) on the average, the server counted "
-                  "{.4g} (p50 {.0f}, p90 {.0f})",
-                  {l.asked.mean, l.asked.p50, l.asked.p90, l.counted.mean, l.counted.p50,
-                   l.counted.p90});
+    return filled("asked for {asked:.4g} (p50 {asked_p50:.0f}, p90 {asked_p90:.0f}) on the "
+                  "average, the server counted {counted:.4g} (p50 {counted_p50:.0f}, p90 "
+                  "{counted_p90:.0f})",
+                  {{"asked", l.asked.mean}, {"asked_p50", l.asked.p50}, {"asked_p90", l.asked.p90},
+                   {"counted", l.counted.mean}, {"counted_p50", l.counted.p50},
+                   {"counted_p90", l.counted.p90}});
 }
 inline std::string prefix_cache_text(const gate_figures& f) {
     const prefix_hits mine = f.candidate.prefix_cache, other = f.baseline.prefix_cache;
     const auto fraction = [](const prefix_hits& h) {
-        return h.prompt > 0 ? filled("{.3g%} %", {h.cached / h.prompt}) : "an unknown part";
+        return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
     };
     if (mine.cached + other.cached <= 0) return {};
     for (const prefix_hits& h : {mine, other})
         if (h.is_over_all())
-            return filled("prefix cache: usage has {.0f} cached tokens of {.0f} prompt tokens, "
-                          "which cannot be", {h.cached, h.prompt});
-    return filled("prefix cache: {} of the prompt tokens came from it[, with the baseline {}]",
-                  {fraction(mine), f.baseline.empty() ? "" : fraction(other)});
+            return filled("prefix cache: usage has {cached:.0f} cached tokens of {prompt:.0f} "
+                          "prompt tokens, which cannot be",
+                          {{"cached", h.cached}, {"prompt", h.prompt}});
+    return filled("prefix cache: {fraction} of the prompt tokens came from it[, with the baseline "
+                  "{baseline}]",
+                  {{"fraction", fraction(mine)},
+                   {"baseline", f.baseline.empty() ? "" : fraction(other)}});
 }
 /// Returns the part of the output that was reasoning, "" if there was none.
 inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
     if (c.requests == 0) return {};
     const bool is_wrong = c.tokens > c.output;
-    return filled("{}reasoning: in {} requests[{?}; usage has {} reasoning tokens of {} output "
-                  "tokens, which cannot be][{?}, {.3g%} % of their output tokens][; {} tokens were "
-                  "never streamed, and are in no time per token and no throughput][; the usage of "
-                  "{} does not say how much]",
-                  {whose, c.requests, is_wrong, c.tokens, c.output, !is_wrong && c.output > 0,
-                   static_cast<double>(c.tokens) / static_cast<double>(c.output), c.hidden,
-                   c.unreported});
+    return filled("{whose}reasoning: in {requests} requests[{is_wrong?}; usage has {tokens} "
+                  "reasoning tokens of {output} output tokens, which cannot be][{is_known?}, "
+                  "{fraction:.3g%} % of their output tokens][; {hidden} tokens were never "
+                  "streamed, and are in no time per token and no throughput][; the usage of "
+                  "{unreported} does not say how much]",
+                  {{"whose", whose}, {"requests", c.requests}, {"is_wrong", is_wrong},
+                   {"tokens", c.tokens}, {"output", c.output},
+                   {"is_known", !is_wrong && c.output > 0},
+                   {"fraction", static_cast<double>(c.tokens) / static_cast<double>(c.output)},
+                   {"hidden", c.hidden}, {"unreported", c.unreported}});
 }
 /// Returns the note on traffic that a server may know from earlier repeats, "" if it cannot.
 inline std::string as_given_text(const planned_traffic& p) {
-    return filled("[{} are sent as given: a prefix cache of the server may answer them from "
-                  "earlier repeats and earlier runs]", {p.sent_as_given});
+    return filled("[{sent_as_given} are sent as given: a prefix cache of the server may answer "
+                  "them from earlier repeats and earlier runs]",
+                  {{"sent_as_given", p.sent_as_given}});
 }
 inline std::string server_text(const variant_figures& variant, const char* whose) {
     if (!variant.server.is_read) return {};
-    return filled("{}server: {}[; {}]", {whose, server_usage_text(variant.server),
-                                         cross_check_text(variant.server)});
+    return filled("{whose}server: {usage}[; {cross_check}]",
+                  {{"whose", whose}, {"usage", server_usage_text(variant.server)},
+                   {"cross_check", cross_check_text(variant.server)}});
 }
 /// Whether the metrics page has a problem, which concerns a reader even if no objective needs it.
 inline bool has_problem(const server_usage& a) {
@@ -213,8 +246,9 @@ inline bool has_problem(const server_usage& a) {
 }
 inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
-    for (const metric_id m : u.of) fill(of, "{,}{}", {metric_name(m)});
-    return of.empty() ? "nothing is judged: " + u.why : filled("no verdict on {}: {}", {of, u.why});
+    for (const metric_id m : u.of) fill(of, "{,}{metric_name}", {{"metric_name", metric_name(m)}});
+    return of.empty() ? "nothing is judged: " + u.why : filled(
+        "no verdict on {of}: {why}", {{"of", of}, {"why", u.why}});
 }
 inline bool is_in_virtual_time(const gate_report& g) {
     return g.target.is_virtual || !g.rehearsal.model.empty();
@@ -253,56 +287,65 @@ inline constexpr const char* virtual_time_text = "computed in virtual time";
 /// "prompt 512, output 128", on the average
 inline std::string tokens_text(const request_tokens& t) {
     const auto known = [](double n) { return n > 0 ? printed("%.4g", n) : "unknown"; };
-    return filled("prompt {}, output {}", {known(t.prompt), known(t.output)});
+    return filled("prompt {prompt}, output {output}",
+                  {{"prompt", known(t.prompt)}, {"output", known(t.output)}});
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
 inline vector<std::string> notes_on(const gate_report& g,
                                     server_notes wanted = server_notes::all) {
     vector<std::string> notes;
-    const auto add = [&](const char* format, std::initializer_list<filling> values) {
+    const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
         const std::string note = filled(format, values);
         if (!note.empty()) notes.push_back(note);
     };
     const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    if (g.target.kind == target_kind::files) add("from {}", {target_text(g.target)});
-    if (!g.rehearsal.model.empty()) add("{}", {rehearsal_text(g)});
+    if (g.target.kind == target_kind::files) add(
+        "from {target}", {{"target", target_text(g.target)}});
+    if (!g.rehearsal.model.empty()) add("{rehearsal}", {{"rehearsal", rehearsal_text(g)}});
     else if (g.target.is_virtual) add(virtual_time_text, {});
     if (g.baseline.kind == target_kind::otherwise)
-        add("candidate: options {}, model {}; baseline: {}",
-            {g.target.options, g.target.model, target_text(g.baseline)});
+        add("candidate: options {options}, model {model}; baseline: {baseline}",
+            {{"options", g.target.options}, {"model", g.target.model},
+             {"baseline", target_text(g.baseline)}});
     if (g.under.other_workload)
-        add("tokens of a request: {}; baseline: {}[, {}]",
-            {tokens_text(mine.tokens), tokens_text(other.tokens),
-             g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""});
-    for (const unsupported_metrics& u : g.under.unsupported) add("{}", {unsupported_text(u)});
-    for (const std::string& note : g.under.notes) add("{}", {note});
+        add("tokens of a request: {candidate}; baseline: {baseline}[, {workload}]",
+            {{"candidate", tokens_text(mine.tokens)}, {"baseline", tokens_text(other.tokens)},
+             {"workload", g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""}});
+    for (const unsupported_metrics& u : g.under.unsupported) add(
+        "{unsupported}", {{"unsupported", unsupported_text(u)}});
+    for (const std::string& note : g.under.notes) add(
+        "{note}", {{"note", note}});
     for (const target_facts* f : {&g.target, &g.baseline})
         for (const std::string& note : f->notes)
-            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add("{}", {note});
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add(
+                "{note}", {{"note", note}});
     if (g.what.sent)
-        for (const std::string& note : load_notes(*g.what.sent)) add("{}", {note});
-    add("{}", {ranks_text(mine.ranks)});
+        for (const std::string& note : load_notes(*g.what.sent)) add(
+            "{note}", {{"note", note}});
+    add("{ranks}", {{"ranks", ranks_text(mine.ranks)}});
     if (!mine.prompts.are_as_asked())
-        add("prompt tokens: {}", {prompt_lengths_text(mine.prompts)});
+        add("prompt tokens: {prompt_lengths}",
+            {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
     for (const set_aside_repeat& r : g.under.set_aside)
-        add("repeat {} of the {} was set aside and measured again: {}",
-            {r.index + 1, to_string(r.variant), r.why});
-    add("{}", {as_given_text(g.what)});
-    add("{}", {prefix_cache_text(g.figures)});
-    add("[itl: {} gaps were too many to keep each one, so its percentiles are within {.1f%} %; "
-        "means, longest gaps and throughputs are exact]",
-        {g.figures.counted_gaps, gap_error});
+        add("repeat {repeat} of the {variant} was set aside and measured again: {why}",
+            {{"repeat", r.index + 1}, {"variant", to_string(r.variant)}, {"why", r.why}});
+    add("{as_given}", {{"as_given", as_given_text(g.what)}});
+    add("{prefix_cache}", {{"prefix_cache", prefix_cache_text(g.figures)}});
+    add("[itl: {gaps} gaps were too many to keep each one, so its percentiles are within "
+        "{error:.1f%} %; means, longest gaps and throughputs are exact]",
+        {{"gaps", g.figures.counted_gaps}, {"error", gap_error}});
     for (const variant_figures* variant : {&mine, &other}) {
         const char* whose = variant == &other ? "baseline: " : "";
-        add("{}", {reasoning_text(variant->reasoning, whose)});
+        add("{reasoning}", {{"reasoning", reasoning_text(variant->reasoning, whose)}});
         if (wanted == server_notes::all || has_problem(variant->server))
-            add("{}", {server_text(*variant, whose)});
+            add("{server}", {{"server", server_text(*variant, whose)}});
         for (const task_figures& t : variant->side_tasks)
-            add("beside the load: {}{}", {whose, task_figures_text(t)});
-        add("[{?}{}{} requests failed while a side task excused it, or the client had no means for "
-            "them: they are counted apart, in no error rate and no latency]",
-            {variant->exempt, whose, variant->exempt});
+            add("beside the load: {whose}{task}",
+                {{"whose", whose}, {"task", task_figures_text(t)}});
+        add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
+            "client had no means for them: they are counted apart, in no error rate and no "
+            "latency]", {{"requests", variant->exempt}, {"whose", whose}});
         add_notes_on_the_way(add, *variant, whose);
     }
     return notes;
@@ -338,8 +381,9 @@ inline std::string gate_command(const gate_report& g, const environment_facts& e
         if (c == ',' || c == '\\') pattern += '\\';
         pattern += c;
     }
-    return filled("{}[{?} --test-case={}]",
-                  {shell_quoted(env.program), pattern, shell_quoted(pattern)});
+    return filled("{program}[{has_case?} --test-case={test_case}]",
+                  {{"program", shell_quoted(env.program)}, {"has_case", pattern},
+                   {"test_case", shell_quoted(pattern)}});
 }
 /// Returns the program's last line: the report, and the command that runs the first failed gate
 /// again. A name with a control character is in no command.
@@ -351,7 +395,8 @@ inline std::string last_line(const vector<gate_report>& gates, const std::string
         if (g->what.line > 0 || !env.call.empty()) again = gate_command(*g, env);
     }
     if (printable(again, again.size()) != again) again.clear();
-    return filled("report: {}/report.html[; run again: {}]\n", {directory, again});
+    return filled("report: {directory}/report.html[; run again: {again}]\n",
+                  {{"directory", directory}, {"again", again}});
 }
 
 /// Seconds of a gate's repeats, if one of a variant takes `each_s`.

@@ -61,9 +61,9 @@ inline self_description described_by(const char* server, const http_answer& a,
         if (text.empty() || text.size() > longest_value) continue;
         const std::string words = printable(without_secrets(text, secrets));
         if (name == "version" || name == "build_info")
-            d.version = filled("{} {}", {server, words});
+            d.version = filled("{server} {words}", {{"server", server}, {"words", words}});
         else if (d.settings.size() < longest)
-            fill(d.settings, "{,}{}={}", {printable(name), words});
+            fill(d.settings, "{,}{name}={words}", {{"name", printable(name)}, {"words", words}});
     }
     return d;
 }

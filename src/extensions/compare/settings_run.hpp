@@ -9,7 +9,7 @@
 #include "core/judging/client.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/validity.hpp"
-#include "core/described/sentences.hpp"
+#include "core/described/causes.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"

@@ -4,7 +4,7 @@
 #include "llmbench.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/figures/outcomes.hpp"
-#include "core/described/sentences.hpp"
+#include "core/described/causes.hpp"
 #include "core/judging/server.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"

@@ -24,7 +24,7 @@ TEST_CASE("every cause has a name of its own, and a sentence in which each numbe
     }
 }
 
-TEST_CASE("what stands in braces is a cause's next number, in the form that it is told in") {
+TEST_CASE("a place has the number of its name, in the form that it is told in") {
     decision d = undecided(p99(ttft) <= 300_ms);
     CHECK(described({because::failed_in_tail, {9, 600, 0.0234, 0.01}, whose::nobody,
                      "p99(ttft)"}, d) ==

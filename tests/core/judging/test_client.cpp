@@ -1,7 +1,7 @@
 // Verdicts where the client was late: what stands, and what is measured again.
 #include "llmbench.hpp"
 #include "core/judging/client.hpp"
-#include "core/described/sentences.hpp"
+#include "core/described/causes.hpp"
 #include "core/judging/judge.hpp"
 #include "support/verdicts.hpp"
 

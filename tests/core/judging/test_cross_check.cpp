@@ -1,7 +1,7 @@
 // The server's counts against ours: who else was there, and what is counted differently.
 #include "core/judging/judge.hpp"
 #include "core/judging/cross_check.hpp"
-#include "core/described/sentences.hpp"
+#include "core/described/causes.hpp"
 #include "core/described/described.hpp"
 #include "support/server_pages.hpp"
 #include "support/verdicts.hpp"

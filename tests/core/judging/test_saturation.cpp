@@ -3,7 +3,7 @@
 #include "core/judging/judge.hpp"
 #include "core/judging/load.hpp"
 #include "core/planning/planning.hpp"
-#include "core/described/sentences.hpp"
+#include "core/described/causes.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
 #include "support/verdicts.hpp"
 

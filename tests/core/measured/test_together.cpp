@@ -1,7 +1,7 @@
 // The parts of a repeat that several programs sent, put together.
 #include "llmbench.hpp"
 #include "core/judging/validity.hpp"
-#include "core/described/sentences.hpp"
+#include "core/described/causes.hpp"
 #include "core/measured/ranks.hpp"
 #include "extensions/machines/core/together.hpp"
 #include "support/texts.hpp"

@@ -9,32 +9,42 @@
 using namespace llmbench;
 using namespace llmbench::detail;
 
-TEST_CASE("a place takes the next value") {
+TEST_CASE("a place takes the value of its name") {
     const std::string name = "a";
-    CHECK(filled("{}, {}, {}, {}", {name, "b", std::string_view("cd", 1), text("d")}) ==
-          "a, b, c, d");
-    CHECK(filled("{} {} {}", {3, std::size_t{4}, -0.5}) == "3 4 -0.5");
-    CHECK(filled("{} {t}", {{metric_id::output_throughput, 703.0}, 0.0391}) == "703 tok/s 39.1 ms");
-    CHECK(filled("{.3g} {.1f%} % {.0f}", {0.12345, 0.12345, 2.5e6}) == "0.123 12.3 % 2500000");
-    CHECK(filled("{p} {p} {p}", {12.34, -0.04, not_a_number}) == "12.3 0 0");
-    CHECK(filled("{two|one} {two|one}{?}", {2, 0, 5}) == "two one");
-    CHECK(filled("{x} {m} {c}", {"<a>", "a_b", "a_b"}) == "&lt;a&gt; a\\_b `a_b`");
-    CHECK(filled("{} repeat{s}, {} request{s}", {1, 2}) == "1 repeat, 2 requests");
-    CHECK(filled("{} {}", {1}) == "1 ");
+    CHECK(filled("{d}, {a}, {c}, {b}, {a}", {{"a", name}, {"b", "b"},
+                                             {"c", std::string_view("cd", 1)}, {"d", text("d")}}) ==
+          "d, a, c, b, a");
+    CHECK(filled("{i} {n} {x}", {{"i", 3}, {"n", std::size_t{4}}, {"x", -0.5}}) == "3 4 -0.5");
+    CHECK(filled("{rate} {took:t}", {{"rate", {metric_id::output_throughput, 703.0}},
+                                     {"took", 0.0391}}) == "703 tok/s 39.1 ms");
+    CHECK(filled("{x:.3g} {x:.1f%} % {n:.0f} {n:0}", {{"x", 0.12345}, {"n", 2.5e6}}) ==
+          "0.123 12.3 % 2500000 2500000");
+    CHECK(filled("{a:p} {b:p} {c:p}", {{"a", 12.34}, {"b", -0.04}, {"c", not_a_number}}) ==
+          "12.3 0 0");
+    CHECK(filled("{a?two|one} {b?two|one}{a?}{b?yes}{a?, yes: no}", {{"a", 2}, {"b", 0}}) ==
+          "two one, yes: no");
+    CHECK(filled("{a:x} {b:m} {b:c}", {{"a", "<a>"}, {"b", "a_b"}}) == "&lt;a&gt; a\\_b `a_b`");
+    CHECK(filled("{n} repeat{n:s}, {m} request{m:s}", {{"n", 1}, {"m", 2}}) ==
+          "1 repeat, 2 requests");
+}
+TEST_CASE("a name that no value has stays as it is written, for a reader to find") {
+    CHECK(filled("{n} of {all:.0f}{is_so? yes}", {{"n", 1}}) == "1 of {all:.0f}{is_so? yes}");
 }
 TEST_CASE("a value is no format") {
-    CHECK(filled("{}", {"{} [x] {s}"}) == "{} [x] {s}");
+    CHECK(filled("{a}", {{"a", "{b} [x] {a:s}"}}) == "{b} [x] {a:s}");
 }
 TEST_CASE("a part in brackets is left out if its first value is nothing") {
-    CHECK(filled("a[, {} b][, {} c][, {} d][, {} e]", {0, 1, "", not_a_number}) == "a, 1 c");
-    CHECK(filled("[{?}{} of {}] {}", {false, 1, 2, 3}) == " 3");
-    CHECK(filled("[{?}{} of {}] {}", {true, 0, 2, 3}) == "0 of 2 3");
+    CHECK(filled("a[, {a} b][, {b} c][, {c} d][, {d} e]",
+                 {{"a", 0}, {"b", 1}, {"c", ""}, {"d", not_a_number}}) == "a, 1 c");
+    CHECK(filled("[{a?}{b} of {c}] {d}", {{"a", false}, {"b", 1}, {"c", 2}, {"d", 3}}) == " 3");
+    CHECK(filled("[{a?}{b} of {c}] {d}", {{"a", true}, {"b", 0}, {"c", 2}, {"d", 3}}) ==
+          "0 of 2 3");
 }
 TEST_CASE("elements of a list are separated") {
     std::string out;
-    for (const int n : {1, 2, 3}) fill(out, "{,}{}", {n});
+    for (const int n : {1, 2, 3}) fill(out, "{,}{n}", {{"n", n}});
     CHECK(out == "1, 2, 3");
-    fill(out, "{;}{}", {4});
+    fill(out, "{;}{n}", {{"n", 4}});
     CHECK(out == "1, 2, 3; 4");
 }
 

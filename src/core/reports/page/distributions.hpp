@@ -81,20 +81,23 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                                                                  : not_a_number;
         const std::string name = str(what.name);
         p.limit(v.limit, q, v.objective.at_most,
-                filled("{} {<|>}= {}[, far {}]", {name.substr(0, name.find('(')),
-                                                  v.objective.at_most, limit_text(id, v.limit),
-                                                  v.limit > x.high  ? "right"
-                                                  : v.limit < x.low ? "left"
-                                                                    : ""}));
+                filled("{statistic} {at_most?<|>}= {limit}[, far {far}]",
+                       {{"statistic", name.substr(0, name.find('('))},
+                        {"at_most", v.objective.at_most}, {"limit", limit_text(id, v.limit)},
+                        {"far", v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        fill(limits, "; limit {}, {}", {v.objective.text(), measured_text(v, is_of_model(v))});
+        fill(limits, "; limit {objective}, {measured}",
+             {{"objective", v.objective.text()}, {"measured", measured_text(v, is_of_model(v))}});
     }
     const metric_row &a = mine.row, &b = other.row;
     return p.figure(metric_name(id),
-                    filled("{} by percentile, {} repeat{s}: p50 {}, p90 {}, p99 {}"
-                           "[{?}; baseline: p50 {}, p90 {}, p99 {}]{}",
-                           {metric_name(id), mine.lines.size(), {id, a.p50}, {id, a.p90},
-                            {id, a.p99}, both, {id, b.p50}, {id, b.p90}, {id, b.p99}, limits}),
+                    filled("{metric} by percentile, {repeats} repeat{repeats:s}: p50 {p50}, p90 "
+                           "{p90}, p99 {p99}[{has_baseline?}; baseline: p50 {b50}, p90 {b90}, p99 "
+                           "{b99}]{limits}",
+                           {{"metric", metric_name(id)}, {"repeats", mine.lines.size()},
+                            {"p50", {id, a.p50}}, {"p90", {id, a.p90}}, {"p99", {id, a.p99}},
+                            {"has_baseline", both}, {"b50", {id, b.p50}}, {"b90", {id, b.p90}},
+                            {"b99", {id, b.p99}}, {"limits", limits}}),
                     true);
 }
 
@@ -114,8 +117,10 @@ inline std::string ttft_by_prompt_figure(const gate_report& g) {
     p.cloud("b", other);
     p.cloud("c", mine);
     return p.figure("ttft<span>each request, by its prompt tokens</span>",
-                    filled("ttft of {} requests with up to {.0f} prompt tokens, at most {t}",
-                           {mine.size() + other.size(), longest, slowest}),
+                    filled("ttft of {requests} requests with up to {longest:.0f} prompt tokens, "
+                           "at most {slowest:t}",
+                           {{"requests", mine.size() + other.size()}, {"longest", longest},
+                            {"slowest", slowest}}),
                     false);
 }
 
@@ -186,10 +191,12 @@ private:
         const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
         const series planned{"a", "planned", &t::asked};
         std::string h = filled(
-            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of {}; 0 is where "
-            "the measured part begins, after the warm-up.{}{ Grey are the first and the last third "
-            "of it, which a drift holds against each other.|}</p>\n<div class=\"plots\">\n",
-            {tick_text(plot_unit::elapsed, grid_.step), variants_key(!alone), drift_third()});
+            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of {step}; 0 is "
+                               "where the measured part begins, after the warm-up.{key}"
+            "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
+            "each other.}</p>\n<div class=\"plots\">\n",
+                               {{"step", tick_text(plot_unit::elapsed, grid_.step)},
+                                {"key", variants_key(!alone)}, {"has_thirds", drift_third()}});
         h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
                     "requests sent per second", per_s, {{"c", "sent", &t::sent}},
                     paced ? &planned : nullptr);
@@ -237,9 +244,9 @@ private:
                 for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
             if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
         }
-        return filled("[{?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read "
-                      "once a second.{}</p>\n<div class=\"plots\">\n{}</div>\n]",
-                      {plots, variants_key(!other_.empty()), plots});
+        return filled("[{plots?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, "
+                      "read once a second.{key}</p>\n<div class=\"plots\">\n{plots}</div>\n]",
+                      {{"plots", plots}, {"key", variants_key(!other_.empty())}});
     }
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
@@ -285,17 +292,23 @@ private:
         if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
         for (const series& s : all) {
             for (const repeat_timeline& t : other_)
-                draw(p, s, *s.style == 'c' ? "b" : s.style, filled("baseline {}", {s.name}), t);
+                draw(p, s, *s.style == 'c' ? "b" : s.style, filled(
+                    "baseline {name}", {{"name", s.name}}), t);
             for (const repeat_timeline& t : mine_)
-                draw(p, s, s.style, filled("{candidate |}{}", {both, s.name}), t);
+                draw(p, s, s.style, filled("{both?candidate }{name}",
+                                           {{"both", both}, {"name", s.name}}), t);
         }
+        const std::string greatest_text = unit == plot_unit::seconds ? time_text(most)
+                                          : unit == plot_unit::fraction
+                                              ? printed("%.4g %%", most * 100)
+                                              : printed("%.4g", most);
         return p.figure(caption,
-                        filled("{} over {t}, {} repeat{s}{ of the candidate and of the baseline|}, "
-                               "at most {}",
-                               {what, end - std::min(0.0, grid_.from), mine_.size(), both,
-                                unit == plot_unit::seconds    ? time_text(most)
-                                : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
-                                                              : printed("%.4g", most)}),
+                        filled("{what} over {seconds:t}, {repeats} repeat{repeats:s}"
+                               "{has_baseline? of the candidate and of the baseline}, at most "
+                               "{most}",
+                               {{"what", what}, {"seconds", end - std::min(0.0, grid_.from)},
+                                {"repeats", mine_.size()}, {"has_baseline", both},
+                                {"most", greatest_text}}),
                         false);
     }
 

@@ -46,18 +46,22 @@ inline constexpr const char* page_script =
 
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    std::string h = filled("<h3>Latency[ {}]</h3>\n{}<p class=\"note\">Over the requests of all "
-                           "repeats; max is the slowest request.</p>\n{}",
-                           {f.search.tables_at(), latency_table(g), labels_html(g)});
+    std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
+                           "requests of all repeats; max is the slowest request.</p>\n{labels}",
+                           {{"tables_at", f.search.tables_at()}, {"latency", latency_table(g)},
+                            {"labels", labels_html(g)}});
     for (const variant_figures* variant : {&f.candidate, &f.baseline})
         if (!variant->empty())
-            fill(h, "<p>{Baseline, throughput|Throughput} of {}: {}, {}{x}.</p>\n",
-                 {variant == &f.baseline, throughput_kind(g), throughput_text(g, *variant),
-                  ok_text(variant->statuses), ended_text(*variant)});
-    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{x}.</p>\n", {note});
-    fill(h, "[<p class=\"note\">{x}.</p>\n]{}{}",
-         {profile_text(g.profile), failures_html(f.candidate, ""),
-          failures_html(f.baseline, " of the baseline")});
+            fill(h, "<p>{is_baseline?Baseline, throughput|Throughput} of {kind}: {throughput}, "
+                 "{ok}{ended:x}.</p>\n",
+                 {{"is_baseline", variant == &f.baseline}, {"kind", throughput_kind(g)},
+                  {"throughput", throughput_text(g, *variant)}, {"ok", ok_text(variant->statuses)},
+                  {"ended", ended_text(*variant)}});
+    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
+        {{"note", note}});
+    fill(h, "[<p class=\"note\">{profile:x}.</p>\n]{failures}{failures_of_baseline}",
+         {{"profile", profile_text(g.profile)}, {"failures", failures_html(f.candidate, "")},
+          {"failures_of_baseline", failures_html(f.baseline, " of the baseline")}});
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
         if (f.metrics[i] != metric_id::ttft_from_send)
@@ -65,38 +69,44 @@ inline std::string numbers_html(const gate_report& g) {
                                           f.baseline.distributions[i]);
     curves += ttft_by_prompt_figure(g);
     fill(h,
-         "[{?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: the "
-         "requests of all repeats together. Thin lines: the single repeats. A failed request "
+         "[{curves?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: "
+         "the requests of all repeats together. Thin lines: the single repeats. A failed request "
          "counts as the worst value. Dashed line: a limit on a percentile, which ends in a ring "
-         "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: "
-         "a limit on a mean. Dot with a bar: the typical repeat and its interval.{}</p>\n"
-         "<div class=\"plots\">\n{}</div>\n]",
-         {curves, variants_key(!f.baseline.empty()), curves});
+         "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: a "
+         "limit on a mean. Dot with a bar: the typical repeat and its "
+         "interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n]",
+         {{"curves", curves}, {"variants_key", variants_key(!f.baseline.empty())}});
     return h + timeline_figures(g).html();
 }
 
 inline std::string gate_html(const gate_report& g, std::size_t number,
                              const environment_facts& env) {
     const headline head = headline_of(g);
-    const std::string again = filled("[<h3>Run it again</h3>\n<pre><code>{x}</code></pre>\n]"
-                                     "</section>\n", {rerun_command(g, env)});
+    const std::string again = filled("[<h3>Run it again</h3>\n<pre><code>{rerun_command:x}"
+                                     "</code></pre>\n]</section>\n",
+                                     {{"rerun_command", rerun_command(g, env)}});
     std::string h = filled(
-        "<section id=\"gate-{}\" data-outcome=\"{}\" aria-labelledby=\"name-{}\">\n"
-        "{}\n<h2 id=\"name-{}\">{x}</h2>\n<p class=\"why\">{x}</p>\n",
-        {number, to_string(head), number, badge(look_of(head), headline_text(g)), number,
-         g.what.name, gate_sentence(g)});
+        "<section id=\"gate-{number}\" data-outcome=\"{outcome}\" aria-labelledby=\"name-{number}"
+                           "\">\n{badge}\n<h2 id=\"name-{number}\">{name:x}</h2>\n<p "
+                           "class=\"why\">{why:x}</p>\n",
+                           {{"number", number}, {"outcome", to_string(head)},
+                            {"badge", badge(look_of(head), headline_text(g))},
+                            {"name", g.what.name}, {"why", gate_sentence(g)}});
     if (g.refusal.empty())
-        fill(h, "<p class=\"dim\">{x}[ ({x})]{x}; {x}[{?}; took {t}]</p>\n",
-             {target_text(g.target), g.target.version, compared_text(g.baseline),
-              plan_text(g.what), g.took_s > 0 && g.rehearsal.model.empty(), g.took_s});
+        fill(h, "<p class=\"dim\">{target:x}[ ({version:x})]{compared:x}; {plan:x}[{has_time?}; "
+             "took {took:t}]</p>\n",
+             {{"target", target_text(g.target)}, {"version", g.target.version},
+              {"compared", compared_text(g.baseline)}, {"plan", plan_text(g.what)},
+              {"has_time", g.took_s > 0 && g.rehearsal.model.empty()}, {"took", g.took_s}});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (g.figures.search.empty()) fill(h, verdicts_key, {g.rehearsal.model.empty()});
+        if (g.figures.search.empty())
+            fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
     }
     if (!g.calibration.empty())
-        fill(h, "<pre>{}</pre>\n", {escaped_lines(calibration_text(g))});
+        fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
     h += search_html(g) + answers_html(g);
@@ -120,20 +130,24 @@ inline std::pair<headline, std::string> overall(const vector<gate_report>& gates
     const bool is_state = worst == headline::invalid || worst == headline::inconclusive;
     const bool was_done = worst != headline::failed && worst != headline::passed;
     const std::string which = gates.size() == 1  ? "The gate"
-                              : n < gates.size() ? filled("{} of {} gates", {n, gates.size()})
+                              : n < gates.size() ? filled(
+                                  "{n} of {all} gates", {{"n", n}, {"all", gates.size()}})
                               : n == 2           ? "Both gates"
-                                                 : filled("All {} gates", {n});
+                                                 : filled(
+                                                     "All {n} gates", {{"n", n}});
     const char* is = is_state   ? (n == 1 ? " is" : " are")
                      : was_done ? (n == 1 ? " was" : " were") : "";
-    return {worst, filled("{}{} {}", {which, is, to_string(worst)})};
+    return {worst, filled("{which}{is} {outcome}",
+                          {{"which", which}, {"is", is}, {"outcome", to_string(worst)}})};
 }
 
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
 inline std::string gates_html(const vector<gate_report>& gates) {
     std::string items, buttons;
     const auto add_button = [&](const char* name, bool is_pressed, std::size_t n) {
-        fill(buttons, "<button type=\"button\" aria-pressed=\"{true|false}\" data-show=\"{}\">{} {}"
-                      "</button>", {is_pressed, name, name, n});
+        fill(buttons, "<button type=\"button\" aria-pressed=\"{is_pressed?true|false}\" "
+             "data-show=\"{name}\">{name} {n}</button>",
+             {{"is_pressed", is_pressed}, {"name", name}, {"n", n}});
     };
     add_button("all", true, gates.size());
     const char* last = "";
@@ -148,14 +162,17 @@ inline std::string gates_html(const vector<gate_report>& gates) {
         last = name;
         fill(
             items,
-            "<li data-outcome=\"{}\">{}<div><a href=\"#gate-{}\">{x}</a><p class=\"note\">{x}"
-            "</p></div></li>\n",
-            {name, badge(look_of(h), name), g - gates.data() + 1, g->what.name, gate_sentence(*g)});
+            "<li data-outcome=\"{outcome}\">{badge}<div><a href=\"#gate-{number}\">{name:x}</a><p "
+             "class=\"note\">{why:x}</p></div></li>\n",
+             {{"outcome", name}, {"badge", badge(look_of(h), name)},
+              {"number", g - gates.data() + 1}, {"name", g->what.name},
+              {"why", gate_sentence(*g)}});
     }
     return filled(
-        "[{?}<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden>{}</div>"
-        "\n]<nav aria-label=\"Gates\"><ol class=\"gates\">\n{}</ol></nav>\n",
-        {outcomes > 1, buttons, items});
+        "[{is_mixed?}<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" "
+                  "hidden>{buttons}</div>\n]<nav aria-label=\"Gates\"><ol class=\"gates\">\n"
+                  "{items}</ol></nav>\n",
+                  {{"is_mixed", outcomes > 1}, {"buttons", buttons}, {"items", items}});
 }
 
 inline std::string report_html(const vector<gate_report>& gates,
@@ -166,16 +183,21 @@ inline std::string report_html(const vector<gate_report>& gates,
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
     std::string h = filled(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-        "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{} - llmbench"
-        "</title>\n<style>{}</style>\n</head>\n<body>{}<main>\n<header>\n<h1><span "
-        "class=\"{}\">{}{}"
-        "</span></h1>\n[<p class=\"why\">{x}</p>\n][<p class=\"why\">{} objective{s} {is|are} "
-        "{}.</p>"
-        "\n]<p class=\"dim\">llmbench {x}, {x}, {x}, {x}, {} cores[, commit {x}]</p>\n</header>\n",
-        {title, page_style, page_icons, look_of(worst), icon(look_of(worst)), title,
-         rehearsal_of_all(gates), undecided, undecided == 1,
-         undecided_text(gates), version_text(), env.started_at, env.os,
-         env.cpu, env.cores, env.commit});
+                           "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                           "<title>{title} - llmbench</title>\n<style>{style}</style>\n</head>\n"
+                           "<body>{icons}<main>\n<header>\n<h1><span "
+                           "class=\"{look}\">{icon}{title}</span></h1>\n[<p "
+                           "class=\"why\">{rehearsal:x}</p>\n][<p class=\"why\">{undecided} "
+                           "objective{undecided:s} {is_one?is|are} {what}.</p>\n]<p "
+                           "class=\"dim\">llmbench {version:x}, {started_at:x}, {os:x}, {cpu:x}, "
+                           "{cores} cores[, commit {commit:x}]</p>\n</header>\n",
+                           {{"title", title}, {"style", page_style}, {"icons", page_icons},
+                            {"look", look_of(worst)}, {"icon", icon(look_of(worst))},
+                            {"rehearsal", rehearsal_of_all(gates)}, {"undecided", undecided},
+                            {"is_one", undecided == 1}, {"what", undecided_text(gates)},
+                            {"version", version_text()}, {"started_at", env.started_at},
+                            {"os", env.os}, {"cpu", env.cpu}, {"cores", env.cores},
+                            {"commit", env.commit}});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);

@@ -103,7 +103,7 @@ public:
                 across.push_back(k * step + 0.0);
         }
         for (const double v : across) {
-            draw("<path class=\"grid\" d=\"M{p} 142v4\"/>", {at_x(v)});
+            draw("<path class=\"grid\" d=\"M{x:p} 142v4\"/>", {{"x", at_x(v)}});
             put_text(at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
                      tick_text(x_unit, v));
         }
@@ -111,7 +111,7 @@ public:
         if (y.how != plot_scale::shape::nines) up = ticks_of(y, 4);
         for (const double v : up) {
             if (y.how == plot_scale::shape::nines && v > y.high) break;
-            draw("<path class=\"grid\" d=\"M50 {p}H288\"/>", {at_y(v)});
+            draw("<path class=\"grid\" d=\"M50 {y:p}H288\"/>", {{"y", at_y(v)}});
             put_text(45, at_y(v) + 4, "end", "", tick_text(y_unit, v));
         }
     }
@@ -121,11 +121,13 @@ public:
         curve_point only;
         const auto end = [&] {
             if (path == last && !last.empty())
-                draw("<circle class=\"{}\" r=\"2\" cx=\"{p}\" cy=\"{p}\"/>",
-                     {std::string_view(style, 1), at_x(only.x), at_y(only.y)});
+                draw("<circle class=\"{style}\" r=\"2\" cx=\"{x:p}\" cy=\"{y:p}\"/>",
+                     {{"style", std::string_view(style, 1)}, {"x", at_x(only.x)},
+                      {"y", at_y(only.y)}});
             else
-                draw("[{?}<polyline class=\"{}\" data-n=\"{x}\" points=\"{}\"/>]",
-                     {path, style, name, path});
+                draw("[{points?}<polyline class=\"{style}\" data-n=\"{name:x}\" "
+                     "points=\"{points}\"/>]",
+                     {{"points", path}, {"style", style}, {"name", name}});
             path.clear();
             last.clear();
         };
@@ -134,7 +136,7 @@ public:
                 end();
                 continue;
             }
-            const std::string place = filled("{p},{p}", {at_x(p.x), at_y(p.y)});
+            const std::string place = filled("{x:p},{y:p}", {{"x", at_x(p.x)}, {"y", at_y(p.y)}});
             if (place == last) continue;
             if (path.empty()) only = p;
             else path += ' ';
@@ -143,13 +145,15 @@ public:
         end();
     }
     void dot(const char* style, const curve_point& p) {
-        draw("<circle class=\"{}\" r=\"3.5\" cx=\"{p}\" cy=\"{p}\"/>",
-             {style, at_x(p.x), at_y(p.y)});
+        draw("<circle class=\"{style}\" r=\"3.5\" cx=\"{x:p}\" cy=\"{y:p}\"/>",
+             {{"style", style}, {"x", at_x(p.x)}, {"y", at_y(p.y)}});
     }
     void cloud(const char* style, const vector<curve_point>& points) {
         std::string path;
-        for (const curve_point& p : points) fill(path, "M{p} {p}h0", {at_x(p.x), at_y(p.y)});
-        draw("[{?}<path class=\"cloud {}\" d=\"{}\"/>]", {path, style, path});
+        for (const curve_point& p : points) fill(path, "M{x:p} {y:p}h0",
+            {{"x", at_x(p.x)}, {"y", at_y(p.y)}});
+        draw("[{points?}<path class=\"cloud {style}\" d=\"{points}\"/>]",
+             {{"points", path}, {"style", style}});
     }
     /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
     /// crosses it misses it; of a mean it is a mark on the axis.
@@ -157,7 +161,8 @@ public:
         const double place = at_x(x);
         const double from = std::isnan(q) ? bottom - 14 : at_most ? at_y(q) : top;
         const double to = std::isnan(q) || at_most ? bottom : at_y(q);
-        draw("<path class=\"limit\" d=\"M{p} {p}V{p}\"/>", {place, from, to});
+        draw("<path class=\"limit\" d=\"M{x:p} {from:p}V{to:p}\"/>",
+             {{"x", place}, {"from", from}, {"to", to}});
         if (!std::isnan(q)) dot("ring", {x, q});
         // A rising curve leaves room above left of it, and below right.
         const bool low = place > (left + right) / 2, before = place > left + 80;
@@ -168,12 +173,13 @@ public:
         limits_ += low || std::isnan(q);
     }
     void limit_across(double y, const std::string& words) {
-        draw("<path class=\"limit\" d=\"M50 {p}H288\"/>", {at_y(y)});
+        draw("<path class=\"limit\" d=\"M50 {y:p}H288\"/>", {{"y", at_y(y)}});
         put_text(left + 4, at_y(y) - 4, "start", "mark", words);
     }
     void stretch(const char* style, double from, double to) {
-        draw("<rect class=\"{}\" x=\"{p}\" y=\"8\" height=\"134\" width=\"{p}\"/>",
-             {style, at_x(from), std::max(at_x(to) - at_x(from), 1.0)});
+        draw("<rect class=\"{style}\" x=\"{from:p}\" y=\"8\" height=\"134\" width=\"{width:p}\"/>",
+             {{"style", style}, {"from", at_x(from)},
+              {"width", std::max(at_x(to) - at_x(from), 1.0)}});
     }
     /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
     void interval(double x, double low, double high, double q) {
@@ -181,30 +187,36 @@ public:
         const double y = std::isnan(q) ? bottom - 6 : at_y(q);
         const double from = at_x(std::isfinite(low) ? low : x);
         const double to = std::isnan(high) ? at_x(x) : std::isinf(high) ? right : at_x(high);
-        draw("<path class=\"span\" d=\"M{p} {p}H{p}\"/>"
-             "<circle class=\"typical\" r=\"2.5\" cx=\"{p}\" cy=\"{p}\"/>",
-             {from, y, to, at_x(x), y});
+        draw("<path class=\"span\" d=\"M{from:p} {y:p}H{to:p}\"/><circle class=\"typical\" "
+             "r=\"2.5\" cx=\"{x:p}\" cy=\"{y:p}\"/>",
+             {{"from", from}, {"y", y}, {"to", to}, {"x", at_x(x)}});
     }
     /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {
-        return filled("<figure><figcaption>{}</figcaption><svg class=\"plot\" role=\"img\" "
-                      "viewBox=\"0 0 300 162\" aria-label=\"{x}\" data-x=\"{} {.6g} {.6g} {}\" "
-                      "data-y=\"{} {.6g} {.6g} {}\"{ data-by=\"y\"|}>{}</svg></figure>\n",
-                      {caption, alt, x_.name(), x_.low, x_.high, unit_name(x_unit_), y_.name(),
-                       y_.low, y_.high, unit_name(y_unit_), reads_across, drawn_});
+        return filled("<figure><figcaption>{caption}</figcaption><svg class=\"plot\" role=\"img\" "
+                      "viewBox=\"0 0 300 162\" aria-label=\"{alt:x}\" data-x=\"{x_scale} "
+                      "{x_low:.6g} {x_high:.6g} {x_unit}\" data-y=\"{y_scale} {y_low:.6g} "
+                      "{y_high:.6g} {y_unit}\"{reads_across? data-by=\"y\"}"
+                      ">{drawn}</svg></figure>\n",
+                      {{"caption", caption}, {"alt", alt}, {"x_scale", x_.name()},
+                       {"x_low", x_.low}, {"x_high", x_.high}, {"x_unit", unit_name(x_unit_)},
+                       {"y_scale", y_.name()}, {"y_low", y_.low}, {"y_high", y_.high},
+                       {"y_unit", unit_name(y_unit_)}, {"reads_across", reads_across},
+                       {"drawn", drawn_}});
     }
 
 protected:
     double at_x(double v) const { return left + x_.place(v) * (right - left); }
     double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
-    void draw(const char* shape, std::initializer_list<filling> values) {
+    void draw(const char* shape, std::initializer_list<named_filling> values) {
         fill(drawn_, shape, values);
     }
     void put_text(double x, double y, const char* anchor, const char* style,
                   const std::string& words) {
-        draw("<text x=\"{p}\" y=\"{p}\" text-anchor=\"{}\"[ class=\"{}\"]>{x}</text>",
-             {x, y, anchor, style, words});
+        draw("<text x=\"{x:p}\" y=\"{y:p}\" text-anchor=\"{anchor}\"[ class=\"{style}\"]>{words:x}"
+             "</text>",
+             {{"x", x}, {"y", y}, {"anchor", anchor}, {"style", style}, {"words", words}});
     }
 
 private:

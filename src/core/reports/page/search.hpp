@@ -47,28 +47,30 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
         drawing.stretch("stretch", c.state.low, c.state.high);
     drawing.limit_across(s.bound, limit_text(id, s.bound));
-    std::string alt =
-        filled("{} over the load, limit {}", {s.statistic.name, limit_text(id, s.bound)});
+    std::string alt = filled("{statistic} over the load, limit {limit}",
+                             {{"statistic", s.statistic.name}, {"limit", limit_text(id, s.bound)}});
     for (const load_point& p : c.points) {
         const double v = p.values[which];
         const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
         drawing.dot(style_of(p.what.shown), {p.what.load, shown});
-        fill(alt, ", {} at {}", {{id, v}, p.what.load});
+        fill(alt, ", {value} at {load}", {{"value", {id, v}}, {"load", p.what.load}});
     }
-    return drawing.figure(filled("{x}<span>over {users|requests/s}</span>",
-                                 {s.text(), c.unit == metric_id::capacity_in_users}),
+    return drawing.figure(filled("{objective:x}<span>over {is_of_users?users|requests/s}</span>",
+                                 {{"objective", s.text()},
+                                  {"is_of_users", c.unit == metric_id::capacity_in_users}}),
                           alt, false);
 }
 inline std::string search_html(const gate_report& g) {
     const load_curve& c = g.figures.search;
     if (c.empty() || c.points.empty()) return {};
     std::string h = filled(
-        "<h3>Capacity</h3>\n[<p>{x}.</p>\n][<p class=\"note\">{x}.</p>\n]"
-        "[<p class=\"note\">{x}.</p>\n]<p class=\"note\">Each dot is a probe: green "
-        "where all at its load show that it is carried, red where they show that "
-        "it is too much, hollow where they show nothing. The dashed line is the "
-        "limit, the grey stretch the capacity.</p>\n<div class=\"plots\">\n",
-        {c.line, c.flat, c.fault});
+        "<h3>Capacity</h3>\n[<p>{line:x}.</p>\n][<p class=\"note\">{flat:x}.</p>\n][<p "
+                           "class=\"note\">{fault:x}.</p>\n]<p class=\"note\">Each dot is a "
+                           "probe: green where all at its load show that it is carried, red where "
+                           "they show that it is too much, hollow where they show nothing. The "
+                           "dashed line is the limit, the grey stretch the capacity.</p>\n<div "
+                           "class=\"plots\">\n",
+                           {{"line", c.line}, {"flat", c.flat}, {"fault", c.fault}});
     for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
     report_table t{{"probe", "shows", "load", "requests"}, 2};
     for (const slo& s : c.objectives_held) t.head.push_back(str(s.statistic.name));
@@ -83,7 +85,8 @@ inline std::string search_html(const gate_report& g) {
         for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
             t.append({{c.objectives_held[k].statistic.metric, p.values[k]}});
     }
-    return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
+    return filled("{plots}</div>\n{table}",
+                  {{"plots", h}, {"table", page_table("Probes of " + g.what.name, t)}});
 }
 
 }  // namespace detail

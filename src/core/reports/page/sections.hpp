@@ -40,48 +40,61 @@ inline std::string failures_html(const variant_figures& variant, const char* who
     for (const failure_kind& k : variant.failures) {
         std::string said;
         for (std::size_t i = 0; i < std::min<std::size_t>(k.examples.size(), 3); ++i)
-            fill(said, "{;}{} x {}", {k.examples[i].second, printable(k.examples[i].first, 200)});
-        t.add({filled("{}[ (HTTP {})]", {to_string(k.status), k.http_status}),
-               filled("{}{; and other words|}", {said, k.examples.size() > 3}), k.count,
-               filled("{.3g%} %", {static_cast<double>(k.count) / static_cast<double>(all)})});
+            fill(said, "{;}{times} x {words}",
+                 {{"times", k.examples[i].second}, {"words", printable(k.examples[i].first, 200)}});
+        t.add({filled("{status}[ (HTTP {http_status})]",
+                      {{"status", to_string(k.status)}, {"http_status", k.http_status}}),
+               filled("{said}{has_more?; and other words}",
+                      {{"said", said}, {"has_more", k.examples.size() > 3}}), k.count,
+               filled("{fraction:.3g%} %",
+                      {{"fraction", static_cast<double>(k.count) / static_cast<double>(all)}})});
     }
-    const std::string title = filled("Errors{}", {who});
-    return filled("<h3>{}</h3>\n{}", {title, page_table(title, t)});
+    const std::string title = filled("Errors{who}", {{"who", who}});
+    return filled("<h3>{title}</h3>\n{table}", {{"title", title}, {"table", page_table(title, t)}});
 }
 
 /// Returns a list of names and values, without those that have no value.
-inline std::string list_of(std::initializer_list<std::pair<const char*, filling>> rows) {
+inline std::string list_of(std::initializer_list<named_filling> rows) {
     std::string h;
     for (const auto& [name, value] : rows)
-        fill(h, "[{?}<dt>{}</dt><dd>{x}</dd>\n]", {value, name, value});
+        fill(h, "[{value?}<dt>{name}</dt><dd>{value:x}</dd>\n]",
+             {{"value", value}, {"name", name}});
     return h;
 }
 inline std::string folded(const std::string& title, const std::string& aside, bool open,
                           const std::string& body) {
-    return filled("<details{ open|}><summary>{}[ <span>{x}</span>]</summary>\n{}</details>\n",
-                  {open, title, aside, body});
+    return filled("<details{open? open}><summary>{title}[ <span>{aside:x}</span>]</summary>\n"
+                  "{body}</details>\n",
+                  {{"open", open}, {"title", title}, {"aside", aside}, {"body", body}});
 }
 inline std::string folded_list(const std::string& title, const std::string& aside, bool open,
                                const std::string& rows) {
-    return folded(title, aside, open, filled("<dl>\n{}</dl>\n", {rows}));
+    return folded(title, aside, open, filled("<dl>\n{rows}</dl>\n", {{"rows", rows}}));
 }
 
 inline std::string self_check_html(const self_check_t& c) {
     return folded_list(
-        "The client's self-check", c.ok ? "ok" : filled("NOT OK: {}", {c.reason}), !c.ok,
-        filled("<dt>sends late by</dt><dd>p50 {t}, p99 {t}, max {t}; {.2g%} % over 10 ms</dd>\n"
-               "[{?}<dt>rate</dt><dd>sent {.4g} of {.4g} requests/s</dd>\n]"
-               "<dt>stamps</dt><dd>{x}</dd>\n"
-               "<dt>bytes read after</dt><dd>p99 {t}, max {t}</dd>\n"
-               "<dt>thread woke late by</dt><dd>p99 {t}, max {t}</dd>\n"
-               "[<dt>lost</dt><dd>{.2g%} % of a repeat's time</dd>\n]"
-               "<dt>busiest thread</dt><dd>{.0f%} % of a core</dd>\n"
-               "<dt>events read together</dt><dd>{.1f%} %</dd>\n"
-               "<dt>connections</dt><dd>{}</dd>\n",
-               {c.lateness_p50, c.lateness_p99, c.lateness_max, c.late_fraction, c.asked_rate,
-                c.achieved_rate, c.asked_rate, stamps_text(c), c.stamp_lag_p99, c.stamp_lag_max,
-                c.loop_lag_p99, c.loop_lag_max, c.lost_fraction, c.cpu_utilization,
-                c.coalesced_fraction, c.connections_opened}));
+        "The client's self-check", c.ok ? "ok" : filled(
+            "NOT OK: {reason}", {{"reason", c.reason}}), !c.ok,
+        filled("<dt>sends late by</dt><dd>p50 {lateness_p50:t}, p99 {lateness_p99:t}, max "
+               "{lateness_max:t}; {late_fraction:.2g%} % over 10 ms</dd>\n"
+               "[{asked_rate?}<dt>rate</dt><dd>sent {achieved_rate:.4g} of {asked_rate:.4g} "
+               "requests/s</dd>\n]<dt>stamps</dt><dd>{stamps:x}</dd>\n<dt>bytes read "
+               "after</dt><dd>p99 {stamp_lag_p99:t}, max {stamp_lag_max:t}</dd>\n<dt>thread woke "
+               "late by</dt><dd>p99 {loop_lag_p99:t}, max {loop_lag_max:t}</dd>\n"
+               "[<dt>lost</dt><dd>{lost_fraction:.2g%} % of a repeat's time</dd>\n]<dt>busiest "
+               "thread</dt><dd>{cpu_utilization:.0f%} % of a core</dd>\n<dt>events read "
+               "together</dt><dd>{coalesced_fraction:.1f%} %</dd>\n"
+               "<dt>connections</dt><dd>{connections_opened}</dd>\n",
+               {{"lateness_p50", c.lateness_p50}, {"lateness_p99", c.lateness_p99},
+                {"lateness_max", c.lateness_max}, {"late_fraction", c.late_fraction},
+                {"asked_rate", c.asked_rate}, {"achieved_rate", c.achieved_rate},
+                {"stamps", stamps_text(c)}, {"stamp_lag_p99", c.stamp_lag_p99},
+                {"stamp_lag_max", c.stamp_lag_max}, {"loop_lag_p99", c.loop_lag_p99},
+                {"loop_lag_max", c.loop_lag_max}, {"lost_fraction", c.lost_fraction},
+                {"cpu_utilization", c.cpu_utilization},
+                {"coalesced_fraction", c.coalesced_fraction},
+                {"connections_opened", c.connections_opened}}));
 }
 
 inline std::string repeats_html(const gate_report& g) {
@@ -103,22 +116,25 @@ inline std::string repeats_html(const gate_report& g) {
                 t.append({""});
                 mark_variant(t.last(), variant == &other);
             }
-            t.append({d.requests, d.failed, filled("[{.4g}]", {d.asked_rate}),
-                      filled("[{.4g}]", {d.achieved_rate}),
+            t.append({d.requests, d.failed, filled(
+                "[{asked_rate:.4g}]", {{"asked_rate", d.asked_rate}}),
+                      filled("[{achieved_rate:.4g}]", {{"achieved_rate", d.achieved_rate}}),
                       {metric_id::output_throughput, d.output_throughput},
                       {metric_id::request_throughput, d.request_throughput},
                       time_text(d.window_s),
-                      filled("{interrupted |}{}", {d.interrupted, d.target_gone})});
+                      filled("{interrupted?interrupted }{gone}",
+                             {{"interrupted", d.interrupted}, {"gone", d.target_gone}})});
             t.last().look = "";
         }
     return folded("Repeats", plural(n, both ? "pair" : "repeat"), false,
-                  page_table(filled("Repeats of {}", {g.what.name}), t));
+                  page_table(filled("Repeats of {name}", {{"name", g.what.name}}), t));
 }
 
 inline std::string slowest_html(const gate_report& g) {
     const vector<slow_request>& all = g.figures.candidate.slowest;
     if (all.empty()) return {};
-    const auto tokens = [](int n) { return filled("[{?}{}]", {n > 0, n}); };
+    const auto tokens = [](int n) { return filled(
+        "[{is_known?}{n}]", {{"is_known", n > 0}, {"n", n}}); };
     const auto seconds = [](double s) { return std::isnan(s) ? "" : time_text(s); };
     report_table t{{"request", "repeat", "prompt tokens", "output tokens", "ttft", "tpot", "e2e",
                     "status"}};
@@ -126,11 +142,12 @@ inline std::string slowest_html(const gate_report& g) {
         t.add({s.id.empty() ? "?" : s.id, s.repeat, tokens(s.prompt_tokens),
                tokens(s.output_tokens), seconds(s.ttft), seconds(s.tpot), seconds(s.e2e),
                to_string(s.status)});
-    return folded("Slowest requests", filled("first token or end after up to {t}", {all[0].waited}),
+    return folded("Slowest requests", filled("first token or end after up to {waited:t}",
+                                             {{"waited", all[0].waited}}),
                   headline_of(g) == headline::failed,
                   "<p class=\"note\">Those that waited longest for their first token, failed ones "
                   "too. records.jsonl and the server's log (X-Request-Id) have their ids.</p>\n" +
-                      page_table(filled("Slowest requests of {}", {g.what.name}), t));
+                      page_table(filled("Slowest requests of {name}", {{"name", g.what.name}}), t));
 }
 
 inline std::string ranks_html(const gate_report& g) {
@@ -141,9 +158,9 @@ inline std::string ranks_html(const gate_report& g) {
     for (const rank_part& r : all)
         t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
                std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
-               filled("{.1f%} %", {r.cpu_utilization}), memory_text(r.memory_bytes)});
+               filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}), memory_text(r.memory_bytes)});
     return folded("Programs that sent the load", plural(all.size(), "rank"), false,
-                  page_table(filled("Ranks of {}", {g.what.name}), t));
+                  page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
 }
 
 inline std::string side_tasks_html(const gate_report& g) {
@@ -163,8 +180,9 @@ inline std::string side_tasks_html(const gate_report& g) {
                 }
     if (steps == 0) return {};
     return folded("Beside the load",
-                  filled("{} step{s}{, the first 1000 of them|}", {steps, steps > max_shown}),
-                  false, page_table(filled("Side tasks of {}", {g.what.name}), t));
+                  filled("{steps} step{steps:s}{is_cut?, the first 1000 of them}",
+                         {{"steps", steps}, {"is_cut", steps > max_shown}}),
+                  false, page_table(filled("Side tasks of {name}", {{"name", g.what.name}}), t));
 }
 
 inline std::string scenario_html(const gate_report& g) {
@@ -190,18 +208,21 @@ inline std::string scenario_html(const gate_report& g) {
              {"prompt tokens", is_read ? "" : prompt_lengths_text(g.figures.candidate.prompts)},
              {"options", is_read ? "" : options_text(p)},
              {"limits", is_read ? "" : limits_text(p)},
-             {"error levels", filled("false pass {} %, false fail {} %{, Holm over the gate|}",
-                                     {rule.pass_level * 100, rule.fail_level * 100, rule.holm})},
+             {"error levels", filled("false pass {pass_level} %, false fail {fail_level} "
+                                     "%{holm?, Holm over the gate}",
+                                     {{"pass_level", rule.pass_level * 100},
+                                      {"fail_level", rule.fail_level * 100}, {"holm", rule.holm}})},
              {"stopped", g.under.stopped},
              {"definitions", definitions_version},
-             {"stands at", filled("[{?}{}:{}]", {p.line > 0, p.file, p.line})}}));
+             {"stands at", place_of(p)}}));
 }
 
 inline std::string arithmetic_html(const gate_report& g) {
     std::string rows;
     for (const slo_verdict& v : g.verdicts)
         rows += list_of({{xml_escaped(str(v.objective.text())).c_str(),
-                          filled("[{}: ]{}", {v.method, v.arithmetic})}});
+                          filled("[{method}: ]{arithmetic}",
+                                 {{"method", v.method}, {"arithmetic", v.arithmetic}})}});
     return folded_list("How the verdicts came about", "", false, rows);
 }
 
@@ -212,24 +233,30 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     if (g.what.test_case.empty() && (g.what.sent->is_read || is_named)) return gate_command(g, env);
     std::string t;
     if (g.target.kind == target_kind::endpoint)
-        fill(t, "LLMBENCH_URL={} [{?}LLMBENCH_MODEL={} ][{?}LLMBENCH_API={} ]",
-             {shell_quoted(g.target.url), g.target.model, shell_quoted(g.target.model),
-              g.target.api != apis[0].name, shell_quoted(g.target.api)});
+        fill(t, "LLMBENCH_URL={url} [{has_model?}LLMBENCH_MODEL={model} "
+             "][{is_other_api?}LLMBENCH_API={api} ]",
+             {{"url", shell_quoted(g.target.url)}, {"has_model", g.target.model},
+              {"model", shell_quoted(g.target.model)},
+              {"is_other_api", g.target.api != apis[0].name}, {"api", shell_quoted(g.target.api)}});
     if (!g.what.sent->is_read)
-        fill(t, "LLMBENCH_SEED={} ", {std::to_string(g.what.sent->seed)});
+        fill(t, "LLMBENCH_SEED={seed} ", {{"seed", std::to_string(g.what.sent->seed)}});
     return t + gate_command(g, env);
 }
 
 inline std::string answer_html(const shown_answer& a) {
     const auto lines = [](const char* name, const std::string& text) {
-        return filled("[{?}<dt>{}</dt><dd><pre>{}</pre></dd>\n]",
-                      {text, name, escaped_lines(text)});
+        return filled("[{text?}<dt>{name}</dt><dd><pre>{lines}</pre></dd>\n]",
+                      {{"text", text}, {"name", name}, {"lines", escaped_lines(text)}});
     };
     return folded_list(
-        filled("{} in {} of {}: {x}", {a.is, a.times, a.asked, printable(a.question, 100)}),
+        filled("{is} in {times} of {asked}: {question:x}",
+               {{"is", a.is}, {"times", a.times}, {"asked", a.asked},
+                {"question", printable(a.question, 100)}}),
         !std::isnan(a.same_characters)
-            ? filled("after {.0f} equal characters", {a.same_characters})
-            : filled("wanted {}[, read {}]", {printable(a.wanted, 60), printable(a.read, 60)}),
+            ? filled("after {same_characters:.0f} equal characters",
+                     {{"same_characters", a.same_characters}})
+            : filled("wanted {wanted}[, read {read}]",
+                     {{"wanted", printable(a.wanted, 60)}, {"read", printable(a.read, 60)}}),
         false,
         joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
                 lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
@@ -246,7 +273,8 @@ inline std::string answers_html(const gate_report& g) {
     for (std::size_t i = 0; i < g.answers.size(); ++i)
         (i < max_at_once ? h : more) += answer_html(g.answers[i]);
     if (more.empty()) return h;
-    return h + folded(filled("{} more", {g.answers.size() - max_at_once}), "", false, more);
+    const std::size_t left = g.answers.size() - max_at_once;
+    return h + folded(filled("{more} more", {{"more", left}}), "", false, more);
 }
 
 }  // namespace detail

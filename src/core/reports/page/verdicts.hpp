@@ -20,11 +20,12 @@ inline namespace v1 {
 namespace detail {
 
 inline std::string icon(const char* name) {
-    return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{}\"/></svg>",
-                  {name});
+    return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{name}\"/></svg>",
+                  {{"name", name}});
 }
 inline std::string badge(const char* look, const std::string& words) {
-    return filled("<span class=\"badge {}\">{}{}</span>", {look, icon(look), words});
+    return filled("<span class=\"badge {look}\">{icon}{words}</span>",
+                  {{"look", look}, {"icon", icon(look)}, {"words", words}});
 }
 /// Returns the CSS class of the verdict that a headline resembles.
 inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
@@ -35,7 +36,7 @@ inline std::string escaped_lines(std::string_view s) {
     for (std::size_t end = 0; !s.empty(); s.remove_prefix(end)) {
         const std::size_t line = std::min(s.find('\n'), s.size());
         end = std::min(line + 1, s.size());
-        fill(out, "{x}{\n|}", {s.substr(0, line), end > line});
+        fill(out, "{line:x}{has_end?\n}", {{"line", s.substr(0, line)}, {"has_end", end > line}});
     }
     return out;
 }
@@ -54,17 +55,21 @@ inline std::string gate_sentence(const gate_report& g) {
             const bool is_missed = outcome == verdict::fail;
             std::string t;
             if (is_capacity(v.objective.statistic.metric))
-                t = filled("{}{ is missed|}: {}", {slo, is_missed, v.reason});
+                t = filled("{slo}{is_missed? is missed}: {reason}",
+                           {{"slo", slo}, {"is_missed", is_missed}, {"reason", v.reason}});
             else if (is_missed)
-                t = filled("{} is missed: {}[, {}]", {slo, measured_text(v), room_text(v)});
+                t = filled("{slo} is missed: {measured}[, {room}]",
+                           {{"slo", slo}, {"measured", measured_text(v)}, {"room", room_text(v)}});
             else if (outcome == verdict::inconclusive)
-                t = filled("{} is neither shown to be met nor missed[: {}]", {slo, v.reason});
-            else if (v.reason.empty()) t = filled("{} is {}", {slo, to_string(outcome)});
+                t = filled("{slo} is neither shown to be met nor missed[: {reason}]",
+                           {{"slo", slo}, {"reason", v.reason}});
+            else if (v.reason.empty()) t = filled(
+                "{slo} is {outcome}", {{"slo", slo}, {"outcome", to_string(outcome)}});
             else t = str(v.reason);
             const std::size_t others = count_of(g, outcome) - 1;
             if (outcome != verdict::skipped)
-                fill(t, "[; {} more objective{s} {}]",
-                     {others, is_missed ? "missed" : to_string(outcome)});
+                fill(t, "[; {others} more objective{others:s} {outcome}]",
+                     {{"others", others}, {"outcome", is_missed ? "missed" : to_string(outcome)}});
             return t + ".";
         }
     }
@@ -73,12 +78,12 @@ inline std::string gate_sentence(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts)
         if (is_only_observed(v) && !v.objective.is_advisory) {
             --n;
-            errors = filled(" Errors: {}.", {v.reason});
+            errors = filled(" Errors: {reason}.", {{"reason", v.reason}});
         }
     return (n == 0   ? "No objective was set."
             : n == 1 ? "The objective is met."
             : n == 2 ? "Both objectives are met."
-                     : filled("All {} objectives are met.", {n})) +
+                     : filled("All {n} objectives are met.", {{"n", n}})) +
            errors;
 }
 
@@ -110,46 +115,60 @@ inline std::string interval_svg(const slo_verdict& v) {
     const std::string limit_in_words = verdict_limit_text(v);
     // A pass that is only observed is not green.
     std::string out = filled(
-        "<svg class=\"plot {}\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"{x}, interval {x} "
-        "to {x}, limit {x}\"><rect class=\"allowed\" x=\"{p}\" y=\"4\" height=\"22\" "
-        "width=\"{p}\"/><rect class=\"bar\" x=\"{p}\" y=\"12\" height=\"6\" rx=\"3\" "
-        "width=\"{p}\"/>",
-        {to_string(verdict_like(v)), measured_text(v, is_of_model(v)),
-         verdict_value_text(v, e.low), verdict_value_text(v, e.high), limit_in_words, from,
-         v.objective.at_most ? limit - 4 : 316 - limit, std::min(a, b),
-         std::max(std::fabs(b - a), 1.0)});
+        "<svg class=\"plot {look}\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"{measured:x}"
+                             ", interval {low:x} to {high:x}, limit {limit:x}\"><rect "
+                             "class=\"allowed\" x=\"{allowed_x:p}\" y=\"4\" height=\"22\" "
+                             "width=\"{allowed_width:p}\"/><rect class=\"bar\" x=\"{bar_x:p}\" "
+                             "y=\"12\" height=\"6\" rx=\"3\" width=\"{bar_width:p}\"/>",
+                             {{"look", to_string(verdict_like(v))},
+                              {"measured", measured_text(v, is_of_model(v))},
+                              {"low", verdict_value_text(v, e.low)},
+                              {"high", verdict_value_text(v, e.high)}, {"limit", limit_in_words},
+                              {"allowed_x", from},
+                              {"allowed_width", v.objective.at_most ? limit - 4 : 316 - limit},
+                              {"bar_x", std::min(a, b)},
+                              {"bar_width", std::max(std::fabs(b - a), 1.0)}});
     for (const double x : rug)
-        if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{p} 8v14\"/>", {at(x)});
-    fill(out, "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"{p}\"/>", {at(e.value)});
+        if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{x:p} 8v14\"/>", {{"x", at(x)}});
+    fill(out, "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"{x:p}\"/>", {{"x", at(e.value)}});
     if (!std::isnan(v.measured))
-        fill(out, "<path class=\"data\" d=\"M{p} 22l4 4-4 4-4-4z\"/>", {at(v.measured)});
-    fill(out, "<path class=\"limit\" d=\"M{p} 1V29\"/><text class=\"mark\" y=\"40\" x=\"{p}\" "
-              "text-anchor=\"{}\">limit {x}</text></svg>",
-         {limit, limit, limit < 60 ? "start" : limit > 260 ? "end" : "middle", limit_in_words});
+        fill(out, "<path class=\"data\" d=\"M{x:p} 22l4 4-4 4-4-4z\"/>", {{"x", at(v.measured)}});
+    fill(out, "<path class=\"limit\" d=\"M{x:p} 1V29\"/><text class=\"mark\" y=\"40\" x=\"{x:p}\" "
+         "text-anchor=\"{anchor}\">limit {limit:x}</text></svg>",
+         {{"x", limit}, {"anchor", limit < 60 ? "start" : limit > 260 ? "end" : "middle"},
+          {"limit", limit_in_words}});
     return out;
 }
 
 inline constexpr const char* verdicts_key =
-    "<p class=\"note\">Bold number and diamond: {measured|modelled} over the requests of all "
-    "repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the "
+    "<p class=\"note\">Bold number and diamond: {is_measured?measured|modelled} over the requests "
+    "of all repeats. Dot: the value that the verdict uses, in most cases the typical repeat (the "
     "geometric mean of the repeats). Bar: the interval of that value. Short strokes: the single "
     "repeats. Shaded: the values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
-    const std::string repeats = filled("[{} {}{|s}, {} request{s}]",
-                                       {v.repeats, v.unit.empty() ? "repeat" : v.unit.c_str(),
-                                        v.repeats == 1, v.requests});
-    std::string h = filled("<li>{}<div><code>{x}</code>[<p class=\"note\">{x}</p>]"
-                           "[<p class=\"note\">{x}</p>][<p class=\"note\">Advice: {x}</p>]</div>",
-                           {badge(to_string(verdict_like(v)), verdict_text(v)), v.objective.text(),
-                            joined_texts({room_text(v), repeats}, "; "), v.reason, v.advice});
+    const std::string repeats = filled("[{repeats} {unit}{is_one?|s}, {requests} "
+                                       "request{requests:s}]",
+                                       {{"repeats", v.repeats},
+                                        {"unit", v.unit.empty() ? "repeat" : v.unit.c_str()},
+                                        {"is_one", v.repeats == 1}, {"requests", v.requests}});
+    std::string h = filled("<li>{badge}<div><code>{objective:x}</code>[<p "
+                           "class=\"note\">{basis:x}</p>][<p class=\"note\">{reason:x}</p>][<p "
+                           "class=\"note\">Advice: {advice:x}</p>]</div>",
+                           {{"badge", badge(to_string(verdict_like(v)), verdict_text(v))},
+                            {"objective", v.objective.text()},
+                            {"basis", joined_texts({room_text(v), repeats}, "; ")},
+                            {"reason", v.reason}, {"advice", v.advice}});
     const estimate_t& e = v.estimate;
     if (is_capacity(v.objective.statistic.metric))
         return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
-    fill(h, "<div class=\"found\"><b>{x}</b>[<span class=\"note basis\">{x}</span>]"
-            "[{?}<span class=\"note interval\">{x} to {x}</span>]</div>{}</li>\n",
-         {verdict_value_text(v, v.measured), basis_text(v, verdict_value_text), has_interval(v),
-          verdict_value_text(v, e.low), verdict_value_text(v, e.high), interval_svg(v)});
+    fill(h, "<div class=\"found\"><b>{measured:x}</b>[<span class=\"note "
+         "basis\">{basis:x}</span>][{has_interval?}<span class=\"note interval\">{low:x} to "
+         "{high:x}</span>]</div>{drawing}</li>\n",
+         {{"measured", verdict_value_text(v, v.measured)},
+          {"basis", basis_text(v, verdict_value_text)}, {"has_interval", has_interval(v)},
+          {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
+          {"drawing", interval_svg(v)}});
     return h;
 }
 
@@ -157,9 +176,10 @@ inline std::string verdict_item(const slo_verdict& v) {
 /// column is its row's.
 inline std::string page_table(const std::string& name, const report_table& t) {
     std::string h = filled("<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                           "aria-label=\"{x}\"><table><thead><tr>", {name});
+                           "aria-label=\"{name:x}\"><table><thead><tr>", {{"name", name}});
     for (std::size_t i = 0; i < t.head.size(); ++i)
-        fill(h, "<th scope=\"col\"{| class=\"n\"}>{x}</th>", {i < t.words, t.head[i]});
+        fill(h, "<th scope=\"col\"{has_words?| class=\"n\"}>{name:x}</th>",
+             {{"has_words", i < t.words}, {"name", t.head[i]}});
     h += "</tr></thead><tbody>\n";
     for (const vector<table_cell>& row : t.rows) {
         h += "<tr>";
@@ -167,12 +187,15 @@ inline std::string page_table(const std::string& name, const report_table& t) {
             const table_cell& c = row[i];
             const bool names = i == 0 && !c.text.empty();
             const std::string words = filled_in(xml_escaped(c.text), "_", "_<wbr>");
-            fill(h, "<{th scope=\"row\"|td}[ class=\"{}\"]>{}[<div>{}</div>]</{th|td}>",
-                 {names, c.look ? c.look : i < t.words ? "" : "n",
-                  c.badge     ? badge(c.badge, words)
-                  : c.gate > 0 ? filled("<a href=\"#gate-{}\">{}</a>", {c.gate, words})
-                               : words,
-                  filled(c.is_marked ? "<b>{}</b>" : "{}", {c.ratio}), names});
+            fill(h, "<{is_name?th scope=\"row\"|td}[ class=\"{look}\"]>{words}"
+                 "[<div>{ratio}</div>]</{is_name?th|td}>",
+                 {{"is_name", names}, {"look", c.look ? c.look : i < t.words ? "" : "n"},
+                  {"words", c.badge      ? badge(c.badge, words)
+                            : c.gate > 0 ? filled("<a href=\"#gate-{gate}\">{words}</a>",
+                                                  {{"gate", c.gate}, {"words", words}})
+                                         : words},
+                  {"ratio", filled(c.is_marked ? "<b>{ratio}</b>" : "{ratio}",
+                                   {{"ratio", c.ratio}})}});
         }
         h += "</tr>\n";
     }

@@ -97,12 +97,14 @@ public:
             do shown.erase(0, 1);
             while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
         put_text(at_x(x), 157, "middle", "",
-                 filled("{\u2026|}{}", {shown.size() < name.size(), shown}));
+                 filled("{is_cut?\u2026}{name}",
+                        {{"is_cut", shown.size() < name.size()}, {"name", shown}}));
     }
     /// Draws a dot at a named x, and its interval.
     void upright(const char* style, const curve_point& p, double low, double high) {
         if (std::isfinite(low) && std::isfinite(high))
-            draw("<path class=\"span\" d=\"M{p} {p}V{p}\"/>", {at_x(p.x), at_y(low), at_y(high)});
+            draw("<path class=\"span\" d=\"M{x:p} {low:p}V{high:p}\"/>",
+                 {{"x", at_x(p.x)}, {"low", at_y(low)}, {"high", at_y(high)}});
         dot(style, p);
     }
     void label(const curve_point& p, const std::string& words) {
@@ -149,7 +151,8 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
            x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
     if (over_load && ends.low > 0 && ends.monotone())
         p.stretch("stretch", ends.low, std::min(ends.high, most));
-    std::string alt = filled("{} against {}", {caption, against});
+    std::string alt = filled("{caption} against {against}",
+                             {{"caption", caption}, {"against", against}});
     for (const bool is_baseline : {true, false})
         for (const drawn_line& l : lines) {
             const char* style = is_baseline ? "b" : "c";
@@ -165,7 +168,9 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
                       : r.at.shows == carried::misses ? "fail"
                                                       : "c",
                       points.back());
-                fill(alt, ", {baseline |}[{} ]{.4g} at {}", {is_baseline, l.name, l.y[i], l.x[i]});
+                fill(alt, ", {is_baseline?baseline }[{name} ]{y:.4g} at {x}",
+                     {{"is_baseline", is_baseline}, {"name", l.name}, {"y", l.y[i]},
+                      {"x", l.x[i]}});
             }
             p.line(style, l.name, points);
             if (over_load && !points.empty() && !std::isnan(points.back().y))
@@ -178,9 +183,12 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
             const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
             if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
             p.label_apart({lines[0].x[i], lines[0].y[i]},
-                          filled("{}{ carried|}{ too much|}", {load, is_low, is_high && !is_low}));
+                          filled("{load}{is_carried? carried}{is_too_much? too much}",
+                                 {{"load", load}, {"is_carried", is_low},
+                                  {"is_too_much", is_high && !is_low}}));
         }
-    return p.figure(filled("{}<span>against {}</span>", {caption, against}), alt, false);
+    return p.figure(filled("{caption}<span>against {against}</span>",
+                           {{"caption", caption}, {"against", against}}), alt, false);
 }
 inline headline look_at(const curve_row& r) {
     return r.at.shows == carried::holds    ? headline::passed
@@ -238,14 +246,18 @@ inline std::string curve_html(const std::string& title, const std::string& said,
     const auto rate_against = [&](const std::string& what, const vector<double>& x) {
         return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}}, false);
     };
-    return filled("<section><h2>{x}</h2>\n{}<div class=\"plots\">\n{}{}{}{}{}</div>\n"
-                  "[<p class=\"note\">{}</p>\n]{}</section>\n",
-                  {title, said, columns.has_tokens ? rate_against("tpot mean", tpot) : "",
-                   rate_against(first + " p90", p90),
-                   over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}),
-                   columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "",
-                   over(rate, per_s, {{"", loads, tokens}}), variants_key(both),
-                   page_table("By load", curve_table(unit, rows))});
+    return filled("<section><h2>{title:x}</h2>\n{said}<div class=\"plots\">\n"
+                  "{tpot_at}{first_at}{first_over}{tpot_over}{rate_over}</div>\n[<p "
+                  "class=\"note\">{key}</p>\n]{table}</section>\n",
+                  {{"title", title}, {"said", said},
+                   {"tpot_at", columns.has_tokens ? rate_against("tpot mean", tpot) : ""},
+                   {"first_at", rate_against(first + " p90", p90)},
+                   {"first_over", over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}})},
+                   {"tpot_over",
+                    columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : ""},
+                   {"rate_over", over(rate, per_s, {{"", loads, tokens}})},
+                   {"key", variants_key(both)},
+                   {"table", page_table("By load", curve_table(unit, rows))}});
 }
 
 }  // namespace detail

@@ -97,11 +97,14 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
-    std::string out = filled("### {m}: {}\n\n{}\nBold: significantly different from {m}; {m}.\n\n",
-                             {r.name, rounds_text(c), markdown_table(settings_table(c)),
-                              c.settings[0].name, intervals_text(c)});
-    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "- {m}\n", {s});
-    for (const std::string& note : notes_on(c)) fill(out, "\n{c}\n", {note});
+    std::string out = filled("### {name:m}: {rounds}\n\n{table}\nBold: significantly different "
+                             "from {first:m}; {intervals:m}.\n\n",
+                             {{"name", r.name}, {"rounds", rounds_text(c)},
+                              {"table", markdown_table(settings_table(c))},
+                              {"first", c.settings[0].name}, {"intervals", intervals_text(c)}});
+    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "- {line:m}\n",
+        {{"line", s}});
+    for (const std::string& note : notes_on(c)) fill(out, "\n{note:c}\n", {{"note", note}});
     return out + "\n";
 }
 
@@ -122,39 +125,43 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
            plot_unit_of(facts_of(s.what.metric).unit));
     const auto best = s.best();
-    std::string alt = filled("{} of the settings", {s.what.name});
+    std::string alt = filled("{name} of the settings", {{"name", s.what.name}});
     for (std::size_t i = 0; i < s.settings.size(); ++i) {
         const setting_value& v = s.settings[i];
         const double x = static_cast<double>(i + 1);
         p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
-        fill(alt, ", {} {}", {c.settings[i].name, {s.what.metric, v.typical}});
+        fill(alt, ", {name} {typical}",
+             {{"name", c.settings[i].name}, {"typical", {s.what.metric, v.typical}}});
         if (std::isfinite(v.typical))
             p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
                       v.high);
     }
-    return p.figure(filled("{x}<span>[{x} is best]</span>",
-                           {s.what.name, best ? c.settings[*best].name : ""}),
-                    filled("{}; {}", {alt, shown_text(c, s)}), false);
+    return p.figure(filled("{name:x}<span>[{best:x} is best]</span>",
+                           {{"name", s.what.name}, {"best", best ? c.settings[*best].name : ""}}),
+                    filled("{alt}; {shown}", {{"alt", alt}, {"shown", shown_text(c, s)}}), false);
 }
 
 inline std::string comparisons_html(const vector<comparison_report>& all) {
     std::string h;
     for (const comparison_report& r : all) {
         const settings_comparison& c = r.found;
-        fill(h, "<section><h2>{x}</h2>\n<p class=\"why\">{}</p>\n", {r.name, rounds_text(c)});
-        for (const std::string& note : notes_on(c)) fill(h, "<p class=\"note\">{x}.</p>\n", {note});
-        fill(h, "{}<p class=\"note\">Bold: significantly different from {x}; {x}.</p>\n<ul>\n",
-             {page_table("Settings of " + r.name, settings_table(c)), c.settings[0].name,
-              intervals_text(c)});
+        fill(h, "<section><h2>{name:x}</h2>\n<p class=\"why\">{rounds}</p>\n",
+             {{"name", r.name}, {"rounds", rounds_text(c)}});
+        for (const std::string& note : notes_on(c)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
+            {{"note", note}});
+        fill(h, "{table}<p class=\"note\">Bold: significantly different from {first:x}; "
+             "{intervals:x}.</p>\n<ul>\n",
+             {{"table", page_table("Settings of " + r.name, settings_table(c))},
+              {"first", c.settings[0].name}, {"intervals", intervals_text(c)}});
         for (const std::string& s : sentences_of(c, c.statistics.size()))
-            fill(h, "<li>{x}</li>\n", {s});
+            fill(h, "<li>{line:x}</li>\n", {{"line", s}});
         std::string figures;
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
         fill(h, "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
-                "interval of 95 %; green where it is shown to be best, hollow where it is not "
-                "compared. Two settings can differ significantly although these intervals overlap, "
-                "by their ratios within the rounds.</p>\n<div class=\"plots\">\n{}</div>\n"
-                "</section>\n", {figures});
+             "interval of 95 %; green where it is shown to be best, hollow where it is not "
+             "compared. Two settings can differ significantly although these intervals overlap, "
+             "by their ratios within the rounds.</p>\n<div class=\"plots\">\n{figures}</div>\n"
+             "</section>\n", {{"figures", figures}});
     }
     return h;
 }
@@ -205,8 +212,9 @@ inline std::string limit_of(const curve_report& c) {
 }
 /// Returns "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
 inline std::string curve_line(const curve_report& c) {
-    return filled("{}, {} load{s}",
-                  {capacity_text(c.unit, ends_of(c), limit_of(c)), c.loads.size()});
+    return filled("{capacity}, {loads} load{loads:s}",
+                  {{"capacity", capacity_text(c.unit, ends_of(c), limit_of(c))},
+                   {"loads", c.loads.size()}});
 }
 
 /// Rows of loads that have a gate.
@@ -221,12 +229,14 @@ inline vector<curve_row> rows_of(const curve_report& c,
 
 inline std::string curve_text(const curve_report& c, const vector<gate_report>& gates) {
     return filled(
-        "\n{}: {}\n\n{}",
-        {c.name, curve_line(c), console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)});
+        "\n{name}: {curve_line}\n\n{console}",
+                  {{"name", c.name}, {"curve_line", curve_line(c)},
+                   {"console", console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)}});
 }
 inline std::string curve_md(const curve_report& c, const vector<gate_report>& gates) {
-    return filled("### {m}: {m}\n\n{}\n", {c.name, curve_line(c),
-                                           markdown_table(curve_table(c.unit, rows_of(c, gates)))});
+    return filled("### {name:m}: {curve_line:m}\n\n{markdown}\n",
+                  {{"name", c.name}, {"curve_line", curve_line(c)},
+                   {"markdown", markdown_table(curve_table(c.unit, rows_of(c, gates)))}});
 }
 
 /// curves.csv: a line for each variant and load, SI units, empty without a value.
@@ -237,10 +247,10 @@ inline std::string curves_csv(const vector<curve_report>& curves,
                                     metric_id::cost_per_million_tokens};
     constexpr metric_id of_requests[] = {metric_id::ttft, metric_id::tpot, metric_id::e2e};
     std::string out = "curve,load,unit,arm,outcome,shows";
-    for (const metric_id m : of_run) fill(out, ",{}", {metric_name(m)});
+    for (const metric_id m : of_run) fill(out, ",{metric}", {{"metric", metric_name(m)}});
     for (const metric_id m : of_requests)
         for (const char* of : {"mean", "p50", "p90", "p99"})
-            fill(out, ",{}({})", {of, metric_name(m)});
+            fill(out, ",{statistic}({metric})", {{"statistic", of}, {"metric", metric_name(m)}});
     out += ",tokens_per_s_of_a_user\n";
     const auto quoted = [](const std::string& s) {
         std::string q = "\"";
@@ -253,10 +263,12 @@ inline std::string curves_csv(const vector<curve_report>& curves,
     };
     for (const curve_report& c : curves)
         for (const curve_row& r : rows_of(c, gates)) {
-            fill(out, "{}{},{users|requests/s},{baseline|candidate},{},{}",
-                 {quoted(c.name), number(r.at.load), c.unit == metric_id::capacity_in_users,
-                  r.is_baseline, to_string(headline_of(r.of)),
-                  r.at.shows == carried::open ? "" : to_string(r.at.shows)});
+            fill(out, "{curve}{load},{is_of_users?users|requests/s}"
+                 ",{is_baseline?baseline|candidate},{outcome},{shows}",
+                 {{"curve", quoted(c.name)}, {"load", number(r.at.load)},
+                  {"is_of_users", c.unit == metric_id::capacity_in_users},
+                  {"is_baseline", r.is_baseline}, {"outcome", to_string(headline_of(r.of))},
+                  {"shows", r.at.shows == carried::open ? "" : to_string(r.at.shows)}});
             for (const metric_id m : of_run) out += number(r.value(m));
             for (const metric_id m : of_requests) {
                 const metric_row row = r.row(m);
@@ -321,10 +333,10 @@ public:
             h += curve_html(
                 c.name,
                 filled(
-                    "<p class=\"why\">{x}.</p>\n<p class=\"note\">Up and to the left is better. A "
-                    "dot is a load: green where it was shown to hold all objectives, red where "
-                    "it was shown to miss one; the grey stretch is the capacity.</p>\n",
-                    {curve_line(c)}),
+                    "<p class=\"why\">{curve_line:x}.</p>\n<p class=\"note\">Up and to the left "
+                       "is better. A dot is a load: green where it was shown to hold all "
+                       "objectives, red where it was shown to miss one; the grey stretch is the "
+                       "capacity.</p>\n", {{"curve_line", curve_line(c)}}),
                 c.unit, ends_of(c), rows_of(c, gates));
         return h;
     }

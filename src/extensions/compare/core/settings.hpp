@@ -9,7 +9,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/described/sentences.hpp"
+#include "core/described/causes.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/measurements.hpp"

@@ -54,8 +54,8 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
     if (members.size() * (members.size() - 1) / 2 == pairs.size())
         return names_of(c, members) + " do not differ significantly";
     std::string out;
-    for (const std::string& p : pairs) fill(out, "{no significant difference between |, }{}",
-                                            {out.empty(), p});
+    for (const std::string& p : pairs) fill(out, "{is_first?no significant difference between |, }"
+                                            "{pair}", {{"is_first", out.empty()}, {"pair", p}});
     return out;
 }
 /// Settings by the text on them, in order of first use.
@@ -68,7 +68,8 @@ inline void say_of(said_of_settings& all, const std::string& words, std::size_t 
 inline std::string said_text(const settings_comparison& c, const said_of_settings& all) {
     std::string out;
     for (const auto& [words, which] : all)
-        fill(out, "{;}{} {is|are} {}", {names_of(c, which), which.size() == 1, words});
+        fill(out, "{;}{names} {is_one?is|are} {words}",
+             {{"names", names_of(c, which)}, {"is_one", which.size() == 1}, {"words", words}});
     return out;
 }
 
@@ -92,7 +93,7 @@ inline std::string order_text(const settings_comparison& c, const compared_stati
     std::sort(order.begin(), order.end());
     std::string out;
     for (const auto& [value, i] : order)
-        fill(out, out.empty() ? "{} is best" : ", then {}", {c.settings[i].name});
+        fill(out, out.empty() ? "{name} is best" : ", then {name}", {{"name", c.settings[i].name}});
     return out;
 }
 
@@ -117,12 +118,13 @@ inline std::string shown_text(const settings_comparison& c, const compared_stati
     for (const setting_ratio& r : s.pairs)
         if (r.may_be_the_clients)
             fill(by_client,
-                 "{the client was stalled and may have made the difference between |, }{}",
-                 {by_client.empty(), names_of(c, {r.first, r.second})});
+                 "{is_first?the client was stalled and may have made the difference between |, }"
+                 "{pair}",
+                 {{"is_first", by_client.empty()}, {"pair", names_of(c, {r.first, r.second})}});
     return joined_texts({best, alike, by_client, left_out}, "; ");
 }
 inline std::string sentence_of(const settings_comparison& c, const compared_statistic& s) {
-    return filled("{}: {}", {s.what.name, shown_text(c, s)});
+    return filled("{name}: {shown}", {{"name", s.what.name}, {"shown", shown_text(c, s)}});
 }
 
 /// Results of the statistics before `end`, one sentence for equal ones.
@@ -131,44 +133,51 @@ inline vector<std::string> sentences_of(const settings_comparison& c, std::size_
     for (std::size_t i = 0; i < end; ++i) {
         const std::string words = shown_text(c, c.statistics[i]);
         const auto is_same = [&](const auto& s) { return s.first == words; };
-        fill(found_or_added(shown, is_same, {words, ""}).second, "{,}{}",
-             {c.statistics[i].what.name});
+        fill(found_or_added(shown, is_same, {words, ""}).second, "{,}{name}",
+             {{"name", c.statistics[i].what.name}});
     }
     vector<std::string> sentences;
-    for (const auto& [words, names] : shown) sentences.push_back(filled("{}: {}", {names, words}));
+    for (const auto& [words, names] : shown) sentences.push_back(filled(
+        "{names}: {words}", {{"names", names}, {"words", words}}));
     return sentences;
 }
 
 /// "3 settings in turns, 4 rounds", "3 settings in turns, 2 of 4 rounds".
 inline std::string rounds_text(const settings_comparison& c) {
     return filled(
-        "{} settings in turns, [{} of ]{} rounds",
-        {c.settings.size(), c.rounds < c.planned_rounds ? c.rounds : 0, c.planned_rounds});
+        "{settings} settings in turns, [{rounds} of ]{planned} rounds",
+                  {{"settings", c.settings.size()},
+                   {"rounds", c.rounds < c.planned_rounds ? c.rounds : 0},
+                   {"planned", c.planned_rounds}});
 }
 /// Notes on the table, one sentence each.
 inline vector<std::string> notes_on(const settings_comparison& c) {
     vector<std::string> notes;
     for (const reported_setting& s : c.settings)
         if (!s.excluded.empty())
-            notes.push_back(filled("{} is not compared: {}", {s.name, s.excluded}));
+            notes.push_back(filled("{name} is not compared: {excluded}",
+                                   {{"name", s.name}, {"excluded", s.excluded}}));
     if (!c.stopped.empty()) notes.push_back(c.stopped);
     return notes;
 }
 /// The error rate of the table.
 inline std::string intervals_text(const settings_comparison& c) {
     const std::size_t pairs = c.settings.size() * (c.settings.size() - 1) / 2;
-    return filled("ratios to {}, of the typical round; {an interval holds|the intervals of all }"
-                  "[{} pairs of a row hold together] in 95 % of all cases{| (Bonferroni)}",
-                  {c.settings[0].name, pairs == 1, pairs == 1 ? 0 : pairs, pairs == 1});
+    return filled("ratios to {first}, of the typical round; "
+                  "{is_one?an interval holds|the intervals of all }[{pairs} pairs of a row hold "
+                  "together] in 95 % of all cases{is_one?| (Bonferroni)}",
+                  {{"first", c.settings[0].name}, {"is_one", pairs == 1},
+                   {"pairs", pairs == 1 ? 0 : pairs}});
 }
 
 /// The results of the objectives' statistics on one line, or of all statistics if there are none.
 inline std::string comparison_line(const settings_comparison& c) {
     std::string shown;
     for (const std::string& s : sentences_of(c, c.asked > 0 ? c.asked : c.statistics.size()))
-        fill(shown, "{;}{}", {s});
-    std::string line = filled("{}[: {}]", {rounds_text(c), shown});
-    for (const std::string& note : notes_on(c)) fill(line, "; {}", {note});
+        fill(shown, "{;}{note}", {{"note", s}});
+    std::string line = filled("{rounds}[: {shown}]",
+                              {{"rounds", rounds_text(c)}, {"shown", shown}});
+    for (const std::string& note : notes_on(c)) fill(line, "; {note}", {{"note", note}});
     return line;
 }
 
@@ -179,18 +188,23 @@ inline std::string ratio_text(const estimate_t& r) {
 }
 /// The line with the arithmetic of every ratio.
 inline std::string comparison_explained(const settings_comparison& c) {
-    std::string out = filled("{}\n{}", {comparison_line(c), intervals_text(c)});
+    std::string out = filled("{comparison_line}\n{intervals}",
+                             {{"comparison_line", comparison_line(c)},
+                              {"intervals", intervals_text(c)}});
     for (const compared_statistic& s : c.statistics) {
-        fill(out, "\n{}", {sentence_of(c, s)});
+        fill(out, "\n{sentence}", {{"sentence", sentence_of(c, s)}});
         for (std::size_t i = 0; i < s.settings.size(); ++i)
-            fill(out, "\n  {}: {}", {c.settings[i].name, {s.what.metric, s.settings[i].typical}});
+            fill(out, "\n  {name}: {typical}",
+                 {{"name", c.settings[i].name},
+                  {"typical", {s.what.metric, s.settings[i].typical}}});
         for (const setting_ratio& r : s.pairs)
             fill(out,
-                 "\n  {} / {}: {}; ln ratios {}; mean {.6g}, sd {.6g} ({}), df {.0f}, standard "
-                 "error {.6g}, t {.4f}",
-                 {c.settings[r.second].name, c.settings[r.first].name,
-                  ratio_text(*s.ratio(r.second, r.first)), listed(r.logs), r.at.mean, r.at.sd,
-                  to_string(r.at.spread), r.at.df, r.at.se, r.at.pass_t});
+                 "\n  {second} / {first}: {ratio}; ln ratios {logs}; mean {mean:.6g}, sd {sd:.6g} "
+                 "({spread}), df {df:.0f}, standard error {se:.6g}, t {t:.4f}",
+                 {{"second", c.settings[r.second].name}, {"first", c.settings[r.first].name},
+                  {"ratio", ratio_text(*s.ratio(r.second, r.first))}, {"logs", listed(r.logs)},
+                  {"mean", r.at.mean}, {"sd", r.at.sd}, {"spread", to_string(r.at.spread)},
+                  {"df", r.at.df}, {"se", r.at.se}, {"t", r.at.pass_t}});
     }
     return out;
 }
@@ -227,12 +241,15 @@ inline report_table settings_table(const settings_comparison& c, std::size_t fro
 inline std::string comparison_text(const comparison_report& r) {
     constexpr std::size_t beside = 3;  // side by side; more are wider than a terminal
     const settings_comparison& c = r.found;
-    std::string out = filled("\n{}: {}\n", {r.name, rounds_text(c)});
+    std::string out = filled("\n{name}: {rounds}\n",
+                             {{"name", r.name}, {"rounds", rounds_text(c)}});
     for (std::size_t from = 1; from < c.settings.size(); from += beside)
-        fill(out, "\n{}", {console_table(settings_table(c, from, from + beside), 0, true)});
-    fill(out, "  * significant; {}\n\n", {intervals_text(c)});
-    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "  {}\n", {s});
-    for (const std::string& note : notes_on(c)) fill(out, "  {}\n", {note});
+        fill(out, "\n{console}",
+             {{"console", console_table(settings_table(c, from, from + beside), 0, true)}});
+    fill(out, "  * significant; {intervals}\n\n", {{"intervals", intervals_text(c)}});
+    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "  {line}\n",
+        {{"line", s}});
+    for (const std::string& note : notes_on(c)) fill(out, "  {line}\n", {{"line", note}});
     return out;
 }
 

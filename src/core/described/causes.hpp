@@ -1,0 +1,229 @@
+// causes in words
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/vector.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
+#include "core/metric/table.hpp"
+#include "core/judging/decision.hpp"
+#include "core/described/sentences.hpp"
+
+#include <algorithm>  // find_if, min
+#include <cmath>  // ceil, floor, isfinite, isnan, log10, pow
+#include <cstddef>  // size_t
+#include <iterator>  // begin, end, size
+#include <string>
+#include <string_view>
+#include <utility>  // pair
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// Returns a limit that the objective would meet in most runs.
+inline std::string limit_to_write(const slo& s, double value) {
+    const std::string side = s.at_most ? "<= " : ">= ";
+    if (facts_of(s.statistic.metric).is_whole && s.factor == 0)
+        return side +
+               limit_text(s.statistic.metric, s.at_most ? std::ceil(value) : std::floor(value));
+    // Two digits, three from 10 to 20, rounded to the side that is easier to meet.
+    const double power = std::pow(10, std::floor(std::log10(value)));
+    const double step = power / (value < 2 * power ? 100 : 10);
+    const auto rounded = [&](double unit) {
+        return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
+    };
+    return side + (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
+                                : limit_text(s.statistic.metric, rounded(step)));
+}
+
+inline const char* to_string(whose w) {
+    return name_at({"", "client", "plan", "server", "baseline_server", "baseline"}, w);
+}
+inline std::string prefix_of(whose w) {
+    const char* const names[] = {"", "client", "the plan", "server", "baseline server", "baseline"};
+    return filled("[{whose}: ]", {{"whose", names[static_cast<std::size_t>(w)]}});
+}
+inline std::string name_of(verdict_unit u) {
+    return u == verdict_unit::none ? "repeat" : to_string(u);
+}
+/// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
+inline std::string verdict_value_text(const verdict_numbers& v, double x) {
+    return v.objective.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
+                                                 : value_text(v.objective.statistic.metric, x);
+}
+
+/// The numbers of a cause by their names, and the verdict that it explains.
+struct cause_values {
+    const cause& why;
+    const verdict_numbers& of;
+    const statistic_data& statistic = of.objective.statistic;
+    /// NaN if the cause has none of the name.
+    double operator[](std::string_view name) const {
+        std::string_view names = sentence_of(why.what).numbers;
+        for (const double x : why.numbers) {
+            const std::size_t n = std::min(names.find(' '), names.size());
+            if (names.substr(0, n) == name) return x;
+            names.remove_prefix(std::min(n + 1, names.size()));
+        }
+        return not_a_number;
+    }
+    std::string value(std::string_view name) const {
+        return verdict_value_text(of, (*this)[name]);
+    }
+};
+
+/// "305 ms, over the limit".
+inline std::string all_side_text(const cause_values& c) {
+    const double all = c["all"];
+    const bool is_over = all > c.of.limit;
+    const bool is_met = c.of.objective.at_most ? !is_over : all >= c.of.limit;
+    const char* side = is_met ? "within" : is_over ? "over" : "under";
+    return filled("{all}, {side} the limit", {{"all", c.value("all")}, {"side", side}});
+}
+/// "the typical repeat: 292 ms", "the first 3 repeats: 292 ms"; "before: 292 ms" of one value.
+inline std::string before_text(const cause_values& c) {
+    const double first = c["first"];
+    if (std::isnan(first)) return "before: " + c.value("other");
+    return filled("the [{is_typical?}typical ][{first?}first ][{several?}{first:0} ]{unit}"
+                  "{several?s}: {value}",
+                  {{"is_typical", first == 0}, {"first", first}, {"several", first > 1},
+                   {"unit", name_of(c.of.counted_in)}, {"value", c.value("other")}});
+}
+/// "9 cut off, 6 unreadable, 2 failed".
+inline std::string kinds_text(const cause_values& c) {
+    std::string kinds;
+    for (const auto& [name, words] : {std::pair{"cut_off", "cut off"},
+                                      std::pair{"unreadable", "unreadable"},
+                                      std::pair{"failed", "failed"}})
+        if (const double n = c[name]; n > 0)
+            fill(kinds, "{,}{n:0} {kind}", {{"n", n}, {"kind", words}});
+    return kinds;
+}
+/// "carries at least 11.4 req/s and less than 12.6 req/s".
+inline std::string carried_text(const cause_values& c) {
+    const double low = c["low"], high = c["high"];
+    const metric_id unit = c.statistic.metric;
+    const bool has_low = low > 0, has_high = high < infinity;
+    if (!has_low && !has_high) return "no load is shown to be carried, and none to be too much";
+    return filled("carries [{has_low?}at least {low}][{has_both?} and ]"
+                  "[{has_high?}less than {high}]",
+                  {{"has_low", has_low}, {"low", {unit, low}}, {"has_both", has_low && has_high},
+                   {"has_high", has_high}, {"high", {unit, high}}});
+}
+inline std::string no_limit_text(const cause_values& c) {
+    const bool is_open = c.of.outcome == verdict::fail || c.of.outcome == verdict::inconclusive;
+    return is_open && c.of.limit > c["own"] ? ", and no limit above that can be met" : "";
+}
+inline metric_id metric_in(const cause_values& c, std::string_view name = "metric") {
+    return static_cast<metric_id>(c[name]);
+}
+inline std::string verdict_in(const cause_values& c, std::string_view name) {
+    return to_string(static_cast<verdict>(c[name]));
+}
+
+/// Texts that sentences have of a cause's numbers, text and objective.
+struct derived_value {
+    const char* name;
+    const char* numbers;  // that it is made of
+    std::string (*text)(const cause_values&);
+};
+using in_cause = const cause_values&;
+inline constexpr derived_value derived_values[] = {
+    {"words", "", [](in_cause c) { return c.why.text; }},
+    {"statistic", "", [](in_cause c) { return str(c.statistic.name); }},
+    {"limit", "", [](in_cause c) { return limit_text(c.statistic.metric, c.of.limit); }},
+    {"some_completed", "requests completed",
+     [](in_cause c) {
+         return printed("%.0f of %.0f completed requests", c["requests"], c["completed"]);
+     }},
+    {"metric_name", "metric", [](in_cause c) { return std::string(facts_of(metric_in(c)).name); }},
+    {"needed_values", "needs",
+     [](in_cause c) { return std::string(needs_text(facts_of(metric_in(c, "needs")).needs)); }},
+    {"with_them", "with", [](in_cause c) { return verdict_in(c, "with"); }},
+    {"without_them", "without", [](in_cause c) { return verdict_in(c, "without"); }},
+    {"first_third", "first",
+     [](in_cause c) { return value_text(c.statistic.of, c["first"]); }},
+    {"last_third", "last", [](in_cause c) { return value_text(c.statistic.of, c["last"]); }},
+    {"carried_load", "low",
+     [](in_cause c) { return value_text(c.statistic.metric, c["low"]); }},
+    {"too_much", "high", [](in_cause c) { return value_text(c.statistic.metric, c["high"]); }},
+    {"better_limit", "better",
+     [](in_cause c) { return limit_to_write(c.of.objective, c["better"]); }},
+    {"all_side", "all", all_side_text},
+    {"before", "other first", before_text},
+    {"kinds", "cut_off unreadable failed", kinds_text},
+    {"own_is_known", "own",
+     [](in_cause c) { return std::string(std::isnan(c["own"]) ? "" : "yes"); }},
+    {"no_limit", "own", no_limit_text},
+    {"carried", "low high", carried_text},
+};
+
+constexpr bool has_word(std::string_view words, std::string_view word) {
+    for (std::size_t at = 0; at < words.size();) {
+        const std::size_t end = std::min(words.find(' ', at), words.size());
+        if (words.substr(at, end - at) == word) return true;
+        at = end + 1;
+    }
+    return false;
+}
+constexpr bool has_words(std::string_view words, std::string_view all) {
+    for (std::size_t at = 0; at < all.size();) {
+        const std::size_t end = std::min(all.find(' ', at), all.size());
+        if (!has_word(words, all.substr(at, end - at))) return false;
+        at = end + 1;
+    }
+    return true;
+}
+constexpr bool has_place_for(const cause_sentence& s, std::string_view name) {
+    for (const derived_value& d : derived_values)
+        if (d.name == name) return has_words(s.numbers, d.numbers);
+    return has_word(s.numbers, name);
+}
+constexpr bool are_all_known() {
+    for (const cause_sentence& s : cause_sentences) {
+        const std::string_view says = s.says;
+        for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1))
+            if (!has_place_for(s, name_of_place(says.substr(at + 1, says.find('}', at) - at - 1))))
+                return false;
+    }
+    return true;
+}
+static_assert(are_all_known(), "a sentence names a number that its cause does not have");
+
+/// Returns a sentence without its full stop, "" without a cause. `of` is the verdict it explains.
+inline std::string described(const cause& c, const verdict_numbers& of = {}) {
+    const cause_values numbers{c, of};
+    const cause_sentence& s = sentence_of(c.what);
+    vector<std::string> texts;
+    texts.reserve(std::size(derived_values));  // places refer to them
+    vector<named_filling> values;
+    const std::string_view says = s.says;
+    for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1)) {
+        const std::string_view name =
+            name_of_place(says.substr(at + 1, says.find('}', at) - at - 1));
+        const auto* const derived =
+            std::find_if(std::begin(derived_values), std::end(derived_values),
+                         [&](const derived_value& d) { return d.name == name; });
+        if (derived == std::end(derived_values)) values.push_back({name, numbers[name]});
+        else values.push_back({name, texts.emplace_back(derived->text(numbers))});
+    }
+    std::string out = prefix_of(c.of);
+    fill(out, s.says, values.data(), values.size());
+    return out;
+}
+inline std::string described(const vector<cause>& why, const verdict_numbers& of) {
+    std::string out;
+    for (const cause& c : why) fill(out, "{;}{sentence}", {{"sentence", described(c, of)}});
+    return out;
+}
+/// The same for an objective that may have no verdict yet.
+inline std::string described(const cause& c, const slo& s) {
+    verdict_numbers of;
+    of.objective = s;
+    return described(c, of);
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
