@@ -167,6 +167,7 @@
 //   [E] waiting for sockets: by epoll on Linux, by asio elsewhere
 //   [E] requests that are not measured
 //   [E] the orders and results of a load
+//   [E] one thread's access to its target
 //   [E] one connection of the load
 //   [E] what one client thread has to send, and when
 //   [E] the connections of one client thread
@@ -1964,6 +1965,24 @@ struct tls_options {
     types::text ca_file{};   ///< trusted authorities, PEM; default: those of the system
 };
 
+/// Carries the requests and answers of one connection by another protocol than HTTP: `websocket()`
+/// of llmbench_websocket.hpp is one. One thread at a time calls it.
+class own_transport {
+public:
+    virtual ~own_transport() = default;
+    /// Returns what to send for an HTTP/1.1 POST: its header lines, an empty line, its JSON body.
+    virtual types::text sent(const types::text& request) = 0;
+    struct carried {
+        types::text answer{};  ///< what an HTTP/1.1 server would have sent, or a part of it
+        types::text reply{};   ///< to be sent at once
+        bool is_over = false;  ///< the connection carries no other request
+    };
+    /// Takes bytes of the server, in pieces of any size.
+    virtual carried received(const types::text& bytes) = 0;
+};
+/// Makes one for a new connection, with `new`; nullptr for an API that it does not carry.
+using new_transport = own_transport* (*)(const char* api);
+
 /// A server that is already running. `http://host:8000` and `http://host:8000/v1` mean the same. A
 /// URL that ends as the API's own path does is that of the requests,
 /// `http://host/v3/chat/completions?api-version=2`. A query goes with every request. For plain_text
@@ -1992,6 +2011,7 @@ struct endpoint {
     /// How long to wait for a server that cannot be reached, or answers HTTP 502, 503 or 504 while
     /// its model loads.
     time_span ready_within{};
+    new_transport transport = nullptr;  ///< of its load; default: HTTP
 };
 
 /// A server that the gate starts and stops. `{port}` in the command becomes a free port; the
@@ -2008,6 +2028,7 @@ struct process {
     types::text model{};
     types::text metrics_url{};             ///< as of an endpoint; `{port}` is the server's
     types::list<types::text> telemetry{};  ///< as of an endpoint
+    new_transport transport = nullptr;     ///< as of an endpoint
 };
 
 /// A baseline from a file; stored() makes it.
@@ -29113,6 +29134,7 @@ struct load_target : http_server {
     vector<std::string> secrets{};  // parts of them; never written
     std::string model{};
     const api_traits* api = &apis[0];
+    new_transport transport = nullptr;  // null: HTTP
     token_fit tokens{};  // of synthetic prompts
     int connection_resets = 0;  // in the check before the load
 };
@@ -29258,7 +29280,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
                                                             : run_phase::measure;
 }
 
-// ===== [E] one connection of the load ============================================================
+// ===== [E] one thread's access to its target =====================================================
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io {
@@ -29353,6 +29375,8 @@ private:
     bool is_late_ = false, saw_all_ = false;
 };
 
+// ===== [E] one connection of the load ============================================================
+
 /// For server-sent events or lines of JSON, chunked or not.
 inline bool ends_with_event(std::string_view bytes) {
     return bytes.ends_with("\n\n") || bytes.ends_with("\n\r\n") || bytes.ends_with("}\n");
@@ -29436,8 +29460,8 @@ public:
     }
     /// Returns false if the server closed an idle connection, or sent unexpected bytes.
     bool is_usable() {
-        if (answers_ > 0 && !io_.keeps_connections()) return false;
-        const bool is_quiet = wire_.is_quiet(io_.buffer, io_.plain);
+        if (answers_ > 0 && (!io_.keeps_connections() || carries_no_more_)) return false;
+        const bool is_quiet = carrier_ ? hears_nothing() : wire_.is_quiet(io_.buffer, io_.plain);
         if (!is_quiet) learn_of_end();
         return is_quiet;
     }
@@ -29492,6 +29516,10 @@ public:
     void ask_again() { if (is_opening() && !wire_.is_open()) connect_to(which_); }
     bool is_delivered() const { return state_ == state::draining; }
 
+    /// The conversation whose turns it carries, where a transport keeps one on a connection.
+    static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+    std::size_t conversation = nobody;
+
     // The pool's list that has this connection, and its index.
     vector<std::unique_ptr<connection>>* list = nullptr;
     std::size_t slot = 0;
@@ -29530,6 +29558,9 @@ private:
         which_ = which;
         const address& to = io_.addresses[which];
         const bool begins = wire_.connect(to, *io_.sockets, *this, io_.from_for(to));
+        const load_target& target = io_.target;
+        carrier_.reset(target.transport ? target.transport(target.api->name) : nullptr);
+        carries_no_more_ = false;
         if (!begins && errno != EAGAIN) return on_connect_error(errno);
         if (!begins) io_.asks_again = true;
         answers_ = 0;
@@ -29577,7 +29608,8 @@ private:
     void send() {
         state_ = state::busy;
         rec_.connected_ns = now_ns();
-        wire_.send(bytes_);
+        if (carrier_) carried_ = std::string(carrier_->sent(bytes_));
+        wire_.send(carrier_ ? carried_ : bytes_);
         rec_.sent_ns = now_ns();
         write_some();
     }
@@ -29596,7 +29628,7 @@ private:
         io_.on_read(a);
         if (a.what == arrival::kind::end) return on_end(a);
         if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
-        const std::string_view bytes = wire_.content(a.bytes, io_.plain);
+        const std::string_view bytes = http_of(wire_.content(a.bytes, io_.plain));
         stream_timeline& seen = answer_.timeline();
         const int events_before = seen.events();
         const long long came_before_ns = answer_.came_ns();
@@ -29615,6 +29647,31 @@ private:
         if (answer_.finished()) return on_finished();
         if (wire_.tls_ended()) return on_end_of_tls(a.at_ns);
         if (answer_.timeline().ended()) deliver();
+    }
+    /// Through the transport, which may have something to send.
+    std::string_view http_of(std::string_view bytes) {
+        if (!carrier_) return bytes;
+        const own_transport::carried came = carrier_->received({bytes.data(), bytes.size()});
+        if (!came.reply.empty()) {
+            // What the socket has not taken yet goes first; TLS keeps that itself.
+            const std::size_t left = wire_.has_tls() ? 0 : wire_.unsent();
+            carried_ = carried_.substr(carried_.size() - left) + std::string(came.reply);
+            wire_.send(carried_);
+            wire_.flush();  // a later read reports its failure
+        }
+        carries_no_more_ = came.is_over;
+        return answer_as_http_ = std::string(came.answer);
+    }
+    /// Reads what comes between two requests, as a ping. Returns false if it is the end, or an
+    /// answer.
+    bool hears_nothing() {
+        while (wire_.is_open()) {
+            const arrival a = wire_.read(io_.buffer);
+            if (a.what == arrival::kind::nothing_yet) return true;
+            if (a.what == arrival::kind::end || wire_.tls_ended()) return false;
+            if (!http_of(wire_.content(a.bytes, io_.plain)).empty()) return false;
+        }
+        return false;
     }
     void on_end(const arrival& a) {
         const bool orderly = a.error == 0;
@@ -29652,7 +29709,7 @@ private:
     }
     void on_finished() {
         const bool keep = io_.keeps_connections() && answer_.keeps_connection() &&
-                          wire_.unsent() == 0 && !wire_.tls_ended();
+                          wire_.unsent() == 0 && !wire_.tls_ended() && !carries_no_more_;
         if (!keep) wire_.close();
         deliver();
         ++answers_;
@@ -29675,6 +29732,8 @@ private:
     client_io& io_;
     request_sink& sink_;
     exchange wire_{};
+    std::unique_ptr<own_transport> carrier_{};  // null: HTTP
+    std::string carried_{}, answer_as_http_{};  // sent by it, and read from it
     planned_request request_{};
     record rec_{};
     answer_reader answer_{};
@@ -29688,6 +29747,7 @@ private:
     long long idle_ns_ = 0;  // before this request
     int answers_ = 0;  // since the connection was opened
     state state_ = state::closed;
+    bool carries_no_more_ = false;
     bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 
@@ -30057,16 +30117,10 @@ public:
 
     void open_ahead() { made_in(opening_).open_ahead(); }
     /// Returns a connection for a request: an idle one, else one that is opening, else a new one.
-    connection& take() {
-        while (!idle_.empty()) {
-            connection& c = *idle_.back();
-            if (c.is_usable()) { move(c, busy_); return c; }
-            c.close();
-            move(c, retired_);
-        }
-        if (opening_.empty()) return made_in(busy_);
-        connection& c = *opening_.back();
-        move(c, busy_);
+    /// `conversation`: only that one's own, or one that has none.
+    connection& take(std::size_t conversation = connection::nobody) {
+        connection& c = taken(conversation);
+        c.conversation = conversation;
         return c;
     }
     void set_idle(connection& c) { move(c, idle_); }
@@ -30090,6 +30144,21 @@ public:
 private:
     using connections = vector<std::unique_ptr<connection>>;
 
+    connection& taken(std::size_t conversation) {
+        for (const std::size_t of : {conversation, connection::nobody})
+            for (std::size_t i = idle_.size(); i-- > 0;) {
+                connection& c = *idle_[i];
+                if (c.conversation != of) continue;
+                const bool is_usable = c.is_usable();
+                if (!is_usable) c.close();
+                move(c, is_usable ? busy_ : retired_);
+                if (is_usable) return c;
+            }
+        if (opening_.empty()) return made_in(busy_);
+        connection& c = *opening_.back();
+        move(c, busy_);
+        return c;
+    }
     template <class F>
     static void from_the_back(const connections& list, F&& f) {
         for (std::size_t i = list.size(); i-- > 0;) f(*list[i]);
@@ -30235,7 +30304,7 @@ struct built_request {
     double cancel_after_s = 0;
 };
 inline built_request built(const load_order& o, std::size_t index,
-                           const vector<std::string>& answers_before) {
+                           const vector<std::string>& answers_before, bool goes_on) {
     const load_target& t = *o.target;
     const request_spec r =
         request_of(*o.what, o.variant, o.repeat, index, answers_before, t.tokens);
@@ -30249,7 +30318,8 @@ inline built_request built(const load_order& o, std::size_t index,
                                    : filled_in(t.session_fields, session_placeholder, line_id());
     const std::string fields =
         shared + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
-        "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
+        "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n" +
+        (t.transport && !goes_on ? "Connection: close\r\n" : "");
     const std::string body = request_body(*t.api, t.model, r);
     return {request_text(http_method::post, path_of(t, r), t.url.authority(), fields, body),
             asked_by(*t.api, r, body.size()), r.cancel_after_s};
@@ -30388,8 +30458,11 @@ private:
         some_leave_ = some_leave_ || r.cancel_after_s > 0;
         agenda_.on_dispatched(next.what, now);
         const bool is_read = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
-        pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns, is_read,
-                            r.asked, r.cancel_after_s});
+        const std::size_t conversation =
+            order_.target->transport ? index / sent_.stride : connection::nobody;
+        pool_.take(conversation)
+            .start({next.what, std::move(r.bytes), now, now - next.possible_ns, is_read, r.asked,
+                    r.cancel_after_s});
     }
     /// Building a long prompt takes longer than sending it, so one request is built in each turn,
     /// before it is due. Returns false if none is left.
@@ -30401,14 +30474,17 @@ private:
         if (is_enough || ready_bytes_ >= max_ready_bytes_) return false;
         const std::size_t index = agenda_.place_ahead(ready_.size());
         if (index == order_.last) return false;
-        ready_.push_back({index, built(order_, index, agenda_.answers_before(index))});
+        ready_.push_back({index, built_now(index)});
         ready_bytes_ += ready_.back().what.bytes.size();
         return true;
+    }
+    built_request built_now(std::size_t index) const {
+        return built(order_, index, agenda_.answers_before(index), agenda_.goes_on(index));
     }
     built_request request_at(std::size_t index) {
         const auto at = std::find_if(ready_.begin(), ready_.end(),
                                      [&](const ready_request& r) { return r.index == index; });
-        if (at == ready_.end()) return built(order_, index, agenda_.answers_before(index));
+        if (at == ready_.end()) return built_now(index);
         built_request r = std::move(at->what);
         ready_bytes_ -= r.bytes.size();
         ready_.erase(at);
@@ -32220,6 +32296,12 @@ public:
         else take(endpoint{});
         load_.api = &api_of(at_);
         facts_.api = load_.api->name;
+        load_.transport = at_.transport;
+        const bool carries = !at_.transport ||
+            std::unique_ptr<own_transport>(at_.transport(load_.api->name)) != nullptr;
+        if (!carries)
+            refuse({"endpoint.transport does not carry ", load_.api->name,
+                    ": websocket() is for .api = openai_responses"});
     }
 
     /// Makes this the baseline of `target`, which outlives it.
@@ -32363,6 +32445,7 @@ private:
         at_.path = p.path;
         page_ = str(p.metrics_url);
         at_.telemetry = p.telemetry;
+        at_.transport = p.transport;
         at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
     }
     void take(const extension_target& t) {

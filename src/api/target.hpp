@@ -28,6 +28,24 @@ struct tls_options {
     types::text ca_file{};   ///< trusted authorities, PEM; default: those of the system
 };
 
+/// Carries the requests and answers of one connection by another protocol than HTTP: `websocket()`
+/// of llmbench_websocket.hpp is one. One thread at a time calls it.
+class own_transport {
+public:
+    virtual ~own_transport() = default;
+    /// Returns what to send for an HTTP/1.1 POST: its header lines, an empty line, its JSON body.
+    virtual types::text sent(const types::text& request) = 0;
+    struct carried {
+        types::text answer{};  ///< what an HTTP/1.1 server would have sent, or a part of it
+        types::text reply{};   ///< to be sent at once
+        bool is_over = false;  ///< the connection carries no other request
+    };
+    /// Takes bytes of the server, in pieces of any size.
+    virtual carried received(const types::text& bytes) = 0;
+};
+/// Makes one for a new connection, with `new`; nullptr for an API that it does not carry.
+using new_transport = own_transport* (*)(const char* api);
+
 /// A server that is already running. `http://host:8000` and `http://host:8000/v1` mean the same. A
 /// URL that ends as the API's own path does is that of the requests,
 /// `http://host/v3/chat/completions?api-version=2`. A query goes with every request. For plain_text
@@ -56,6 +74,7 @@ struct endpoint {
     /// How long to wait for a server that cannot be reached, or answers HTTP 502, 503 or 504 while
     /// its model loads.
     time_span ready_within{};
+    new_transport transport = nullptr;  ///< of its load; default: HTTP
 };
 
 /// A server that the gate starts and stops. `{port}` in the command becomes a free port; the
@@ -72,6 +91,7 @@ struct process {
     types::text model{};
     types::text metrics_url{};             ///< as of an endpoint; `{port}` is the server's
     types::list<types::text> telemetry{};  ///< as of an endpoint
+    new_transport transport = nullptr;     ///< as of an endpoint
 };
 
 /// A baseline from a file; stored() makes it.

@@ -12,6 +12,7 @@
 #include "extensions/answers/core/questions.hpp"
 #include "extensions/embeddings/known_inputs.hpp"
 #include "extensions/sessions/core/session_lines.hpp"
+#include "extensions/websocket/core/responses_socket.hpp"
 #include "core/files/traces.hpp"
 #include "extensions/history/core/lines.hpp"
 #include "program/others/runs_together.hpp"
@@ -27,6 +28,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <string>
 #include <optional>
 #include <stdexcept>
@@ -80,6 +82,30 @@ struct parsed_response {
     response_parser parser{};
     std::string body{};
     std::size_t taken = 0;
+};
+
+// ---- WebSocket
+
+/// A socket after a right upgrade, and all that came of it.
+struct upgraded_socket {
+    responses_socket socket{};
+    std::string answer{}, reply{};
+    bool is_over = false;
+
+    upgraded_socket() {
+        const std::string asks(socket.sent(
+            "POST /v1/responses HTTP/1.1\r\nHost: h\r\n\r\n{\"model\":\"m\",\"stream\":true}"));
+        const std::string_view name = "Sec-WebSocket-Key: ";
+        const std::size_t at = asks.find(name) + name.size();
+        feed("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " +
+             accepted_key(asks.substr(at, asks.find("\r\n", at) - at)) + "\r\n\r\n");
+    }
+    void feed(std::string_view bytes) {
+        const own_transport::carried came = socket.received({bytes.data(), bytes.size()});
+        answer += std::string(came.answer);
+        reply += std::string(came.reply);
+        is_over = is_over || came.is_over;
+    }
 };
 
 // ---- server-sent events
@@ -430,4 +456,14 @@ void fuzz::result_file(std::string_view input) {
             for (std::size_t i = 0; i < d.records.size(); ++i)
                 if (d.gap_offsets[i] + gap_count(d.records[i]) > d.gaps.size()) std::abort();
     });
+}
+
+/// What a hostile server sends over a WebSocket is the same HTTP, however it comes in pieces.
+void fuzz::websocket(std::string_view input) {
+    read_every_way(
+        input, [] { return std::make_unique<upgraded_socket>(); },
+        [](const std::unique_ptr<upgraded_socket>& s, std::string_view bytes) { s->feed(bytes); },
+        [](const std::unique_ptr<upgraded_socket>& s) {
+            return std::tuple(s->answer, s->reply, s->is_over);
+        });
 }

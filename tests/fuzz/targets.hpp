@@ -13,5 +13,6 @@ void stored_result(std::string_view input);
 void metrics_page(std::string_view input);
 void slo_text(std::string_view input);
 void result_file(std::string_view input);
+void websocket(std::string_view input);
 
 }  // namespace fuzz

@@ -21,6 +21,7 @@ using namespace llmbench;
 #include "llmbench_machines.hpp"
 #include "llmbench_simulated.hpp"
 #include "llmbench_sessions.hpp"
+#include "llmbench_websocket.hpp"
 
 #include "support/effects.hpp"
 #include "support/texts.hpp"
@@ -151,6 +152,7 @@ double budget_spent_s() {
                              : now_ns() - program_began_ns;
     return static_cast<double>(ns) * 1e-9;
 }
+std::string accepted_key_of(const std::string& key) { return accepted_key(key); }
 std::string escaped(const std::string& text) { return xml_escaped(text); }
 
 gaps_used_up::gaps_used_up() { detail::session::of_this_program().note_gaps(max_gaps_kept); }

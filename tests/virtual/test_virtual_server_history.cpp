@@ -167,3 +167,21 @@ TEST_CASE("a server that forgets responses fails the turns behind them") {
     for (const record& r : records_of(talk(forgetful.url(), 5)))
         CHECK(status(r) == (r.turn > 0 ? "http" : "ok"));
 }
+
+TEST_CASE("the server's history against the whole history is an A/B of one gate") {
+    engine e = quick_engine();
+    e.prefix_cache = false;  // both arms compute the whole history
+    const logging_server server(e);
+    scenario s = talk(server.url(), 25);
+    s.baseline = otherwise{.options = request_options{}};
+    s.repeats = 4;
+    s.slos = {mean(later_turn_ttft) <= 1.25 * baseline, error_rate <= 1_pct};
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    int candidates = 0;
+    for (const record& q : r.requests()) {
+        CHECK(status(q) == "ok");
+        candidates += q.variant == run_variant::candidate;
+    }
+    CHECK(candidates == 400);
+}

@@ -16,6 +16,7 @@
 #include "llmbench_compare.hpp"
 #include "llmbench_history.hpp"
 #include "llmbench_simulated.hpp"
+#include "llmbench_websocket.hpp"
 using namespace llmbench;
 using namespace std;
 using namespace std::chrono;
@@ -85,6 +86,7 @@ TEST_CASE("targets") {
         s.target = endpoint{.url = "u", .api = a};
     s.target = endpoint{.telemetry = {"http://h:94/metrics"}, .cold = "./to_zero", .ready_within = 1min};
     s.target = process{.command = "x", .env = {secret("B", "2")}};
+    s.target = endpoint{.api = openai_responses, .transport = websocket()};
     s.prepare = {post("/reset_prefix_cache")};
     s.warmup = until_stable(60s);
     s.options = {.stream = true, .events_are_tokens = true, .include_usage = false,

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "api/target.hpp"
 #include "api/units.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
@@ -10,17 +11,13 @@
 #include "core/answers/answer_reader.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/credible.hpp"
-#include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/alertness.hpp"
-#include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/exchange.hpp"
-#include "effects/net/machine_network.hpp"
-#include "effects/net/network.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
+#include "effects/load/client_io.hpp"
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max
@@ -34,99 +31,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// Shared by the connections of one thread: the access to the target, and their counters.
-struct client_io {
-    client_io(const load_target& t, const planned_traffic& p)
-        : target(t),
-          limits(p.limits),
-          streamed(p.common.stream),
-          connection_resets(t.connection_resets),
-          from(local_addresses(p.client.from)),
-          addresses(reached_from(from, t.addresses.in_order())) {
-        sockets->stamp_arrivals();
-    }
-
-    const load_target& target;
-    const llmbench::limits& limits;
-    const bool streamed;  // of the answers; otherwise only limits.total applies
-    int connection_resets;  // by the server, those before this load included
-    const vector<address> from;  // used in turn; none: the system chooses
-    const vector<address> addresses;  // of the target, at the start of this load
-    std::size_t next_from = 0;
-    const std::unique_ptr<network> sockets = new_network();
-    vector<char> buffer = vector<char>(256 * 1024);
-    vector<char> plain{};     // of one read, for TLS
-    tls_session session{};
-    std::size_t good_address = 0;  // the first to try: the last that connected
-    long long woke_ns = 0, seen_ns = 0;  // end of the last wait, and the last read since
-    alertness alert{};
-
-    lag_counts stamp_lag{};
-    long long reads = 0, stamped_reads = 0;  // with bytes; with the kernel's stamp
-    long long disturbed_requests = 0;  // during which the thread lost over 20 ms
-    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
-    handshakes_t handshakes_full{}, handshakes_resumed{};
-
-    // The queue of a Unix-domain socket is full, and no event reports its end: ask again soon,
-    // because the delay counts as the server's.
-    bool asks_again = false;
-    static constexpr long long between_asks_ns = 1'000'000;
-
-    bool keeps_connections() const { return connection_resets < resets_by_policy; }
-    /// Local address of the next connection to `to`; null: any.
-    const address* from_for(const address& to) {
-        for (std::size_t i = 0; i < from.size(); ++i) {
-            const address& a = from[next_from++ % from.size()];
-            if (a.storage.ss_family == to.storage.ss_family) return &a;
-        }
-        return nullptr;
-    }
-    /// Whether the kernel stamps arrivals, as far as reads show.
-    bool is_stamped() const { return is_mostly_stamped(stamped_reads, reads); }
-    /// Called after a wait, which was to end at `until_ns` at the latest.
-    void on_wake(long long now, long long slept_ns, long long until_ns) {
-        was_busy_ns_ = slept_ns - woke_ns;
-        empty_ns_ = saw_all_ ? slept_before_ns_ : 0;
-        saw_all_ = sockets->full_turns(1) == 0;
-        slept_before_ns_ = slept_ns;
-        woke_ns = seen_ns = now;
-        is_late_ = sockets->was_interrupted() ||
-                   now - std::max(until_ns, slept_ns) > alertness::noticed_ns;
-    }
-    void on_read(const arrival& a) {
-        if (a.what == arrival::kind::bytes) {
-            ++reads;
-            stamped_reads += a.is_stamped;
-        }
-        stamp_lag.add(a.read_ns - (a.is_stamped ? a.at_ns : woke_ns));
-        seen_ns = a.read_ns;
-        alert.on_step(a.read_ns);
-        is_late_ = is_late_ || (a.is_stamped && woke_ns - a.at_ns > alertness::noticed_ns);
-    }
-    /// If the bytes of a read had waited, its events may have come at different times: returns the
-    /// time from which on; 0: they came together. `since_ns`: they came after this in any case.
-    long long apart_since(const arrival& a, long long since_ns) {
-        since_ns = std::max(since_ns, empty_ns_);
-        const bool may_be_apart = a.is_stamped && a.at_ns - since_ns > alertness::noticed_ns;
-        return may_be_apart && came_late_to(a) ? since_ns : 0;
-    }
-    const run_queue_wait* waits = nullptr;  // of the thread
-
-private:
-    /// Whether the thread was late or waited long for a core since the last call.
-    bool came_late_to(const arrival& a) {
-        is_late_ = is_late_ || a.read_ns - woke_ns + was_busy_ns_ > alertness::noticed_ns;
-        if (is_late_ || asked_ns_ == woke_ns) return is_late_;
-        asked_ns_ = woke_ns;
-        const long long before = std::exchange(waited_ns_, waits ? waits->so_far_ns() : -1);
-        return is_late_ = waited_ns_ < 0 || waited_ns_ - before > alertness::noticed_ns;
-    }
-
-    long long was_busy_ns_ = 0, slept_before_ns_ = 0, empty_ns_ = 0;
-    long long asked_ns_ = 0, waited_ns_ = 0;
-    bool is_late_ = false, saw_all_ = false;
-};
 
 /// For server-sent events or lines of JSON, chunked or not.
 inline bool ends_with_event(std::string_view bytes) {
@@ -211,8 +115,8 @@ public:
     }
     /// Returns false if the server closed an idle connection, or sent unexpected bytes.
     bool is_usable() {
-        if (answers_ > 0 && !io_.keeps_connections()) return false;
-        const bool is_quiet = wire_.is_quiet(io_.buffer, io_.plain);
+        if (answers_ > 0 && (!io_.keeps_connections() || carries_no_more_)) return false;
+        const bool is_quiet = carrier_ ? hears_nothing() : wire_.is_quiet(io_.buffer, io_.plain);
         if (!is_quiet) learn_of_end();
         return is_quiet;
     }
@@ -267,6 +171,10 @@ public:
     void ask_again() { if (is_opening() && !wire_.is_open()) connect_to(which_); }
     bool is_delivered() const { return state_ == state::draining; }
 
+    /// The conversation whose turns it carries, where a transport keeps one on a connection.
+    static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+    std::size_t conversation = nobody;
+
     // The pool's list that has this connection, and its index.
     vector<std::unique_ptr<connection>>* list = nullptr;
     std::size_t slot = 0;
@@ -305,6 +213,9 @@ private:
         which_ = which;
         const address& to = io_.addresses[which];
         const bool begins = wire_.connect(to, *io_.sockets, *this, io_.from_for(to));
+        const load_target& target = io_.target;
+        carrier_.reset(target.transport ? target.transport(target.api->name) : nullptr);
+        carries_no_more_ = false;
         if (!begins && errno != EAGAIN) return on_connect_error(errno);
         if (!begins) io_.asks_again = true;
         answers_ = 0;
@@ -352,7 +263,8 @@ private:
     void send() {
         state_ = state::busy;
         rec_.connected_ns = now_ns();
-        wire_.send(bytes_);
+        if (carrier_) carried_ = std::string(carrier_->sent(bytes_));
+        wire_.send(carrier_ ? carried_ : bytes_);
         rec_.sent_ns = now_ns();
         write_some();
     }
@@ -371,7 +283,7 @@ private:
         io_.on_read(a);
         if (a.what == arrival::kind::end) return on_end(a);
         if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
-        const std::string_view bytes = wire_.content(a.bytes, io_.plain);
+        const std::string_view bytes = http_of(wire_.content(a.bytes, io_.plain));
         stream_timeline& seen = answer_.timeline();
         const int events_before = seen.events();
         const long long came_before_ns = answer_.came_ns();
@@ -390,6 +302,31 @@ private:
         if (answer_.finished()) return on_finished();
         if (wire_.tls_ended()) return on_end_of_tls(a.at_ns);
         if (answer_.timeline().ended()) deliver();
+    }
+    /// Through the transport, which may have something to send.
+    std::string_view http_of(std::string_view bytes) {
+        if (!carrier_) return bytes;
+        const own_transport::carried came = carrier_->received({bytes.data(), bytes.size()});
+        if (!came.reply.empty()) {
+            // What the socket has not taken yet goes first; TLS keeps that itself.
+            const std::size_t left = wire_.has_tls() ? 0 : wire_.unsent();
+            carried_ = carried_.substr(carried_.size() - left) + std::string(came.reply);
+            wire_.send(carried_);
+            wire_.flush();  // a later read reports its failure
+        }
+        carries_no_more_ = came.is_over;
+        return answer_as_http_ = std::string(came.answer);
+    }
+    /// Reads what comes between two requests, as a ping. Returns false if it is the end, or an
+    /// answer.
+    bool hears_nothing() {
+        while (wire_.is_open()) {
+            const arrival a = wire_.read(io_.buffer);
+            if (a.what == arrival::kind::nothing_yet) return true;
+            if (a.what == arrival::kind::end || wire_.tls_ended()) return false;
+            if (!http_of(wire_.content(a.bytes, io_.plain)).empty()) return false;
+        }
+        return false;
     }
     void on_end(const arrival& a) {
         const bool orderly = a.error == 0;
@@ -427,7 +364,7 @@ private:
     }
     void on_finished() {
         const bool keep = io_.keeps_connections() && answer_.keeps_connection() &&
-                          wire_.unsent() == 0 && !wire_.tls_ended();
+                          wire_.unsent() == 0 && !wire_.tls_ended() && !carries_no_more_;
         if (!keep) wire_.close();
         deliver();
         ++answers_;
@@ -450,6 +387,8 @@ private:
     client_io& io_;
     request_sink& sink_;
     exchange wire_{};
+    std::unique_ptr<own_transport> carrier_{};  // null: HTTP
+    std::string carried_{}, answer_as_http_{};  // sent by it, and read from it
     planned_request request_{};
     record rec_{};
     answer_reader answer_{};
@@ -463,6 +402,7 @@ private:
     long long idle_ns_ = 0;  // before this request
     int answers_ = 0;  // since the connection was opened
     state state_ = state::closed;
+    bool carries_no_more_ = false;
     bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "api/target.hpp"
 #include "core/base/vector.hpp"
 #include "core/dialects/table.hpp"
 #include "core/measured/answers.hpp"
@@ -106,6 +107,7 @@ struct load_target : http_server {
     vector<std::string> secrets{};  // parts of them; never written
     std::string model{};
     const api_traits* api = &apis[0];
+    new_transport transport = nullptr;  // null: HTTP
     token_fit tokens{};  // of synthetic prompts
     int connection_resets = 0;  // in the check before the load
 };

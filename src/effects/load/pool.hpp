@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/vector.hpp"
+#include "effects/load/client_io.hpp"
 #include "effects/load/connection.hpp"
 
 #include <memory>  // unique_ptr, make_unique
@@ -21,16 +22,10 @@ public:
 
     void open_ahead() { made_in(opening_).open_ahead(); }
     /// Returns a connection for a request: an idle one, else one that is opening, else a new one.
-    connection& take() {
-        while (!idle_.empty()) {
-            connection& c = *idle_.back();
-            if (c.is_usable()) { move(c, busy_); return c; }
-            c.close();
-            move(c, retired_);
-        }
-        if (opening_.empty()) return made_in(busy_);
-        connection& c = *opening_.back();
-        move(c, busy_);
+    /// `conversation`: only that one's own, or one that has none.
+    connection& take(std::size_t conversation = connection::nobody) {
+        connection& c = taken(conversation);
+        c.conversation = conversation;
         return c;
     }
     void set_idle(connection& c) { move(c, idle_); }
@@ -54,6 +49,21 @@ public:
 private:
     using connections = vector<std::unique_ptr<connection>>;
 
+    connection& taken(std::size_t conversation) {
+        for (const std::size_t of : {conversation, connection::nobody})
+            for (std::size_t i = idle_.size(); i-- > 0;) {
+                connection& c = *idle_[i];
+                if (c.conversation != of) continue;
+                const bool is_usable = c.is_usable();
+                if (!is_usable) c.close();
+                move(c, is_usable ? busy_ : retired_);
+                if (is_usable) return c;
+            }
+        if (opening_.empty()) return made_in(busy_);
+        connection& c = *opening_.back();
+        move(c, busy_);
+        return c;
+    }
     template <class F>
     static void from_the_back(const connections& list, F&& f) {
         for (std::size_t i = list.size(); i-- > 0;) f(*list[i]);

@@ -15,6 +15,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/agenda.hpp"
+#include "effects/load/client_io.hpp"
 #include "effects/load/connection.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/pool.hpp"
@@ -37,7 +38,7 @@ struct built_request {
     double cancel_after_s = 0;
 };
 inline built_request built(const load_order& o, std::size_t index,
-                           const vector<std::string>& answers_before) {
+                           const vector<std::string>& answers_before, bool goes_on) {
     const load_target& t = *o.target;
     const request_spec r =
         request_of(*o.what, o.variant, o.repeat, index, answers_before, t.tokens);
@@ -51,7 +52,8 @@ inline built_request built(const load_order& o, std::size_t index,
                                    : filled_in(t.session_fields, session_placeholder, line_id());
     const std::string fields =
         shared + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
-        "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
+        "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n" +
+        (t.transport && !goes_on ? "Connection: close\r\n" : "");
     const std::string body = request_body(*t.api, t.model, r);
     return {request_text(http_method::post, path_of(t, r), t.url.authority(), fields, body),
             asked_by(*t.api, r, body.size()), r.cancel_after_s};
@@ -190,8 +192,11 @@ private:
         some_leave_ = some_leave_ || r.cancel_after_s > 0;
         agenda_.on_dispatched(next.what, now);
         const bool is_read = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
-        pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns, is_read,
-                            r.asked, r.cancel_after_s});
+        const std::size_t conversation =
+            order_.target->transport ? index / sent_.stride : connection::nobody;
+        pool_.take(conversation)
+            .start({next.what, std::move(r.bytes), now, now - next.possible_ns, is_read, r.asked,
+                    r.cancel_after_s});
     }
     /// Building a long prompt takes longer than sending it, so one request is built in each turn,
     /// before it is due. Returns false if none is left.
@@ -203,14 +208,17 @@ private:
         if (is_enough || ready_bytes_ >= max_ready_bytes_) return false;
         const std::size_t index = agenda_.place_ahead(ready_.size());
         if (index == order_.last) return false;
-        ready_.push_back({index, built(order_, index, agenda_.answers_before(index))});
+        ready_.push_back({index, built_now(index)});
         ready_bytes_ += ready_.back().what.bytes.size();
         return true;
+    }
+    built_request built_now(std::size_t index) const {
+        return built(order_, index, agenda_.answers_before(index), agenda_.goes_on(index));
     }
     built_request request_at(std::size_t index) {
         const auto at = std::find_if(ready_.begin(), ready_.end(),
                                      [&](const ready_request& r) { return r.index == index; });
-        if (at == ready_.end()) return built(order_, index, agenda_.answers_before(index));
+        if (at == ready_.end()) return built_now(index);
         built_request r = std::move(at->what);
         ready_bytes_ -= r.bytes.size();
         ready_.erase(at);

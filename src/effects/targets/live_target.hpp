@@ -89,6 +89,12 @@ public:
         else take(endpoint{});
         load_.api = &api_of(at_);
         facts_.api = load_.api->name;
+        load_.transport = at_.transport;
+        const bool carries = !at_.transport ||
+            std::unique_ptr<own_transport>(at_.transport(load_.api->name)) != nullptr;
+        if (!carries)
+            refuse({"endpoint.transport does not carry ", load_.api->name,
+                    ": websocket() is for .api = openai_responses"});
     }
 
     /// Makes this the baseline of `target`, which outlives it.
@@ -232,6 +238,7 @@ private:
         at_.path = p.path;
         page_ = str(p.metrics_url);
         at_.telemetry = p.telemetry;
+        at_.transport = p.transport;
         at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
     }
     void take(const extension_target& t) {
