@@ -11645,6 +11645,7 @@ struct judging_rule {
     double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
     bool trusts_prior = false;  // uses a prior larger than the repeats' spread
+    bool pairs_are_fresh = false;  // no difference between two processes lasts for several pairs
     /// 1: without quiet repeats, blatant misses, and calibrations in place of the prior.
     int revision = 2;
     bool is_single_analysis = false;     // one analysis of all repeats
@@ -11896,15 +11897,15 @@ inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances
 /// The log ratios of pairs with a prior that only widens the interval: four pairs estimate their
 /// own spread well, and a machine whose speed shifts spreads far beyond any prior.
 /// Pairs that agree prove less than repeats do: two processes of one build differ by luck, for all
-/// pairs between two restarts.
+/// pairs between two restarts. Pairs of fresh processes are independent, as repeats are.
 inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
                                           const judging_rule& rule) {
-    const interim_analysis moderated = analysis_of(distances, s0, rule);
-    if (distances.size() < 2) return moderated;
-    interim_analysis measured =
-        measured_analysis(moderated.mean, own_spread_of(distances), 0, s0);
+    interim_analysis usual = analysis_of(distances, s0, rule);
+    if (distances.size() < 2) return usual;
+    interim_analysis measured = measured_analysis(usual.mean, own_spread_of(distances), 0, s0);
     decide(measured, rule);
-    return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
+    if (measured.pass_t * measured.se > usual.pass_t * usual.se) usual = measured;
+    return rule.pairs_are_fresh ? or_by_quiet_repeats(usual, distances, s0, rule) : usual;
 }
 
 // ===== [C] decisions on objectives and their causes ==============================================
@@ -11962,7 +11963,7 @@ enum class because : unsigned char {
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ,
-    no_size, no_finite_value, pairs_spread, repeats_spread, over_calibration, thirds,
+    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
     // missing values
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
     stored_lacks,
@@ -12171,6 +12172,8 @@ struct load_conditions {
     vector<std::string> notes{};      // on the files, a sentence each
     // Some requests, reported as cancelled, were unfinished at the end of their run.
     bool has_cut_off = false;
+    // The gate started the servers again for each pair, or one server is both variants.
+    bool pairs_are_fresh = false;
 };
 
 /// All that was measured on a gate's servers, without verdicts and objectives.
@@ -12292,6 +12295,7 @@ inline judging_rule rule_for(const measurements& e, const judging_parameters& t,
     judging_rule r = t.rule;
     r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric) ||
                       prior_noise_of(e, t, s).is_calibrated;
+    r.pairs_are_fresh = e.pairs_are_fresh;
     return r;
 }
 
@@ -12688,6 +12692,14 @@ struct comparison {
         return of(mine.each[i], paired ? other.each[i] : not_a_number);
     }
     double of_all() const { return of(mine.together, other.together); }
+    /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
+    /// processes that last for several pairs.
+    calibrated_noise calibrated(const judging_parameters& t, const slo& s,
+                                bool pairs_are_fresh) const {
+        const bool has_more = stored.repeats > 0 || stored.day_sd > 0;
+        return has_more || (paired && !pairs_are_fresh) ? calibrated_noise{}
+                                                        : calibration_for(t, s);
+    }
 };
 inline comparison comparison_of(const measurements& e, const judging_parameters& t, const slo& s) {
     comparison c;
@@ -12905,7 +12917,7 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
                                            const comparison& c,
                                            const vector<double>& distances, double s0,
                                            const judging_rule& rule) {
-    if (const calibrated_noise known = calibration_for(t, s); known.df > 0)
+    if (const calibrated_noise known = c.calibrated(t, s, rule.pairs_are_fresh); known.df > 0)
         return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
@@ -12939,14 +12951,21 @@ inline verdict_method method_of(spread_of spread) {
                                           : verdict_method::t;
 }
 /// Adds reasons if the repeats spread by more than the prior.
-inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t) {
+inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t,
+                           const comparison& c) {
     const double spread = std::sqrt(sample_variance(d.distances)),
                  s0 = prior_sd_of(e, t, d.objective);
     const own_spread own = own_spread_of(d.distances, d.stored);
     const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
+    judging_rule if_fresh = rule_for(e, t, d.objective);
+    if_fresh.pairs_are_fresh = true;
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
-    else if (const calibrated_noise known = calibration_for(t, d.objective);
+    else if (d.paired && d.outcome == verdict::inconclusive && d.why.empty() &&
+             d.repeats >= first_pair_analysis &&
+             analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
+        d.why = {{because::lasting_luck, {spread}}};
+    else if (const calibrated_noise known = c.calibrated(t, d.objective, e.pairs_are_fresh);
              known.df > 0 && is_noisier(d.distances, known))
         d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
     else if (l.spread == spread_of::noisy)
@@ -13004,11 +13023,11 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.distances = seen.distances;
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
-    explain_spread(d, e, t);
+    explain_spread(d, e, t, c);
     return d;
 }
 
-/// Whether a verdict is open because repeats or pairs spread by more than the prior.
+/// Whether a verdict is open by the noise of the repeats or pairs, not by a prior.
 inline bool asks_for_more(const measurements& e, const judging_parameters& t,
                           const verdict_numbers& v) {
     const slo& s = v.objective;
@@ -13021,9 +13040,9 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (s.factor > 0 && t.past) return false;
-    const spread_of by =
-        analysis_of_values(t, s, c, seen.distances, s0, rule_for(e, t, s)).spread;
-    if (by == spread_of::quiet) return true;
+    const judging_rule rule = rule_for(e, t, s);
+    const spread_of by = analysis_of_values(t, s, c, seen.distances, s0, rule).spread;
+    if (by == spread_of::quiet || c.calibrated(t, s, rule.pairs_are_fresh).df > 0) return true;
     return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
 }
 
@@ -15150,6 +15169,9 @@ inline constexpr cause_sentence cause_sentences[] = {
      "of {repeats:0} repeats the server reported no finite value"},
     {because::pairs_spread, "pairs_spread", "spread believed", "the pairs spread by "
      "{spread:.2g%} %, more than the {believed:.2g%} % believed of them"},
+    {because::lasting_luck, "lasting_luck", "spread", "the pairs agree within {spread:.2g%} %, but "
+     "two processes of one build may differ by luck while they run: let the gate start them again "
+     "for each pair (.restart_between_repeats)"},
     {because::repeats_spread, "repeats_spread", "spread quiet", "the repeats spread by "
      "{spread:.3g%} %, far more than a quiet machine's {quiet:.3g%} %"},
     {because::over_calibration, "over_calibration", "spread calibrated", "the repeats spread by "
@@ -15612,7 +15634,8 @@ inline std::string method_text(const decision& d) {
         return against + "moderated t" + noise;
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
     case verdict_method::t:
-        return against + (d.last.spread == spread_of::quiet ? "t of quiet repeats" : "t");
+        if (d.last.spread != spread_of::quiet) return against + "t";
+        return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";
     case verdict_method::loads: return "its objectives, load by load";
     }
@@ -21096,7 +21119,7 @@ inline std::string repeats_text(const plan& p) {
            printed("%d %s%s", j.max_repeats,
                    to_string(counting_unit(j.has_baseline)),
                    exactly && j.max_repeats == 1 ? "" : "s") +
-           (j.max_if_noisy > 0 ? printed(" (%d on a noisy machine)", j.max_if_noisy) : "");
+           (j.max_if_noisy > 0 ? printed(" (%d if still open)", j.max_if_noisy) : "");
 }
 /// Returns why no repeat or round follows. A budget that is too short for one stays unspent.
 inline std::string budget_text(double budget_s, double left_s, double needed_s, int done, int of,
@@ -22312,6 +22335,9 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.number({"arrival_cv2"}, under.arrival_cv2,
              {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
+    v.flag({"fresh_pairs", "the servers were started again for each pair, or one was both variants",
+            if_any},
+           under.pairs_are_fresh);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);
     v.whole({"expected_requests"}, expected.requests);
@@ -23698,8 +23724,10 @@ inline span_of_repeats expected_span(const plan& p, double each_s) {
     return {lasting(j.first_repeats), most};
 }
 inline std::string span_text(double least, double most) {
-    return least < most ? printed("about %.0f to %.0f s", least, most)
-                        : printed("about %.0f s", most);
+    if (most < 1) return "less than a second";
+    if (std::round(least) < 1) return printed("up to %.0f s", std::ceil(most));
+    return std::round(least) < std::round(most) ? printed("about %.0f to %.0f s", least, most)
+                                                : printed("about %.0f s", most);
 }
 
 // ===== [C] the console: gates, and the progress line =============================================
@@ -33938,6 +33966,16 @@ public:
         return least;
     }
     bool has_baseline() const { return baseline_ != nullptr; }
+    /// Whether each pair has new processes of servers that the gate starts, or one for both
+    /// variants. A model has no process.
+    bool pairs_are_fresh(const scenario& s) const {
+        const auto is_fresh = [&](const any_target& t) {
+            const auto* const p = t.what().get<process>();
+            return t.what().get<extension_target>() ||
+                   (p && (!other_ || p->restart_between_repeats));
+        };
+        return baseline_ && is_fresh(s.target) && (!other_ || is_fresh(s.baseline.live()));
+    }
     /// Calls `f` for each different server.
     template <class F>
     void each(F&& f) {
@@ -34761,6 +34799,7 @@ public:
                                    [&](program_reports& r) { return r.baseline_in(file); }));
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
+        all_.seen.pairs_are_fresh = servers_.pairs_are_fresh(s);
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }

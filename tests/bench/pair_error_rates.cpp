@@ -25,6 +25,8 @@ struct machine {
     double shift_least = 0.05, shift_most = 0.30;  // how much slower it is in every other stretch
     double lasting_sd = 0;                         // of what the two processes differ by
     double lasting_rho = 0;   // correlation of that between a pair and the next
+    double modes = 0;         // distance of two modes, of which each process has one
+    double odd = 0;           // the fraction of runs that are 10 % slow
     double drift = 0;         // of the level, from one run to the next
     bool is_promised = true;  // the levels are to hold
 };
@@ -67,7 +69,9 @@ vector<double> ratios_of(const machine& m, std::size_t pairs, generator& random)
         std::array<double, 2> run{};
         for (std::size_t k = 0; k < 2; ++k)
             run[k] = std::log(levels[2 * i + k]) + m.drift * static_cast<double>(2 * i + k) +
-                     m.noise * random.normal();
+                     m.noise * random.normal() +
+                     (m.modes > 0 && random.uniform() < 0.5 ? m.modes : 0) +
+                     (m.odd > 0 && random.uniform() < m.odd ? std::log(1.1) : 0);
         const bool baseline_first = flipped != (i % 2 == 1);
         ratios.push_back(std::exp((baseline_first ? run[1] - run[0] : run[0] - run[1]) + lasting));
         lasting = m.lasting_rho * lasting +
@@ -106,6 +110,28 @@ vector<machine> machines() {
              .lasting_sd = sd});
     return all;
 }
+/// Machines of pairs whose processes are fresh.
+vector<machine> machines_of_fresh_pairs() {
+    vector<machine> all;
+    const auto add = [&](const char* name, const machine& m, std::initializer_list<double> noises) {
+        for (const double noise : noises) {
+            machine one = m;
+            one.noise = noise;
+            one.name = printed("run noise of %g %%", noise * 100) + name;
+            all.push_back(one);
+        }
+    };
+    add("", {}, {0.001, 0.005, 0.01, 0.03, 0.06});
+    add(", processes differ by 0.5 %", {.lasting_sd = 0.005}, {0.001});
+    add(", processes differ by 3 %", {.lasting_sd = 0.03}, {0.001});
+    add(", two modes of processes, 2 % apart", {.modes = 0.02}, {0.001, 0.01, 0.03});
+    add(", two modes of processes, 3 % apart", {.modes = 0.03, .is_promised = false}, {0.001});
+    add(", 3 in 100 runs are 10 % slow", {.odd = 0.03}, {0.001, 0.01, 0.03});
+    add(", shifts of 5 to 30 %, each for 2 pairs", {.shift_lasts = 2}, {0.001, 0.01});
+    add(", shifts of 5 to 30 %, each for 10 pairs", {.shift_lasts = 10}, {0.001, 0.01});
+    add(", a drift of 0.2 % from run to run", {.drift = 0.002}, {0.001, 0.01});
+    return all;
+}
 
 // ---- verdicts -----------------------------------------------------------------------------------
 
@@ -117,10 +143,11 @@ slo at_most(double factor) {
 }
 
 /// As a gate does: up to eight pairs, and up to twelve where it is asked for them.
-void add_gate(tally& t, const vector<double>& ratios, const slo& s) {
+void add_gate(tally& t, const vector<double>& ratios, const slo& s, bool are_fresh = false) {
     static const auto rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
     measurement m;
     m.rule = rule;
+    m.pairs_are_fresh = are_fresh;
     const auto measure_to = [&](int pairs) {
         for (std::size_t i = m.candidate.size(); i < static_cast<std::size_t>(pairs); ++i) {
             m.candidate.push_back(run_with_ttft(ratios[i]));
@@ -171,7 +198,51 @@ row rates_of(const machine& m, long long trials) {
     });
 }
 
+/// Gates of fresh pairs and, beside them, of the same pairs between two restarts.
+constexpr std::array<double, 5> fresh_ratios = {1 / 1.02, 1, 1.02, 1.04, 1.10};
+struct fresh_row {
+    std::array<std::array<tally, fresh_ratios.size()>, 2> of{};
+    void operator+=(const fresh_row& o) {
+        for (std::size_t way = 0; way < of.size(); ++way)
+            for (std::size_t i = 0; i < fresh_ratios.size(); ++i) of[way][i] += o.of[way][i];
+    }
+};
+fresh_row rates_of_fresh_pairs(const machine& m, const options& o) {
+    return over_trials<fresh_row>(o.trials, [&](fresh_row& sum, std::uint64_t trial) {
+        generator random(mixed(mixed(o.seed) + trial), 78);
+        const vector<double> ratios = ratios_of(m, last_noisy_pair_analysis, random);
+        for (const std::size_t way : {0u, 1u})
+            for (std::size_t i = 0; i < fresh_ratios.size(); ++i)
+                add_gate(sum.of[way][i], ratios, at_most(1 / fresh_ratios[i]), way == 1);
+    });
+}
+void print_fresh_pairs(const options& o, bounds& must) {
+    std::printf("\n");
+    print_head("fresh pairs", {"2 % under the limit", "at the limit", "2 % over", "4 % over",
+                               "10 % over"});
+    for (const machine& m : machines_of_fresh_pairs()) {
+        const fresh_row r = rates_of_fresh_pairs(m, o);
+        for (const std::size_t way : {0u, 1u}) {
+            vector<std::string> columns;
+            for (const tally& t : r.of[way])
+                columns.push_back(fractions(t) + printed(", %.1f", t.repeats_taken()));
+            print_row(m.name + (way == 1 ? ", **restarted**" : ""), columns);
+        }
+        const tally& limit = r.of[1][1];
+        must.valid(m.name, limit);
+        if (m.is_promised) {
+            must.at_most(m.name + ", fresh, passes at the limit", limit.passed(), 0.05);
+            must.at_most(m.name + ", fresh, fails at the limit", limit.failed(), 0.01);
+        }
+        if (m.name == "run noise of 0.1 %")
+            must.at_least(m.name + ", fresh, 2 % under", r.of[1][0].passed(), 0.99);
+    }
+}
+
 bool study_of_pairs(const options& o) {
+    bounds must(o.trials);
+    if (o.does("fresh")) print_fresh_pairs(o, must);
+    if (!o.does("lasting")) return must.met();
     std::printf(
         "Pass/fail/inconclusive in %%; %lld trials. \"By belief\": what is believed of a "
         "quiet machine alone,\nup to eight pairs. Pairs: unchanged at 1.10, by belief and "
@@ -180,7 +251,6 @@ bool study_of_pairs(const options& o) {
     print_head("two equal servers",
                {"at the limit, by belief", "at the limit", "<= 1.10, same", "<= 1.05, same",
                 "10 % beyond", "<= 1.10, same, by belief", "pairs"});
-    bounds must(o.trials);
     for (const machine& m : machines()) {
         const row r = rates_of(m, o.trials);
         vector<std::string> columns = {fractions(r.belief[at_limit])};
@@ -200,6 +270,6 @@ bool study_of_pairs(const options& o) {
     }
     return must.met();
 }
-const registered pairs({"pair", 4000, 100, {}, study_of_pairs});
+const registered pairs({"pair", 4000, 100, {"fresh", "lasting"}, study_of_pairs});
 
 }  // namespace

@@ -57,6 +57,18 @@ TEST_CASE("an A/A run is one that is said to be meant, and is called one") {
     check_passes(run(s));
 }
 
+TEST_CASE("an equal simulated server passes at a limit of 2 % above, and a slower one fails") {
+    scenario s = brief(simulated(engine_of(10_ms)), "equal within 2 %");
+    s.baseline = simulated(engine_of(10_ms));
+    s.slos = {mean(tpot) <= 1.02 * baseline};
+    const result r = run(s);
+    check_passes(r);
+    check_rejudged(r, s.slos);
+    s.name = "4 % slower";
+    s.target = simulated(engine_of(10.4_ms));
+    CHECK(outcome_of(run(s), "mean(tpot) <= 1.02 * baseline") == verdict::fail);
+}
+
 TEST_CASE("a baseline that names no URL is at LLMBENCH_BASELINE_URL") {
     const logging_server head(engine_of(10_ms)), base(engine_of(10_ms));
     const variable target("LLMBENCH_URL", head.url()), other("LLMBENCH_BASELINE_URL", base.url());

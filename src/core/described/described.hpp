@@ -62,7 +62,8 @@ inline std::string method_text(const decision& d) {
         return against + "moderated t" + noise;
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
     case verdict_method::t:
-        return against + (d.last.spread == spread_of::quiet ? "t of quiet repeats" : "t");
+        if (d.last.spread != spread_of::quiet) return against + "t";
+        return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";
     case verdict_method::loads: return "its objectives, load by load";
     }

@@ -80,6 +80,9 @@ inline constexpr cause_sentence cause_sentences[] = {
      "of {repeats:0} repeats the server reported no finite value"},
     {because::pairs_spread, "pairs_spread", "spread believed", "the pairs spread by "
      "{spread:.2g%} %, more than the {believed:.2g%} % believed of them"},
+    {because::lasting_luck, "lasting_luck", "spread", "the pairs agree within {spread:.2g%} %, but "
+     "two processes of one build may differ by luck while they run: let the gate start them again "
+     "for each pair (.restart_between_repeats)"},
     {because::repeats_spread, "repeats_spread", "spread quiet", "the repeats spread by "
      "{spread:.3g%} %, far more than a quiet machine's {quiet:.3g%} %"},
     {because::over_calibration, "over_calibration", "spread calibrated", "the repeats spread by "

@@ -73,7 +73,7 @@ enum class because : unsigned char {
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ,
-    no_size, no_finite_value, pairs_spread, repeats_spread, over_calibration, thirds,
+    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
     // missing values
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
     stored_lacks,

@@ -51,6 +51,8 @@ struct load_conditions {
     vector<std::string> notes{};      // on the files, a sentence each
     // Some requests, reported as cancelled, were unfinished at the end of their run.
     bool has_cut_off = false;
+    // The gate started the servers again for each pair, or one server is both variants.
+    bool pairs_are_fresh = false;
 };
 
 /// All that was measured on a gate's servers, without verdicts and objectives.
@@ -172,6 +174,7 @@ inline judging_rule rule_for(const measurements& e, const judging_parameters& t,
     judging_rule r = t.rule;
     r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric) ||
                       prior_noise_of(e, t, s).is_calibrated;
+    r.pairs_are_fresh = e.pairs_are_fresh;
     return r;
 }
 

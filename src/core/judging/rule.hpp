@@ -87,6 +87,7 @@ struct judging_rule {
     double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
     bool trusts_prior = false;  // uses a prior larger than the repeats' spread
+    bool pairs_are_fresh = false;  // no difference between two processes lasts for several pairs
     /// 1: without quiet repeats, blatant misses, and calibrations in place of the prior.
     int revision = 2;
     bool is_single_analysis = false;     // one analysis of all repeats
@@ -338,15 +339,15 @@ inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances
 /// The log ratios of pairs with a prior that only widens the interval: four pairs estimate their
 /// own spread well, and a machine whose speed shifts spreads far beyond any prior.
 /// Pairs that agree prove less than repeats do: two processes of one build differ by luck, for all
-/// pairs between two restarts.
+/// pairs between two restarts. Pairs of fresh processes are independent, as repeats are.
 inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
                                           const judging_rule& rule) {
-    const interim_analysis moderated = analysis_of(distances, s0, rule);
-    if (distances.size() < 2) return moderated;
-    interim_analysis measured =
-        measured_analysis(moderated.mean, own_spread_of(distances), 0, s0);
+    interim_analysis usual = analysis_of(distances, s0, rule);
+    if (distances.size() < 2) return usual;
+    interim_analysis measured = measured_analysis(usual.mean, own_spread_of(distances), 0, s0);
     decide(measured, rule);
-    return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
+    if (measured.pass_t * measured.se > usual.pass_t * usual.se) usual = measured;
+    return rule.pairs_are_fresh ? or_by_quiet_repeats(usual, distances, s0, rule) : usual;
 }
 
 }  // namespace detail

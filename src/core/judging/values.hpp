@@ -77,6 +77,14 @@ struct comparison {
         return of(mine.each[i], paired ? other.each[i] : not_a_number);
     }
     double of_all() const { return of(mine.together, other.together); }
+    /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
+    /// processes that last for several pairs.
+    calibrated_noise calibrated(const judging_parameters& t, const slo& s,
+                                bool pairs_are_fresh) const {
+        const bool has_more = stored.repeats > 0 || stored.day_sd > 0;
+        return has_more || (paired && !pairs_are_fresh) ? calibrated_noise{}
+                                                        : calibration_for(t, s);
+    }
 };
 inline comparison comparison_of(const measurements& e, const judging_parameters& t, const slo& s) {
     comparison c;
@@ -294,7 +302,7 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
                                            const comparison& c,
                                            const vector<double>& distances, double s0,
                                            const judging_rule& rule) {
-    if (const calibrated_noise known = calibration_for(t, s); known.df > 0)
+    if (const calibrated_noise known = c.calibrated(t, s, rule.pairs_are_fresh); known.df > 0)
         return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
@@ -328,14 +336,21 @@ inline verdict_method method_of(spread_of spread) {
                                           : verdict_method::t;
 }
 /// Adds reasons if the repeats spread by more than the prior.
-inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t) {
+inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t,
+                           const comparison& c) {
     const double spread = std::sqrt(sample_variance(d.distances)),
                  s0 = prior_sd_of(e, t, d.objective);
     const own_spread own = own_spread_of(d.distances, d.stored);
     const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
+    judging_rule if_fresh = rule_for(e, t, d.objective);
+    if_fresh.pairs_are_fresh = true;
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
-    else if (const calibrated_noise known = calibration_for(t, d.objective);
+    else if (d.paired && d.outcome == verdict::inconclusive && d.why.empty() &&
+             d.repeats >= first_pair_analysis &&
+             analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
+        d.why = {{because::lasting_luck, {spread}}};
+    else if (const calibrated_noise known = c.calibrated(t, d.objective, e.pairs_are_fresh);
              known.df > 0 && is_noisier(d.distances, known))
         d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
     else if (l.spread == spread_of::noisy)
@@ -393,11 +408,11 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.distances = seen.distances;
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
-    explain_spread(d, e, t);
+    explain_spread(d, e, t, c);
     return d;
 }
 
-/// Whether a verdict is open because repeats or pairs spread by more than the prior.
+/// Whether a verdict is open by the noise of the repeats or pairs, not by a prior.
 inline bool asks_for_more(const measurements& e, const judging_parameters& t,
                           const verdict_numbers& v) {
     const slo& s = v.objective;
@@ -410,9 +425,9 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (s.factor > 0 && t.past) return false;
-    const spread_of by =
-        analysis_of_values(t, s, c, seen.distances, s0, rule_for(e, t, s)).spread;
-    if (by == spread_of::quiet) return true;
+    const judging_rule rule = rule_for(e, t, s);
+    const spread_of by = analysis_of_values(t, s, c, seen.distances, s0, rule).spread;
+    if (by == spread_of::quiet || c.calibrated(t, s, rule.pairs_are_fresh).df > 0) return true;
     return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
 }
 

@@ -120,7 +120,7 @@ inline std::string repeats_text(const plan& p) {
            printed("%d %s%s", j.max_repeats,
                    to_string(counting_unit(j.has_baseline)),
                    exactly && j.max_repeats == 1 ? "" : "s") +
-           (j.max_if_noisy > 0 ? printed(" (%d on a noisy machine)", j.max_if_noisy) : "");
+           (j.max_if_noisy > 0 ? printed(" (%d if still open)", j.max_if_noisy) : "");
 }
 /// Returns why no repeat or round follows. A budget that is too short for one stays unspent.
 inline std::string budget_text(double budget_s, double left_s, double needed_s, int done, int of,

@@ -23,7 +23,7 @@
 #include "core/reports/gate_report.hpp"
 
 #include <algorithm>  // find, max
-#include <cmath>  // fabs, isnan
+#include <cmath>  // ceil, fabs, isnan, round
 #include <cstdint>  // uint64_t
 #include <string>
 
@@ -415,8 +415,10 @@ inline span_of_repeats expected_span(const plan& p, double each_s) {
     return {lasting(j.first_repeats), most};
 }
 inline std::string span_text(double least, double most) {
-    return least < most ? printed("about %.0f to %.0f s", least, most)
-                        : printed("about %.0f s", most);
+    if (most < 1) return "less than a second";
+    if (std::round(least) < 1) return printed("up to %.0f s", std::ceil(most));
+    return std::round(least) < std::round(most) ? printed("about %.0f to %.0f s", least, most)
+                                                : printed("about %.0f s", most);
 }
 
 }  // namespace detail

@@ -186,6 +186,9 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.number({"arrival_cv2"}, under.arrival_cv2,
              {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
+    v.flag({"fresh_pairs", "the servers were started again for each pair, or one was both variants",
+            if_any},
+           under.pairs_are_fresh);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);
     v.whole({"expected_requests"}, expected.requests);

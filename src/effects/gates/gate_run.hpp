@@ -128,6 +128,7 @@ public:
                                    [&](program_reports& r) { return r.baseline_in(file); }));
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
+        all_.seen.pairs_are_fresh = servers_.pairs_are_fresh(s);
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }

@@ -57,6 +57,16 @@ public:
         return least;
     }
     bool has_baseline() const { return baseline_ != nullptr; }
+    /// Whether each pair has new processes of servers that the gate starts, or one for both
+    /// variants. A model has no process.
+    bool pairs_are_fresh(const scenario& s) const {
+        const auto is_fresh = [&](const any_target& t) {
+            const auto* const p = t.what().get<process>();
+            return t.what().get<extension_target>() ||
+                   (p && (!other_ || p->restart_between_repeats));
+        };
+        return baseline_ && is_fresh(s.target) && (!other_ || is_fresh(s.baseline.live()));
+    }
     /// Calls `f` for each different server.
     template <class F>
     void each(F&& f) {

@@ -148,3 +148,32 @@ TEST_CASE("a calibration of ten repeats replaces the assumed noise") {
     m.rule.revision = 1;
     CHECK(judged(m, s).outcome == verdict::inconclusive);
 }
+
+TEST_CASE("a calibrated gate that is open asks for more repeats") {
+    measurement m = measured(repeats_with_ttft({104, 112, 101, 110, 106}));
+    m.noise = {{"mean(ttft)", 0.06}};
+    m.noise_repeats = 10;
+    const slo s = mean(ttft) <= 100_ms;
+    CHECK(judged(m, s).outcome == verdict::inconclusive);
+    CHECK(asks_for_more(m, m, judged(m, s)));
+    m.noise_repeats = 9;
+    CHECK_FALSE(asks_for_more(m, m, judged(m, s)));
+}
+
+TEST_CASE("a calibration is not all noise of a ratio, where processes last or days differ") {
+    const slo s = mean(ttft) <= 1.02 * baseline;
+    measurement pairs = pairs_with_ratio({1, 1.001, 0.999, 1});
+    pairs.noise = {{"mean(ttft) / baseline", 0.001}};
+    pairs.noise_repeats = 10;
+    CHECK(judged(pairs, s).outcome == verdict::inconclusive);
+    pairs.pairs_are_fresh = true;
+    CHECK(judged(pairs, s).outcome == verdict::pass);
+    measurement later = measured(repeats_with_ttft({100, 100.1, 99.9}));
+    later.stored = {"main.json", 0.05, {{"mean(ttft)", {0.1, 0.1, 0.1, 0.1, 0.1}}}};
+    later.noise = pairs.noise;
+    const slo_verdict before = judged(later, s);
+    later.noise_repeats = 10;
+    CHECK(before.outcome == verdict::inconclusive);
+    CHECK(judged(later, s).outcome == verdict::inconclusive);
+    CHECK(judged(later, s).estimate.high == before.estimate.high);
+}

@@ -760,7 +760,7 @@ TEST_CASE("the plan of a gate in one line") {
     CHECK(plan_text(g.what) ==
           "closed_loop(4 users), 20 requests after 20 to warm up, synthetic, prompt 10 tokens, "
           "output 11 tokens, seed 7");
-    CHECK(repeats_text(g.what) == "2 to 5 repeats (8 on a noisy machine)");
+    CHECK(repeats_text(g.what) == "2 to 5 repeats (8 if still open)");
     CHECK(target_text(g.target) == "http://127.0.0.1:8000, model tiny");
     CHECK(target_text({target_kind::process, "http://127.0.0.1:9", "", ""}) ==
           "process at http://127.0.0.1:9");

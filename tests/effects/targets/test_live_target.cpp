@@ -1,4 +1,5 @@
 // A target that is brought up: whether it is waited for, whose key it gets, what is masked.
+#include "core/planning/planning.hpp"
 #include "effects/gates/gate_servers.hpp"
 
 #include "support/environment.hpp"
@@ -224,4 +225,26 @@ TEST_CASE("what the program was told for nobody else, by names that say so, is m
         lost.start(traits_of(openai_chat), c.secrets, 5);
     } catch (const no_server& e) { why = e.what(); }
     CHECK(holds(why, "process \"HF_TOKEN=*** true --api-key=*** {port}\" exited with status 0"));
+}
+
+TEST_CASE("pairs are fresh if the gate starts servers for each of them, or one for both variants") {
+    const process lasts{.command = "serve {port}"};
+    process restarts = lasts;
+    restarts.restart_between_repeats = true;
+    const auto is_fresh = [](const any_target& target, const any_baseline& b) {
+        const scenario s{.target = target,
+                         .baseline = b,
+                         .requests = 100,
+                         .slos = {mean(ttft) <= 1.1 * baseline}};
+        const plan p = planned(s, 1);
+        const run_mode mode;
+        return gate_servers(p, s, mode).pairs_are_fresh(s);
+    };
+    const endpoint other{.url = "http://127.0.0.1:1"};
+    CHECK(is_fresh(restarts, restarts));
+    CHECK_FALSE(is_fresh(restarts, lasts));
+    CHECK_FALSE(is_fresh(lasts, lasts));
+    CHECK_FALSE(is_fresh(restarts, other));
+    CHECK(is_fresh(lasts, otherwise{.same = true}));
+    CHECK_FALSE(is_fresh(other, otherwise{.same = true}));  // may be a router with several servers
 }
