@@ -5323,7 +5323,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
 // ===== [C] texts with places for values ==========================================================
 // A place stands in braces and names its value:
 //   {name}                as it is: a text, a count, a number, a value of a metric with its unit
-//   {name:t} {name:p}     a time; a coordinate in a drawing
+//   {name:t}              a time
 //   {name:.3g} {name:.1f%} {name:0}   printf's; of a fraction in percent; a double as a count
 //   {name?a|b} {name?a}   "a" where the value is not 0, else "b"; else nothing
 //   {name:s}              the plural of a count
@@ -5378,14 +5378,6 @@ private:
     };
     int kind_;
 };
-
-/// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
-inline std::string pixels(double v) {
-    const long long tenths =
-        std::isfinite(v) ? std::llround(std::clamp(v, -9999.0, 9999.0) * 10) : 0;
-    return tenths % 10 == 0 ? std::to_string(tenths / 10)
-                            : printed("%.1f", static_cast<double>(tenths) / 10);
-}
 
 /// Returns text as code: in a code span it is no mention, link, image, HTML or issue. A bar would
 /// end a table's cell even there.
@@ -5454,7 +5446,6 @@ inline std::string filled_place(std::string_view how, const filling& f) {
         case 's': return f.number() == 1 ? "" : "s";
         case '0': return printed("%.0f", f.number());
         case 't': return time_text(f.number());
-        case 'p': return pixels(f.number());
         case 'x': return xml_escaped(f.shown());
         case 'm': return markdown_escaped(f.shown());
         case 'c': return markdown_code(f.shown());
@@ -24630,50 +24621,13 @@ struct plot_scale {
     enum class shape { linear, logarithmic, nines };
     shape how = shape::linear;
     double low = 0, high = 1;
-    double bent(double v) const {
-        if (how == shape::logarithmic) return std::log10(std::max(v, low));
-        if (how == shape::nines) return -std::log10(std::max(1 - v, 1e-9));
-        return v;
-    }
-    /// Returns 0 at `low`, 1 at `high`; other values are clamped.
-    double place(double v) const {
-        const double length = bent(high) - bent(low);
-        if (!(length > 0)) return 0.5;
-        return std::clamp((bent(v) - bent(low)) / length, 0.0, 1.0);
-    }
     const char* name() const { return name_at({"linear", "log", "nines"}, how); }
 };
-
-/// Returns up to `most` + 1 round values within the scale.
-inline vector<double> ticks_of(const plot_scale& s, int most) {
-    vector<double> ticks;
-    const bool by_logarithm = s.how == plot_scale::shape::logarithmic;
-    if (!(s.high > s.low) || (by_logarithm && !(s.low > 0))) return {s.low};
-    if (by_logarithm) {
-        const double decades = std::log10(s.high / s.low);
-        const int each = std::max(1, static_cast<int>(std::ceil(decades / most)));
-        const int first = static_cast<int>(std::floor(std::log10(s.low)));
-        for (int e = first; std::pow(10, e) <= s.high; e += each)
-            for (const double digit : {1.0, 2.0, 5.0}) {
-                const double v = digit * std::pow(10, e);
-                const bool wanted = digit == 1 || decades < 1.8;
-                if (wanted && v >= s.low * (1 - 1e-9) && v <= s.high * (1 + 1e-9))
-                    ticks.push_back(v);
-            }
-        return ticks;
-    }
-    const double step = round_step((s.high - s.low) / most);
-    const auto first = static_cast<long long>(std::ceil(s.low / step - 1e-9));
-    for (long long k = first; static_cast<double>(k) * step <= s.high + step * 1e-9; ++k)
-        ticks.push_back(static_cast<double>(k) * step);
-    return ticks;
-}
-
 enum class plot_unit {
     seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
 };
 inline const char* unit_name(plot_unit u) {  // as the script names it
-    return name_at({"seconds", "elapsed", "req/s", "tok/s", "fraction", "percentile", "none",
+    return name_at({"seconds", "elapsed", "req/s", "tok/s", "fraction", "percentile", "named",
                     "none"}, u);
 }
 inline plot_unit plot_unit_of(metric_unit unit) {
@@ -24685,153 +24639,82 @@ inline plot_unit plot_unit_of(metric_unit unit) {
         default: return plot_unit::none;
     }
 }
-inline std::string tick_text(plot_unit u, double v) {
-    if (u == plot_unit::seconds) return v == 0 ? "0" : time_text(v);
-    if (u == plot_unit::fraction) return printed("%.4g %%", v * 100);
-    if (u == plot_unit::percentile) return v == 0 ? "" : printed("p%.6g", v * 100);
-    if (u != plot_unit::elapsed) return printed("%.6g", v);
-    const double a = std::fabs(v);
-    return a >= 7200  ? printed("%.3g h", v / 3600)
-           : a >= 300 ? printed("%.4g min", v / 60)
-                      : printed("%.4g s", v);
+
+/// Numbers as JSON, as exact as a drawing can show them; null without a value.
+inline std::string plot_numbers(const vector<double>& all) {
+    std::string out;
+    for (const double v : all) {
+        out += out.empty() ? "" : ",";
+        out += std::isnan(v) ? "null" : printed("%.5g", std::clamp(v, -1e300, 1e300));
+    }
+    return "[" + out + "]";
 }
+/// JSON beside the SVG that the script draws by it. A "<" would end the element.
+inline std::string data_of_drawing(const std::string& json) {
+    return joined({"<script type=\"application/json\">", filled_in(json, "<", "\\u003c"),
+                   "</script>"});
+}
+
+/// A drawing as data: script.js has a function for each shape.
 class plot {
 public:
-    static constexpr double left = 50, right = 288, top = 8, bottom = 142;
-
     plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
-        : x_(x), y_(y), x_unit_(x_unit), y_unit_(y_unit) {
-        vector<double> across;
-        if (x_unit != plot_unit::named)
-            across = ticks_of(x, x.how == plot_scale::shape::linear ? 4 : 5);
-        if (x_unit == plot_unit::elapsed && x.high > x.low) {
-            const double step = elapsed_step((x.high - x.low) / 5);
-            across.clear();
-            for (double k = std::ceil(x.low / step - 1e-9); k * step <= x.high; ++k)
-                across.push_back(k * step + 0.0);
-        }
-        for (const double v : across) {
-            draw("<path class=\"grid\" d=\"M{x:p} 142v4\"/>", {{"x", at_x(v)}});
-            put_text(at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
-                     tick_text(x_unit, v));
-        }
-        vector<double> up = {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999};
-        if (y.how != plot_scale::shape::nines) up = ticks_of(y, 4);
-        for (const double v : up) {
-            if (y.how == plot_scale::shape::nines && v > y.high) break;
-            draw("<path class=\"grid\" d=\"M50 {y:p}H288\"/>", {{"y", at_y(v)}});
-            put_text(45, at_y(v) + 4, "end", "", tick_text(y_unit, v));
-        }
-    }
+        : axes_(joined({"\"x\":", axis(x, x_unit), ",\"y\":", axis(y, y_unit)})) {}
     /// NaN breaks the line.
     void line(const char* style, const std::string& name, const vector<curve_point>& points) {
-        std::string path, last;
-        curve_point only;
-        const auto end = [&] {
-            if (path == last && !last.empty())
-                draw("<circle class=\"{style}\" r=\"2\" cx=\"{x:p}\" cy=\"{y:p}\"/>",
-                     {{"style", std::string_view(style, 1)}, {"x", at_x(only.x)},
-                      {"y", at_y(only.y)}});
-            else
-                draw("[{points?}<polyline class=\"{style}\" data-n=\"{name:x}\" "
-                     "points=\"{points}\"/>]",
-                     {{"points", path}, {"style", style}, {"name", name}});
-            path.clear();
-            last.clear();
-        };
-        for (const curve_point& p : points) {
-            if (std::isnan(p.x) || std::isnan(p.y)) {
-                end();
-                continue;
-            }
-            const std::string place = filled("{x:p},{y:p}", {{"x", at_x(p.x)}, {"y", at_y(p.y)}});
-            if (place == last) continue;
-            if (path.empty()) only = p;
-            else path += ' ';
-            path += last = place;
-        }
-        end();
+        add("line", {style, name}, numbers_of(points));
     }
-    void dot(const char* style, const curve_point& p) {
-        draw("<circle class=\"{style}\" r=\"3.5\" cx=\"{x:p}\" cy=\"{y:p}\"/>",
-             {{"style", style}, {"x", at_x(p.x)}, {"y", at_y(p.y)}});
-    }
+    void dot(const char* style, const curve_point& p) { add("dot", {style}, {p.x, p.y}); }
     void cloud(const char* style, const vector<curve_point>& points) {
-        std::string path;
-        for (const curve_point& p : points) fill(path, "M{x:p} {y:p}h0",
-            {{"x", at_x(p.x)}, {"y", at_y(p.y)}});
-        draw("[{points?}<path class=\"cloud {style}\" d=\"{points}\"/>]",
-             {{"points", path}, {"style", style}});
+        if (!points.empty()) add("cloud", {style}, numbers_of(points));
     }
     /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
     /// crosses it misses it; of a mean it is a mark on the axis.
     void limit(double x, double q, bool at_most, const std::string& words) {
-        const double place = at_x(x);
-        const double from = std::isnan(q) ? bottom - 14 : at_most ? at_y(q) : top;
-        const double to = std::isnan(q) || at_most ? bottom : at_y(q);
-        draw("<path class=\"limit\" d=\"M{x:p} {from:p}V{to:p}\"/>",
-             {{"x", place}, {"from", from}, {"to", to}});
-        if (!std::isnan(q)) dot("ring", {x, q});
-        // A rising curve leaves room above left of it, and below right.
-        const bool low = place > (left + right) / 2, before = place > left + 80;
-        const double at = std::isnan(q) ? bottom - 18 - 13 * limits_
-                          : low         ? 136 - 13 * limits_
-                                        : at_y(q) - 6;
-        put_text(place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
-        limits_ += low || std::isnan(q);
+        add("limit", {words}, {x, q, at_most ? 1.0 : 0.0});
     }
-    void limit_across(double y, const std::string& words) {
-        draw("<path class=\"limit\" d=\"M50 {y:p}H288\"/>", {{"y", at_y(y)}});
-        put_text(left + 4, at_y(y) - 4, "start", "mark", words);
-    }
-    void stretch(const char* style, double from, double to) {
-        draw("<rect class=\"{style}\" x=\"{from:p}\" y=\"8\" height=\"134\" width=\"{width:p}\"/>",
-             {{"style", style}, {"from", at_x(from)},
-              {"width", std::max(at_x(to) - at_x(from), 1.0)}});
-    }
+    void limit_across(double y, const std::string& words) { add("across", {words}, {y}); }
+    void stretch(double from, double to) { add("stretch", {}, {from, to}); }
     /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
     void interval(double x, double low, double high, double q) {
-        if (!std::isfinite(x)) return;
-        const double y = std::isnan(q) ? bottom - 6 : at_y(q);
-        const double from = at_x(std::isfinite(low) ? low : x);
-        const double to = std::isnan(high) ? at_x(x) : std::isinf(high) ? right : at_x(high);
-        draw("<path class=\"span\" d=\"M{from:p} {y:p}H{to:p}\"/><circle class=\"typical\" "
-             "r=\"2.5\" cx=\"{x:p}\" cy=\"{y:p}\"/>",
-             {{"from", from}, {"y", y}, {"to", to}, {"x", at_x(x)}});
+        if (std::isfinite(x)) add("interval", {}, {x, low, high, q});
     }
     /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {
+        const std::string data = joined({"{", axes_, reads_across ? ",\"by\":\"y\"" : "",
+                                         ",\"shapes\":[", shapes_, "]}"});
         return filled("<figure><figcaption>{caption}</figcaption><svg class=\"plot\" role=\"img\" "
-                      "viewBox=\"0 0 300 162\" aria-label=\"{alt:x}\" data-x=\"{x_scale} "
-                      "{x_low:.6g} {x_high:.6g} {x_unit}\" data-y=\"{y_scale} {y_low:.6g} "
-                      "{y_high:.6g} {y_unit}\"{reads_across? data-by=\"y\"}"
-                      ">{drawn}</svg></figure>\n",
-                      {{"caption", caption}, {"alt", alt}, {"x_scale", x_.name()},
-                       {"x_low", x_.low}, {"x_high", x_.high}, {"x_unit", unit_name(x_unit_)},
-                       {"y_scale", y_.name()}, {"y_low", y_.low}, {"y_high", y_.high},
-                       {"y_unit", unit_name(y_unit_)}, {"reads_across", reads_across},
-                       {"drawn", drawn_}});
+                      "viewBox=\"0 0 300 162\" aria-label=\"{alt:x}\"></svg>{data}</figure>\n",
+                      {{"caption", caption}, {"alt", alt}, {"data", data_of_drawing(data)}});
     }
 
 protected:
-    double at_x(double v) const { return left + x_.place(v) * (right - left); }
-    double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
-    void draw(const char* shape, std::initializer_list<named_filling> values) {
-        fill(drawn_, shape, values);
-    }
-    void put_text(double x, double y, const char* anchor, const char* style,
-                  const std::string& words) {
-        draw("<text x=\"{x:p}\" y=\"{y:p}\" text-anchor=\"{anchor}\"[ class=\"{style}\"]>{words:x}"
-             "</text>",
-             {{"x", x}, {"y", y}, {"anchor", anchor}, {"style", style}, {"words", words}});
+    void add(const char* shape, std::initializer_list<std::string_view> words,
+             const vector<double>& numbers) {
+        std::string texts;
+        for (const std::string_view w : words) fill(texts, "{,}{w}", {{"w", json_quoted(w)}});
+        fill(shapes_, "{,}\n", {});
+        shapes_ += joined({"[\"", shape, "\",[", texts, "],", plot_numbers(numbers), "]"});
     }
 
 private:
-    plot_scale x_, y_;
-    plot_unit x_unit_, y_unit_;
-    std::string drawn_{};
-    int limits_ = 0;
+    static std::string axis(const plot_scale& s, plot_unit u) {
+        return printed("[\"%s\",%.6g,%.6g,\"%s\"]", s.name(), s.low, s.high, unit_name(u));
+    }
+    /// A point at the place of the one before is left out.
+    static vector<double> numbers_of(const vector<curve_point>& points) {
+        vector<double> all;
+        for (const curve_point& p : points) {
+            const std::size_t n = all.size();
+            if (n > 1 && all[n - 2] == p.x && all[n - 1] == p.y) continue;
+            all.push_back(p.x);
+            all.push_back(p.y);
+        }
+        return all;
+    }
+
+    std::string axes_, shapes_{};
 };
 
 // ===== [C] the report page: verdicts =============================================================
@@ -24905,56 +24788,26 @@ inline std::string gate_sentence(const gate_report& g) {
 }
 
 /// Draws the limit, the measured value as a diamond, the value that is judged as a dot with its
-/// interval, and the values of the repeats.
+/// interval, and the values of the repeats. A pass that is only observed is not green.
 inline std::string interval_svg(const slo_verdict& v) {
     vector<double> rug;
     for (const named_values& n : v.inputs)
         if (str(n.name) == "values" || str(n.name) == "ratios")
             for (const double x : n.values) rug.push_back(x);
     const estimate_t& e = v.estimate;
-    double low = v.limit, high = v.limit;
-    const auto widen = [&](double x) {
-        if (std::isfinite(x)) {
-            low = std::min(low, x);
-            high = std::max(high, x);
-        }
-    };
-    for (const double x : {v.measured, e.value, e.low, e.high}) widen(x);
-    for (const double x : rug) widen(x);
-    const double margin = high > low ? 0.08 * (high - low) : std::max(std::fabs(high) * 0.2, 1e-6);
-    const plot_scale s{plot_scale::shape::linear, low - margin, high + margin};
-    const auto at = [&](double x) {
-        return std::isfinite(x) ? 4 + 312 * s.place(x) : x > 0 ? 313 : 7;
-    };
-    const double limit = at(v.limit), from = v.objective.at_most ? 4 : limit;
-    const double a = at(std::isnan(e.low) ? e.value : e.low);
-    const double b = at(std::isnan(e.high) ? e.value : e.high);
-    const std::string limit_in_words = verdict_limit_text(v);
-    // A pass that is only observed is not green.
-    std::string out = filled(
-        "<svg class=\"plot {look}\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"{measured:x}"
-                             ", interval {low:x} to {high:x}, limit {limit:x}\"><rect "
-                             "class=\"allowed\" x=\"{allowed_x:p}\" y=\"4\" height=\"22\" "
-                             "width=\"{allowed_width:p}\"/><rect class=\"bar\" x=\"{bar_x:p}\" "
-                             "y=\"12\" height=\"6\" rx=\"3\" width=\"{bar_width:p}\"/>",
-                             {{"look", to_string(verdict_like(v))},
-                              {"measured", measured_text(v, is_of_model(v))},
-                              {"low", verdict_value_text(v, e.low)},
-                              {"high", verdict_value_text(v, e.high)}, {"limit", limit_in_words},
-                              {"allowed_x", from},
-                              {"allowed_width", v.objective.at_most ? limit - 4 : 316 - limit},
-                              {"bar_x", std::min(a, b)},
-                              {"bar_width", std::max(std::fabs(b - a), 1.0)}});
-    for (const double x : rug)
-        if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{x:p} 8v14\"/>", {{"x", at(x)}});
-    fill(out, "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"{x:p}\"/>", {{"x", at(e.value)}});
-    if (!std::isnan(v.measured))
-        fill(out, "<path class=\"data\" d=\"M{x:p} 22l4 4-4 4-4-4z\"/>", {{"x", at(v.measured)}});
-    fill(out, "<path class=\"limit\" d=\"M{x:p} 1V29\"/><text class=\"mark\" y=\"40\" x=\"{x:p}\" "
-         "text-anchor=\"{anchor}\">limit {limit:x}</text></svg>",
-         {{"x", limit}, {"anchor", limit < 60 ? "start" : limit > 260 ? "end" : "middle"},
-          {"limit", limit_in_words}});
-    return out;
+    const std::string limit = verdict_limit_text(v);
+    const std::string data =
+        joined({"{\"bar\":", plot_numbers({v.limit, v.measured, e.value, e.low, e.high}),
+                ",\"atMost\":", v.objective.at_most ? "true" : "false",
+                ",\"repeats\":", plot_numbers(rug), ",\"words\":", json_quoted("limit " + limit),
+                "}"});
+    return filled("<svg class=\"plot {look}\" role=\"img\" viewBox=\"0 0 320 42\" "
+                  "aria-label=\"{measured:x}, interval {low:x} to {high:x}, limit "
+                  "{limit:x}\"></svg>{data}",
+                  {{"look", to_string(verdict_like(v))},
+                   {"measured", measured_text(v, is_of_model(v))},
+                   {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
+                   {"limit", limit}, {"data", data_of_drawing(data)}});
 }
 
 inline constexpr const char* verdicts_key =
@@ -25441,7 +25294,7 @@ private:
                                "where the measured part begins, after the warm-up.{key}"
             "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
             "each other.}</p>\n<div class=\"plots\">\n",
-                               {{"step", tick_text(plot_unit::elapsed, grid_.step)},
+                               {{"step", time_text(grid_.step)},
                                 {"key", variants_key(!alone)}, {"has_thirds", drift_third()}});
         h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
                     "requests sent per second", per_s, {{"c", "sent", &t::sent}},
@@ -25532,8 +25385,8 @@ private:
                {plot_scale::shape::linear, 0, high}, unit);
         const bool both = !other_.empty();
         if (const double third = drift_third(); third > 0) {
-            p.stretch("stretch", 0, third);
-            p.stretch("stretch", 2 * third, 3 * third);
+            p.stretch(0, third);
+            p.stretch(2 * third, 3 * third);
         }
         if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
         for (const series& s : all) {
@@ -25588,7 +25441,7 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
                      : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
                  plot_unit_of(facts_of(id).unit));
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
-        drawing.stretch("stretch", c.state.low, c.state.high);
+        drawing.stretch(c.state.low, c.state.high);
     drawing.limit_across(s.bound, limit_text(id, s.bound));
     std::string alt = filled("{statistic} over the load, limit {limit}",
                              {{"statistic", s.statistic.name}, {"limit", limit_text(id, s.bound)}});
@@ -25633,9 +25486,9 @@ inline std::string search_html(const gate_report& g) {
 }
 
 // ===== [C] the report page: the whole ============================================================
-// report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
-// the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
-// of drawings through pixels.
+// report.html needs no other file. Each drawing is data beside an empty SVG with a text, and the
+// script draws it; without the script the tables say the same. Text of gates, servers and machines
+// goes through xml_escaped, data of drawings through data_of_drawing.
 
 inline constexpr const char* page_style = R"css(
 :root{color-scheme:light dark;--ink:#1b2026;--dim:#56606b;--line:#dde2e7;--back:#fff;--soft:#f5f7f9;
@@ -25683,6 +25536,8 @@ padding:.65rem 0;border-bottom:1px solid var(--line);align-items:start}
 line-height:1.3}.found span{display:block}
 .plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,16.5rem),1fr));
 gap:1.25rem 1.25rem;align-items:end}
+html:not(.drawn) :is(svg.plot:empty,.plots:has(figure>script),.note:has(+.plots figure>script),
+h3:has(+.note+.plots figure>script)){display:none}
 figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.93rem}
 figcaption span{font-weight:400;font-size:.87rem;color:var(--dim);margin-left:.4em}
 .arm.c{color:var(--mine)}.arm.b{color:var(--other)}.note .arm{margin-left:.6em}
@@ -25751,20 +25606,56 @@ inline constexpr const char* page_icons = R"svg(
 <symbol id="icon-skipped" viewBox="0 0 16 16"><path d="M3 8h10"/></symbol></svg>
 )svg";
 
-// A plot's data-x and data-y are "scale low high unit"; the script reads values from the drawn
-// lines. It inserts text as text, never as markup.
 inline constexpr const char* page_script = R"js(
 (() => {
 "use strict";
 const box = {l: 50, r: 288, t: 8, b: 142};
 const tip = document.createElement("div");
 tip.id = "tip"; tip.hidden = true; document.body.append(tip);
-const axis = (text, from, to) => {
-  const [kind, low, high, unit] = text.split(" ");
-  const bend = {linear: v => v, log: Math.log10, nines: v => -Math.log10(1 - v)}[kind];
+const clamp = (v, a, b) => Math.min(Math.max(v, a), b);
+const set = (e, all) => { for (const k in all) e.setAttribute(k, all[k]); return e; };
+// Text is inserted as text, never as markup.
+const shape = (svg, tag, all, text = "") => {
+  const e = set(document.createElementNS(svg.namespaceURI, tag), all);
+  e.textContent = text;
+  svg.append(e);
+  return e;
+};
+const px = v => Math.round(v * 10) / 10;
+// A scale of [kind, low, high, unit]: places of values, and values of places.
+const axis = ([kind, low, high, unit], from, to) => {
+  const bend = {linear: v => v, log: v => Math.log10(Math.max(v, low)),
+    nines: v => -Math.log10(Math.max(1 - v, 1e-9))}[kind];
   const back = {linear: v => v, log: v => 10 ** v, nines: v => 1 - 10 ** -v}[kind];
-  const a = bend(+low), b = bend(+high);
-  return {unit, value: p => back(a + (p - from) / (to - from) * (b - a))};
+  const a = bend(low), b = bend(high);
+  return {kind, low, high, unit,
+    at: v => px(from + (b > a ? clamp((bend(v) - a) / (b - a), 0, 1) : .5) * (to - from)),
+    value: p => back(a + (p - from) / (to - from) * (b - a))};
+};
+const multiples = (low, high, step) => {
+  const all = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++)
+    all.push(k * step);
+  return all;
+};
+const elapsed = [.1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
+const roundStep = least => {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].find(d => d * power >= least * (1 - 1e-9)) * power;
+};
+const ticks = ({kind, low, high, unit}, most) => {
+  if (unit === "named") return [];
+  if (kind === "nines") return [0, .5, .9, .99, .999, .9999, .99999].filter(v => v <= high);
+  if (!(high > low) || (kind === "log" && !(low > 0))) return [low];
+  if (unit === "elapsed") {
+    const least = (high - low) / 5;
+    return multiples(low, high, elapsed.find(s => s >= least) || roundStep(least));
+  }
+  if (kind === "linear") return multiples(low, high, roundStep((high - low) / most));
+  const decades = Math.log10(high / low), each = Math.max(1, Math.ceil(decades / most)), all = [];
+  for (let e = Math.floor(Math.log10(low)); 10 ** e <= high; e += each)
+    for (const digit of decades < 1.8 ? [1, 2, 5] : [1]) all.push(digit * 10 ** e);
+  return all.filter(v => v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9));
 };
 const digits = v => v >= 999.5 ? v.toFixed(0) : String(+v.toPrecision(3));
 const show = (v, unit) => {
@@ -25787,13 +25678,9 @@ const between = (points, at, i) => {
   }
   return null;
 };
-const hover = svg => {
-  const x = axis(svg.dataset.x, box.l, box.r), y = axis(svg.dataset.y, box.b, box.t);
-  const i = svg.dataset.by === "y" ? 1 : 0, along = i ? y : x, across = i ? x : y;
-  const lines = [...svg.querySelectorAll("polyline")].map(line => ({name: line.dataset.n,
-    points: line.getAttribute("points").split(" ").map(p => p.split(",").map(Number))}));
-  const cross = document.createElementNS(svg.namespaceURI, "line");
-  cross.setAttribute("class", "cross");
+const hover = (svg, x, y, i, lines) => {
+  const along = i ? y : x, across = i ? x : y;
+  const cross = shape(svg, "line", {class: "cross"});
   const leave = () => { tip.hidden = true; cross.remove(); };
   const move = e => {
     const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
@@ -25810,7 +25697,7 @@ const hover = svg => {
     tip.textContent = [show(along.value(at), along.unit), ...said].join("\n");
     const ends = i ? {x1: box.l, x2: box.r, y1: at, y2: at}
                    : {x1: at, x2: at, y1: box.t, y2: box.b};
-    for (const k in ends) cross.setAttribute(k, ends[k]);
+    set(cross, ends);
     svg.append(cross);
     tip.hidden = false;
     tip.style.left = Math.max(0, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 6)) + "px";
@@ -25820,8 +25707,115 @@ const hover = svg => {
   svg.addEventListener("pointerdown", move);
   svg.addEventListener("pointerleave", leave);
 };
-for (const svg of document.querySelectorAll("svg[data-x]"))
-  svg.addEventListener("pointerenter", () => hover(svg), {once: true});
+const tick = (v, unit) => v === 0 && ["seconds", "percentile"].includes(unit)
+  ? (unit === "seconds" ? "0" : "")
+  : unit === "percentile" ? "p" + +(v * 100).toPrecision(6)
+  : unit === "fraction" ? +(v * 100).toPrecision(4) + " %"
+  : unit === "seconds" ? show(v, unit)
+  : unit !== "elapsed" ? String(+v.toPrecision(6))
+  : v >= 7200 ? +(v / 3600).toPrecision(3) + " h"
+  : v >= 300 ? +(v / 60).toPrecision(4) + " min" : +v.toPrecision(4) + " s";
+const pairs = all => all.flatMap((v, i) => i % 2 ? [] : [[v, all[i + 1]]]);
+const plot = (svg, spec) => {
+  const x = axis(spec.x, box.l, box.r), y = axis(spec.y, box.b, box.t), lines = [], labels = [];
+  const put = (at, words, anchor, style = "") => shape(svg, "text",
+    {x: px(at[0]), y: px(at[1]), "text-anchor": anchor, class: style}, words);
+  const path = (style, d) => shape(svg, "path", {class: style, d});
+  const dot = (style, r, at) => shape(svg, "circle", {class: style, r, cx: at[0], cy: at[1]});
+  let limits = 0;
+  const draw = {
+    line([style, name], all) {
+      let points = [];
+      const end = () => {
+        if (points.length === 1) dot(style[0], 2, points[0]);
+        else if (points.length) {
+          shape(svg, "polyline", {class: style, points: points.join(" ")});
+          lines.push({name, points});
+        }
+        points = [];
+      };
+      for (const [a, b] of pairs(all)) {
+        if (a === null || b === null) { end(); continue; }
+        const at = [x.at(a), y.at(b)];
+        if (String(at) !== String(points.at(-1))) points.push(at);
+      }
+      end();
+    },
+    dot([style], [a, b]) { dot(style, 3.5, [x.at(a), y.at(b)]); },
+    cloud([style], all) {
+      path("cloud " + style, pairs(all).map(p => `M${x.at(p[0])} ${y.at(p[1])}h0`).join(""));
+    },
+    limit([words], [v, q, atMost]) {
+      const at = x.at(v), mean = q === null;
+      path("limit", `M${at} ${mean ? box.b - 14 : atMost ? y.at(q) : box.t}` +
+        `V${mean || atMost ? box.b : y.at(q)}`);
+      if (!mean) dot("ring", 3.5, [at, y.at(q)]);
+      // A rising curve leaves room above left of it, and below right.
+      const low = at > (box.l + box.r) / 2, before = at > box.l + 80;
+      const height = mean ? box.b - 18 - 13 * limits : low ? 136 - 13 * limits : y.at(q) - 6;
+      put([at + (before ? -6 : 6), height], words, before ? "end" : "start", "mark");
+      limits += low || mean;
+    },
+    across([words], [v]) {
+      path("limit", `M${box.l} ${y.at(v)}H${box.r}`);
+      put([box.l + 4, y.at(v) - 4], words, "start", "mark");
+    },
+    stretch(_, [from, to]) {
+      shape(svg, "rect", {class: "stretch", x: x.at(from), y: box.t, height: box.b - box.t,
+        width: Math.max(x.at(to) - x.at(from), 1)});
+    },
+    interval(_, [v, low, high, q]) {
+      const at = q === null ? box.b - 6 : y.at(q);
+      path("span", `M${x.at(low ?? v)} ${at}H${x.at(high ?? v)}`);
+      dot("typical", 2.5, [x.at(v), at]);
+    },
+    name([words], [v]) { put([x.at(v), 157], words, "middle"); },
+    upright(_, [v, low, high]) { path("span", `M${x.at(v)} ${y.at(low)}V${y.at(high)}`); },
+    label([words, apart], [a, b]) {
+      const at = [x.at(a), y.at(b)], end = at[0] > box.r - 60;
+      if (apart && labels.some(l => Math.abs(l[0] - at[0]) < 60 && Math.abs(l[1] - at[1]) < 11))
+        return;
+      if (apart) labels.push(at);
+      put([at[0] + (end ? -6 : 6), at[1] - 5], words, end ? "end" : "start", "mark");
+    },
+  };
+  for (const v of ticks(x, x.kind === "linear" ? 4 : 5)) {
+    path("grid", `M${x.at(v)} ${box.b}v4`);
+    put([x.at(v), 157], tick(v, x.unit), x.at(v) > box.r - 12 ? "end" : "middle");
+  }
+  for (const v of ticks(y, 4)) {
+    path("grid", `M${box.l} ${y.at(v)}H${box.r}`);
+    put([45, y.at(v) + 4], tick(v, y.unit), "end");
+  }
+  for (const [kind, words, numbers] of spec.shapes) draw[kind](words, numbers);
+  svg.addEventListener("pointerenter", () => hover(svg, x, y, spec.by === "y" ? 1 : 0, lines),
+    {once: true});
+};
+const bar = (svg, {bar: [limit, measured, value, low, high], atMost, repeats, words}) => {
+  const ends = [limit, measured, value, low, high, ...repeats].filter(
+    v => v !== null && Math.abs(v) < 1e299);
+  const a = Math.min(...ends), b = Math.max(...ends);
+  const margin = b > a ? .08 * (b - a) : Math.max(Math.abs(b) * .2, 1e-6);
+  const scale = axis(["linear", a - margin, b + margin, ""], 4, 316);
+  const at = v => v > 1e299 ? 313 : v < -1e299 ? 7 : scale.at(v);
+  const x = at(limit), from = at(low ?? value), to = at(high ?? value);
+  const allowed = atMost ? [4, x - 4] : [x, 316 - x];
+  shape(svg, "rect", {class: "allowed", x: allowed[0], y: 4, height: 22, width: px(allowed[1])});
+  shape(svg, "rect", {class: "bar", x: Math.min(from, to), y: 12, height: 6, rx: 3,
+    width: px(Math.max(Math.abs(to - from), 1))});
+  for (const v of repeats)
+    if (v !== null) shape(svg, "path", {class: "rug", d: `M${at(v)} 8v14`});
+  shape(svg, "circle", {class: "dot", r: 5, cy: 15, cx: at(value)});
+  if (measured !== null) shape(svg, "path", {class: "data", d: `M${at(measured)} 22l4 4-4 4-4-4z`});
+  shape(svg, "path", {class: "limit", d: `M${x} 1V29`});
+  shape(svg, "text", {class: "mark", y: 40, x,
+    "text-anchor": x < 60 ? "start" : x > 260 ? "end" : "middle"}, words);
+};
+document.documentElement.classList.add("drawn");
+for (const data of document.querySelectorAll("svg + script[type='application/json']")) {
+  const spec = JSON.parse(data.textContent);
+  (spec.bar ? bar : plot)(data.previousElementSibling, spec);
+}
 const filter = document.querySelector(".filter");
 if (filter) {
   filter.hidden = false;

@@ -93,7 +93,8 @@ async function plotsAreWhole(page, gates, comparisons) {
   const plots = await page.evaluate(() => [...document.querySelectorAll("svg.plot")].map(svg => {
     const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
     return { label: svg.getAttribute("aria-label"), role: svg.getAttribute("role"),
-      gate: svg.closest("section").id, isChart: "x" in svg.dataset, x: svg.dataset.x,
+      gate: svg.closest("section").id, isChart: svg.closest("figure") !== null,
+      x: JSON.stringify(JSON.parse(svg.nextElementSibling.textContent).x),
       width: box.width, height: box.height, lines: svg.querySelectorAll("polyline, circle").length,
       outside: [...svg.querySelectorAll("polyline, circle, path, rect, text")].filter(e => {
         const b = e.getBBox();
@@ -209,7 +210,7 @@ async function filters(page, gates) {
 }
 
 async function tellsUnderThePointer(page) {
-  const plot = page.locator("svg[data-by=y]").first();
+  const plot = page.locator("svg[aria-label*=' by percentile']").first();
   await plot.scrollIntoViewIfNeeded();
   const box = await plot.boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
@@ -266,6 +267,8 @@ try {
       await opened(directory, { ...bright, javaScriptEnabled: false }, async page => {
         assert.equal(await page.locator("section[data-outcome]:visible").count(), gates.length);
         assert.ok(!await page.locator(".filter").isVisible());
+        assert.equal(await page.locator(".plots:visible, svg.plot:visible").count(), 0);
+        assert.ok(await page.locator("table:visible").count() > gates.length);
       });
     }
     console.log(`ok: ${directory} (${gates.length} gates, ${Date.now() - began} ms)`);

@@ -8,7 +8,7 @@ import sys
 
 literal = re.compile(r'"(?:\\.|[^"\\])*"')
 character = re.compile(r"'(?:\\.|[^'\\])'")
-place = re.compile(r'\{([a-z_][a-z0-9_]*)(?::(?:[tpxmcs0]|\.\d[gf]%?)|\?[^{}]*)?\}')
+place = re.compile(r'\{([a-z_][a-z0-9_]*)(?::(?:[txmcs0]|\.\d[gf]%?)|\?[^{}]*)?\}')
 apart = {'verdicts_key'}  # texts with a name of their own, beside which no value stands
 others = {'model', 'n', 'port', 'session', 'url'}  # places in the texts of users and of APIs
 

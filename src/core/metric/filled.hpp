@@ -1,7 +1,7 @@
 // texts with places for values
 // A place stands in braces and names its value:
 //   {name}                as it is: a text, a count, a number, a value of a metric with its unit
-//   {name:t} {name:p}     a time; a coordinate in a drawing
+//   {name:t}              a time
 //   {name:.3g} {name:.1f%} {name:0}   printf's; of a fraction in percent; a double as a count
 //   {name?a|b} {name?a}   "a" where the value is not 0, else "b"; else nothing
 //   {name:s}              the plural of a count
@@ -16,8 +16,8 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 
-#include <algorithm>  // clamp, find_if, max, min
-#include <cmath>      // isfinite, isnan, llround
+#include <algorithm>  // find_if, max, min
+#include <cmath>      // isnan
 #include <concepts>   // integral
 #include <initializer_list>
 #include <string>
@@ -73,14 +73,6 @@ private:
     };
     int kind_;
 };
-
-/// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
-inline std::string pixels(double v) {
-    const long long tenths =
-        std::isfinite(v) ? std::llround(std::clamp(v, -9999.0, 9999.0) * 10) : 0;
-    return tenths % 10 == 0 ? std::to_string(tenths / 10)
-                            : printed("%.1f", static_cast<double>(tenths) / 10);
-}
 
 /// Returns text as code: in a code span it is no mention, link, image, HTML or issue. A bar would
 /// end a table's cell even there.
@@ -149,7 +141,6 @@ inline std::string filled_place(std::string_view how, const filling& f) {
         case 's': return f.number() == 1 ? "" : "s";
         case '0': return printed("%.0f", f.number());
         case 't': return time_text(f.number());
-        case 'p': return pixels(f.number());
         case 'x': return xml_escaped(f.shown());
         case 'm': return markdown_escaped(f.shown());
         case 'c': return markdown_code(f.shown());

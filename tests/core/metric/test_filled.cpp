@@ -19,8 +19,6 @@ TEST_CASE("a place takes the value of its name") {
                                      {"took", 0.0391}}) == "703 tok/s 39.1 ms");
     CHECK(filled("{x:.3g} {x:.1f%} % {n:.0f} {n:0}", {{"x", 0.12345}, {"n", 2.5e6}}) ==
           "0.123 12.3 % 2500000 2500000");
-    CHECK(filled("{a:p} {b:p} {c:p}", {{"a", 12.34}, {"b", -0.04}, {"c", not_a_number}}) ==
-          "12.3 0 0");
     CHECK(filled("{a?two|one} {b?two|one}{a?}{b?yes}{a?, yes: no}", {{"a", 2}, {"b", 0}}) ==
           "two one, yes: no");
     CHECK(filled("{a:x} {b:m} {b:c}", {{"a", "<a>"}, {"b", "a_b"}}) == "&lt;a&gt; a\\_b `a_b`");

@@ -195,7 +195,7 @@ private:
                                "where the measured part begins, after the warm-up.{key}"
             "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
             "each other.}</p>\n<div class=\"plots\">\n",
-                               {{"step", tick_text(plot_unit::elapsed, grid_.step)},
+                               {{"step", time_text(grid_.step)},
                                 {"key", variants_key(!alone)}, {"has_thirds", drift_third()}});
         h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
                     "requests sent per second", per_s, {{"c", "sent", &t::sent}},
@@ -286,8 +286,8 @@ private:
                {plot_scale::shape::linear, 0, high}, unit);
         const bool both = !other_.empty();
         if (const double third = drift_third(); third > 0) {
-            p.stretch("stretch", 0, third);
-            p.stretch("stretch", 2 * third, 3 * third);
+            p.stretch(0, third);
+            p.stretch(2 * third, 3 * third);
         }
         if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
         for (const series& s : all) {

@@ -1,7 +1,7 @@
 // the report page: the whole
-// report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
-// the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
-// of drawings through pixels.
+// report.html needs no other file. Each drawing is data beside an empty SVG with a text, and the
+// script draws it; without the script the tables say the same. Text of gates, servers and machines
+// goes through xml_escaped, data of drawings through data_of_drawing.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -38,8 +38,6 @@ inline constexpr const char* page_icons =
 #include "core/reports/page/icons.svg.inc"
     ;
 
-// A plot's data-x and data-y are "scale low high unit"; the script reads values from the drawn
-// lines. It inserts text as text, never as markup.
 inline constexpr const char* page_script =
 #include "core/reports/page/script.js.inc"
     ;

@@ -3,12 +3,50 @@
 const box = {l: 50, r: 288, t: 8, b: 142};
 const tip = document.createElement("div");
 tip.id = "tip"; tip.hidden = true; document.body.append(tip);
-const axis = (text, from, to) => {
-  const [kind, low, high, unit] = text.split(" ");
-  const bend = {linear: v => v, log: Math.log10, nines: v => -Math.log10(1 - v)}[kind];
+const clamp = (v, a, b) => Math.min(Math.max(v, a), b);
+const set = (e, all) => { for (const k in all) e.setAttribute(k, all[k]); return e; };
+// Text is inserted as text, never as markup.
+const shape = (svg, tag, all, text = "") => {
+  const e = set(document.createElementNS(svg.namespaceURI, tag), all);
+  e.textContent = text;
+  svg.append(e);
+  return e;
+};
+const px = v => Math.round(v * 10) / 10;
+// A scale of [kind, low, high, unit]: places of values, and values of places.
+const axis = ([kind, low, high, unit], from, to) => {
+  const bend = {linear: v => v, log: v => Math.log10(Math.max(v, low)),
+    nines: v => -Math.log10(Math.max(1 - v, 1e-9))}[kind];
   const back = {linear: v => v, log: v => 10 ** v, nines: v => 1 - 10 ** -v}[kind];
-  const a = bend(+low), b = bend(+high);
-  return {unit, value: p => back(a + (p - from) / (to - from) * (b - a))};
+  const a = bend(low), b = bend(high);
+  return {kind, low, high, unit,
+    at: v => px(from + (b > a ? clamp((bend(v) - a) / (b - a), 0, 1) : .5) * (to - from)),
+    value: p => back(a + (p - from) / (to - from) * (b - a))};
+};
+const multiples = (low, high, step) => {
+  const all = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++)
+    all.push(k * step);
+  return all;
+};
+const elapsed = [.1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
+const roundStep = least => {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].find(d => d * power >= least * (1 - 1e-9)) * power;
+};
+const ticks = ({kind, low, high, unit}, most) => {
+  if (unit === "named") return [];
+  if (kind === "nines") return [0, .5, .9, .99, .999, .9999, .99999].filter(v => v <= high);
+  if (!(high > low) || (kind === "log" && !(low > 0))) return [low];
+  if (unit === "elapsed") {
+    const least = (high - low) / 5;
+    return multiples(low, high, elapsed.find(s => s >= least) || roundStep(least));
+  }
+  if (kind === "linear") return multiples(low, high, roundStep((high - low) / most));
+  const decades = Math.log10(high / low), each = Math.max(1, Math.ceil(decades / most)), all = [];
+  for (let e = Math.floor(Math.log10(low)); 10 ** e <= high; e += each)
+    for (const digit of decades < 1.8 ? [1, 2, 5] : [1]) all.push(digit * 10 ** e);
+  return all.filter(v => v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9));
 };
 const digits = v => v >= 999.5 ? v.toFixed(0) : String(+v.toPrecision(3));
 const show = (v, unit) => {
@@ -31,13 +69,9 @@ const between = (points, at, i) => {
   }
   return null;
 };
-const hover = svg => {
-  const x = axis(svg.dataset.x, box.l, box.r), y = axis(svg.dataset.y, box.b, box.t);
-  const i = svg.dataset.by === "y" ? 1 : 0, along = i ? y : x, across = i ? x : y;
-  const lines = [...svg.querySelectorAll("polyline")].map(line => ({name: line.dataset.n,
-    points: line.getAttribute("points").split(" ").map(p => p.split(",").map(Number))}));
-  const cross = document.createElementNS(svg.namespaceURI, "line");
-  cross.setAttribute("class", "cross");
+const hover = (svg, x, y, i, lines) => {
+  const along = i ? y : x, across = i ? x : y;
+  const cross = shape(svg, "line", {class: "cross"});
   const leave = () => { tip.hidden = true; cross.remove(); };
   const move = e => {
     const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
@@ -54,7 +88,7 @@ const hover = svg => {
     tip.textContent = [show(along.value(at), along.unit), ...said].join("\n");
     const ends = i ? {x1: box.l, x2: box.r, y1: at, y2: at}
                    : {x1: at, x2: at, y1: box.t, y2: box.b};
-    for (const k in ends) cross.setAttribute(k, ends[k]);
+    set(cross, ends);
     svg.append(cross);
     tip.hidden = false;
     tip.style.left = Math.max(0, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 6)) + "px";
@@ -64,8 +98,115 @@ const hover = svg => {
   svg.addEventListener("pointerdown", move);
   svg.addEventListener("pointerleave", leave);
 };
-for (const svg of document.querySelectorAll("svg[data-x]"))
-  svg.addEventListener("pointerenter", () => hover(svg), {once: true});
+const tick = (v, unit) => v === 0 && ["seconds", "percentile"].includes(unit)
+  ? (unit === "seconds" ? "0" : "")
+  : unit === "percentile" ? "p" + +(v * 100).toPrecision(6)
+  : unit === "fraction" ? +(v * 100).toPrecision(4) + " %"
+  : unit === "seconds" ? show(v, unit)
+  : unit !== "elapsed" ? String(+v.toPrecision(6))
+  : v >= 7200 ? +(v / 3600).toPrecision(3) + " h"
+  : v >= 300 ? +(v / 60).toPrecision(4) + " min" : +v.toPrecision(4) + " s";
+const pairs = all => all.flatMap((v, i) => i % 2 ? [] : [[v, all[i + 1]]]);
+const plot = (svg, spec) => {
+  const x = axis(spec.x, box.l, box.r), y = axis(spec.y, box.b, box.t), lines = [], labels = [];
+  const put = (at, words, anchor, style = "") => shape(svg, "text",
+    {x: px(at[0]), y: px(at[1]), "text-anchor": anchor, class: style}, words);
+  const path = (style, d) => shape(svg, "path", {class: style, d});
+  const dot = (style, r, at) => shape(svg, "circle", {class: style, r, cx: at[0], cy: at[1]});
+  let limits = 0;
+  const draw = {
+    line([style, name], all) {
+      let points = [];
+      const end = () => {
+        if (points.length === 1) dot(style[0], 2, points[0]);
+        else if (points.length) {
+          shape(svg, "polyline", {class: style, points: points.join(" ")});
+          lines.push({name, points});
+        }
+        points = [];
+      };
+      for (const [a, b] of pairs(all)) {
+        if (a === null || b === null) { end(); continue; }
+        const at = [x.at(a), y.at(b)];
+        if (String(at) !== String(points.at(-1))) points.push(at);
+      }
+      end();
+    },
+    dot([style], [a, b]) { dot(style, 3.5, [x.at(a), y.at(b)]); },
+    cloud([style], all) {
+      path("cloud " + style, pairs(all).map(p => `M${x.at(p[0])} ${y.at(p[1])}h0`).join(""));
+    },
+    limit([words], [v, q, atMost]) {
+      const at = x.at(v), mean = q === null;
+      path("limit", `M${at} ${mean ? box.b - 14 : atMost ? y.at(q) : box.t}` +
+        `V${mean || atMost ? box.b : y.at(q)}`);
+      if (!mean) dot("ring", 3.5, [at, y.at(q)]);
+      // A rising curve leaves room above left of it, and below right.
+      const low = at > (box.l + box.r) / 2, before = at > box.l + 80;
+      const height = mean ? box.b - 18 - 13 * limits : low ? 136 - 13 * limits : y.at(q) - 6;
+      put([at + (before ? -6 : 6), height], words, before ? "end" : "start", "mark");
+      limits += low || mean;
+    },
+    across([words], [v]) {
+      path("limit", `M${box.l} ${y.at(v)}H${box.r}`);
+      put([box.l + 4, y.at(v) - 4], words, "start", "mark");
+    },
+    stretch(_, [from, to]) {
+      shape(svg, "rect", {class: "stretch", x: x.at(from), y: box.t, height: box.b - box.t,
+        width: Math.max(x.at(to) - x.at(from), 1)});
+    },
+    interval(_, [v, low, high, q]) {
+      const at = q === null ? box.b - 6 : y.at(q);
+      path("span", `M${x.at(low ?? v)} ${at}H${x.at(high ?? v)}`);
+      dot("typical", 2.5, [x.at(v), at]);
+    },
+    name([words], [v]) { put([x.at(v), 157], words, "middle"); },
+    upright(_, [v, low, high]) { path("span", `M${x.at(v)} ${y.at(low)}V${y.at(high)}`); },
+    label([words, apart], [a, b]) {
+      const at = [x.at(a), y.at(b)], end = at[0] > box.r - 60;
+      if (apart && labels.some(l => Math.abs(l[0] - at[0]) < 60 && Math.abs(l[1] - at[1]) < 11))
+        return;
+      if (apart) labels.push(at);
+      put([at[0] + (end ? -6 : 6), at[1] - 5], words, end ? "end" : "start", "mark");
+    },
+  };
+  for (const v of ticks(x, x.kind === "linear" ? 4 : 5)) {
+    path("grid", `M${x.at(v)} ${box.b}v4`);
+    put([x.at(v), 157], tick(v, x.unit), x.at(v) > box.r - 12 ? "end" : "middle");
+  }
+  for (const v of ticks(y, 4)) {
+    path("grid", `M${box.l} ${y.at(v)}H${box.r}`);
+    put([45, y.at(v) + 4], tick(v, y.unit), "end");
+  }
+  for (const [kind, words, numbers] of spec.shapes) draw[kind](words, numbers);
+  svg.addEventListener("pointerenter", () => hover(svg, x, y, spec.by === "y" ? 1 : 0, lines),
+    {once: true});
+};
+const bar = (svg, {bar: [limit, measured, value, low, high], atMost, repeats, words}) => {
+  const ends = [limit, measured, value, low, high, ...repeats].filter(
+    v => v !== null && Math.abs(v) < 1e299);
+  const a = Math.min(...ends), b = Math.max(...ends);
+  const margin = b > a ? .08 * (b - a) : Math.max(Math.abs(b) * .2, 1e-6);
+  const scale = axis(["linear", a - margin, b + margin, ""], 4, 316);
+  const at = v => v > 1e299 ? 313 : v < -1e299 ? 7 : scale.at(v);
+  const x = at(limit), from = at(low ?? value), to = at(high ?? value);
+  const allowed = atMost ? [4, x - 4] : [x, 316 - x];
+  shape(svg, "rect", {class: "allowed", x: allowed[0], y: 4, height: 22, width: px(allowed[1])});
+  shape(svg, "rect", {class: "bar", x: Math.min(from, to), y: 12, height: 6, rx: 3,
+    width: px(Math.max(Math.abs(to - from), 1))});
+  for (const v of repeats)
+    if (v !== null) shape(svg, "path", {class: "rug", d: `M${at(v)} 8v14`});
+  shape(svg, "circle", {class: "dot", r: 5, cy: 15, cx: at(value)});
+  if (measured !== null) shape(svg, "path", {class: "data", d: `M${at(measured)} 22l4 4-4 4-4-4z`});
+  shape(svg, "path", {class: "limit", d: `M${x} 1V29`});
+  shape(svg, "text", {class: "mark", y: 40, x,
+    "text-anchor": x < 60 ? "start" : x > 260 ? "end" : "middle"}, words);
+};
+document.documentElement.classList.add("drawn");
+for (const data of document.querySelectorAll("svg + script[type='application/json']")) {
+  const spec = JSON.parse(data.textContent);
+  (spec.bar ? bar : plot)(data.previousElementSibling, spec);
+}
 const filter = document.querySelector(".filter");
 if (filter) {
   filter.hidden = false;

@@ -45,7 +45,7 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
                      : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
                  plot_unit_of(facts_of(id).unit));
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
-        drawing.stretch("stretch", c.state.low, c.state.high);
+        drawing.stretch(c.state.low, c.state.high);
     drawing.limit_across(s.bound, limit_text(id, s.bound));
     std::string alt = filled("{statistic} over the load, limit {limit}",
                              {{"statistic", s.statistic.name}, {"limit", limit_text(id, s.bound)}});

@@ -88,56 +88,26 @@ inline std::string gate_sentence(const gate_report& g) {
 }
 
 /// Draws the limit, the measured value as a diamond, the value that is judged as a dot with its
-/// interval, and the values of the repeats.
+/// interval, and the values of the repeats. A pass that is only observed is not green.
 inline std::string interval_svg(const slo_verdict& v) {
     vector<double> rug;
     for (const named_values& n : v.inputs)
         if (str(n.name) == "values" || str(n.name) == "ratios")
             for (const double x : n.values) rug.push_back(x);
     const estimate_t& e = v.estimate;
-    double low = v.limit, high = v.limit;
-    const auto widen = [&](double x) {
-        if (std::isfinite(x)) {
-            low = std::min(low, x);
-            high = std::max(high, x);
-        }
-    };
-    for (const double x : {v.measured, e.value, e.low, e.high}) widen(x);
-    for (const double x : rug) widen(x);
-    const double margin = high > low ? 0.08 * (high - low) : std::max(std::fabs(high) * 0.2, 1e-6);
-    const plot_scale s{plot_scale::shape::linear, low - margin, high + margin};
-    const auto at = [&](double x) {
-        return std::isfinite(x) ? 4 + 312 * s.place(x) : x > 0 ? 313 : 7;
-    };
-    const double limit = at(v.limit), from = v.objective.at_most ? 4 : limit;
-    const double a = at(std::isnan(e.low) ? e.value : e.low);
-    const double b = at(std::isnan(e.high) ? e.value : e.high);
-    const std::string limit_in_words = verdict_limit_text(v);
-    // A pass that is only observed is not green.
-    std::string out = filled(
-        "<svg class=\"plot {look}\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"{measured:x}"
-                             ", interval {low:x} to {high:x}, limit {limit:x}\"><rect "
-                             "class=\"allowed\" x=\"{allowed_x:p}\" y=\"4\" height=\"22\" "
-                             "width=\"{allowed_width:p}\"/><rect class=\"bar\" x=\"{bar_x:p}\" "
-                             "y=\"12\" height=\"6\" rx=\"3\" width=\"{bar_width:p}\"/>",
-                             {{"look", to_string(verdict_like(v))},
-                              {"measured", measured_text(v, is_of_model(v))},
-                              {"low", verdict_value_text(v, e.low)},
-                              {"high", verdict_value_text(v, e.high)}, {"limit", limit_in_words},
-                              {"allowed_x", from},
-                              {"allowed_width", v.objective.at_most ? limit - 4 : 316 - limit},
-                              {"bar_x", std::min(a, b)},
-                              {"bar_width", std::max(std::fabs(b - a), 1.0)}});
-    for (const double x : rug)
-        if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{x:p} 8v14\"/>", {{"x", at(x)}});
-    fill(out, "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"{x:p}\"/>", {{"x", at(e.value)}});
-    if (!std::isnan(v.measured))
-        fill(out, "<path class=\"data\" d=\"M{x:p} 22l4 4-4 4-4-4z\"/>", {{"x", at(v.measured)}});
-    fill(out, "<path class=\"limit\" d=\"M{x:p} 1V29\"/><text class=\"mark\" y=\"40\" x=\"{x:p}\" "
-         "text-anchor=\"{anchor}\">limit {limit:x}</text></svg>",
-         {{"x", limit}, {"anchor", limit < 60 ? "start" : limit > 260 ? "end" : "middle"},
-          {"limit", limit_in_words}});
-    return out;
+    const std::string limit = verdict_limit_text(v);
+    const std::string data =
+        joined({"{\"bar\":", plot_numbers({v.limit, v.measured, e.value, e.low, e.high}),
+                ",\"atMost\":", v.objective.at_most ? "true" : "false",
+                ",\"repeats\":", plot_numbers(rug), ",\"words\":", json_quoted("limit " + limit),
+                "}"});
+    return filled("<svg class=\"plot {look}\" role=\"img\" viewBox=\"0 0 320 42\" "
+                  "aria-label=\"{measured:x}, interval {low:x} to {high:x}, limit "
+                  "{limit:x}\"></svg>{data}",
+                  {{"look", to_string(verdict_like(v))},
+                   {"measured", measured_text(v, is_of_model(v))},
+                   {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
+                   {"limit", limit}, {"data", data_of_drawing(data)}});
 }
 
 inline constexpr const char* verdicts_key =

@@ -96,33 +96,20 @@ public:
         while (columns_of(shown) >= columns)
             do shown.erase(0, 1);
             while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
-        put_text(at_x(x), 157, "middle", "",
-                 filled("{is_cut?\u2026}{name}",
-                        {{"is_cut", shown.size() < name.size()}, {"name", shown}}));
+        add("name", {joined({shown.size() < name.size() ? "\u2026" : "", shown})}, {x});
     }
     /// Draws a dot at a named x, and its interval.
     void upright(const char* style, const curve_point& p, double low, double high) {
-        if (std::isfinite(low) && std::isfinite(high))
-            draw("<path class=\"span\" d=\"M{x:p} {low:p}V{high:p}\"/>",
-                 {{"x", at_x(p.x)}, {"low", at_y(low)}, {"high", at_y(high)}});
+        if (std::isfinite(low) && std::isfinite(high)) add("upright", {}, {p.x, low, high});
         dot(style, p);
     }
     void label(const curve_point& p, const std::string& words) {
-        const bool near_end = at_x(p.x) > right - 60;
-        put_text(at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start", "mark",
-                 words);
+        add("label", {words}, {p.x, p.y});
     }
     /// Labels a point, unless another such label is near.
     void label_apart(const curve_point& p, const std::string& words) {
-        const curve_point at{at_x(p.x), at_y(p.y)};
-        for (const curve_point& other : labelled_)
-            if (std::fabs(at.x - other.x) < 60 && std::fabs(at.y - other.y) < 11) return;
-        labelled_.push_back(at);
-        label(p, words);
+        add("label", {words, "apart"}, {p.x, p.y});
     }
-
-private:
-    vector<curve_point> labelled_{};
 };
 
 /// One value of each row over another.
@@ -150,7 +137,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
            x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
     if (over_load && ends.low > 0 && ends.monotone())
-        p.stretch("stretch", ends.low, std::min(ends.high, most));
+        p.stretch(ends.low, std::min(ends.high, most));
     std::string alt = filled("{caption} against {against}",
                              {{"caption", caption}, {"against", against}});
     for (const bool is_baseline : {true, false})

@@ -121,20 +121,8 @@ std::string page(const test_gates& gates) {
     return report_html(gates, quiet_machine());
 }
 
-bool one_of(std::string_view all, char c) { return all.find(c) != std::string_view::npos; }
-
-/// Whether what stands in an SVG attribute is made of finite numbers, none of them "-0".
-bool is_geometry(std::string_view v) {
-    for (std::size_t i = 0; i < v.size(); ++i) {
-        if (!one_of("0123456789.,- MVHLqtlzvh", v[i])) return false;
-        const bool ends = i + 2 >= v.size() || !one_of(".0123456789", v[i + 2]);
-        if (v.substr(i, 2) == "-0" && ends) return false;
-    }
-    return !v.empty();
-}
-
 /// Why the page is not well-formed, "" where it is: every element is closed by its own end tag,
-/// attributes are quoted, no text holds a raw "<", and numbers in drawings are numbers.
+/// attributes are quoted, no text holds a raw "<", and data of drawings is JSON.
 std::string page_flaw(std::string_view s) {
     const std::string_view doctype = "<!doctype html>\n";
     if (s.substr(0, doctype.size()) != doctype) return "no doctype";
@@ -162,18 +150,16 @@ std::string page_flaw(std::string_view s) {
             return "an odd name: " + name;
         for (std::size_t at = tag.find("=\""); at != std::string::npos;) {
             const std::size_t close = tag.find('"', at + 2);
-            const std::string attribute =
-                tag.substr(tag.rfind(' ', at) + 1, at - tag.rfind(' ', at) - 1);
             const std::string value = tag.substr(at + 2, close - at - 2);
-            for (const char* place :
-                 {"points", "d", "x", "y", "cx", "cy", "r", "rx", "width", "height"})
-                if (attribute == place && !is_geometry(value) && name != "meta")
-                    return name + " " + attribute + "=" + value;
-            if (holds(value, "<")) return "a raw < in " + attribute;
+            if (holds(value, "<")) return "a raw < in " + tag;
             at = tag.find("=\"", close);
         }
         if (name == "script" || name == "style") {
-            s.remove_prefix(std::min(s.find("</" + name + ">"), s.size()));
+            const std::size_t length = std::min(s.find("</" + name + ">"), s.size());
+            picojson::value data;
+            if (holds(tag, "json") && !parse_json(std::string(s.substr(0, length)), data))
+                return "data that is no JSON";
+            s.remove_prefix(length);
             open.push_back(name);
         } else if (!empty && name != "meta" && name != "wbr") {
             open.push_back(name);
@@ -186,73 +172,18 @@ std::string page_flaw(std::string_view s) {
 
 // ---- drawings ----------------------------------------------------------------------------------
 
-TEST_CASE("a place in a drawing is always a plain number") {
-    CHECK(pixels(0) == "0");
-    CHECK(pixels(-0.04) == "0");
-    CHECK(pixels(12) == "12");
-    CHECK(pixels(12.34) == "12.3");
-    CHECK(pixels(-12.38) == "-12.4");
-    CHECK(pixels(not_a_number) == "0");
-    CHECK(pixels(infinity) == "0");
-    CHECK(pixels(1e300) == "9999");
-}
-
-TEST_CASE("a scale puts its ends at the ends and bends between them") {
-    using shape = plot_scale::shape;
-    const plot_scale line{shape::linear, 2, 4}, log{shape::logarithmic, 0.01, 1};
-    const plot_scale nines{shape::nines, 0, 0.99};
-    CHECK(line.place(2.5) == about(0.25));
-    CHECK(line.place(99) == 1);
-    CHECK(line.place(-99) == 0);
-    CHECK(log.place(0.1) == about(0.5));
-    CHECK(log.place(0) == 0);
-    CHECK(nines.place(0.9) == about(0.5));
-    CHECK(nines.place(1) == 1);
-    CHECK(plot_scale{shape::linear, 3, 3}.place(3) == 0.5);
-    CHECK(plot_scale{shape::linear, 0, 1}.place(infinity) == 1);
-}
-
-TEST_CASE("ticks are round and few") {
-    using shape = plot_scale::shape;
-    CHECK(ticks_of({shape::linear, 0, 11}, 5) == vector<double>{0, 5, 10});
-    CHECK(ticks_of({shape::linear, 0.19, 0.41}, 5).size() == 5);
-    CHECK(ticks_of({shape::logarithmic, 0.009, 1.1}, 5) ==
-          vector<double>{0.01, 0.1, 1});
-    for (const double high : {1.001, 2.0, 30.0, 1e3, 1e6, 1e9})
-        for (const shape how : {shape::linear, shape::logarithmic}) {
-            const vector<double> ticks = ticks_of({how, 1, high}, 5);
-            CAPTURE(high);
-            CHECK(ticks.size() <= 8);
-            for (const double t : ticks) {
-                CHECK(t >= 1 - 1e-9);
-                CHECK(t <= high * (1 + 1e-9));
-            }
-        }
-    CHECK(ticks_of({shape::linear, 7, 7}, 5) == vector<double>{7});
-    CHECK(ticks_of({shape::logarithmic, 0, 1}, 5) == vector<double>{0});
-}
-
-TEST_CASE("a line leaves out what has no value") {
-    plot p({}, plot_unit::none, {}, plot_unit::none);
-    p.line("c", "", {{0, 0}, {0.5, not_a_number}, {0.6, 1}, {1, 1}});
-    const std::string h = p.figure("caption", "what is seen", false);
-    CHECK(count(h, "<polyline") == 1);
-    CHECK(count(h, "<circle") == 1);  // a point alone
-    CHECK(holds(h, "points=\"192.8,8 288,8\""));
+TEST_CASE("a drawing is data for the script, and what has no value is null") {
+    plot p({}, plot_unit::none, {plot_scale::shape::nines, 0, 0.99}, plot_unit::percentile);
+    p.line("c", "a<b", {{0, 0}, {0, 0}, {0.5, not_a_number}, {infinity, 1}});
+    p.limit(0.5, not_a_number, true, "mean <= half");
+    const std::string h = p.figure("caption", "what is seen", true);
+    CHECK(holds(h, "{\"x\":[\"linear\",0,1,\"none\"],\"y\":[\"nines\",0,0.99,\"percentile\"],"
+                   "\"by\":\"y\""));
+    CHECK(holds(h, "[\"line\",[\"c\", \"a\\u003cb\"],[0,0,0.5,null,1e+300,1]]"));
+    CHECK(holds(h, "[\"limit\",[\"mean \\u003c= half\"],[0.5,null,1]]"));
     CHECK(holds(h, "role=\"img\""));
     CHECK(holds(h, "aria-label=\"what is seen\""));
-}
-
-TEST_CASE("a limit is drawn as far as a curve must not cross it") {
-    plot p({}, plot_unit::none, {}, plot_unit::none);
-    p.limit(0.5, 0.5, true, "p50 <= half");
-    p.limit(0.5, 0.5, false, "p50 >= half");
-    p.limit(0.5, not_a_number, true, "mean <= half");
-    const std::string h = p.figure("caption", "what is seen", false);
-    CHECK(holds(h, "d=\"M169 75V142\""));   // from its ring down: higher percentiles may be slower
-    CHECK(holds(h, "d=\"M169 8V75\""));     // of a speed up
-    CHECK(holds(h, "d=\"M169 128V142\""));  // a mean has no height
-    CHECK(count(h, "class=\"ring\"") == 2);
+    CHECK(page_flaw("<!doctype html>\n" + h) == "");
 }
 
 TEST_CASE("a metric's line goes through its percentiles and keeps its extremes") {
@@ -346,11 +277,11 @@ TEST_CASE("the numbers on the page are those of result.json") {
                                                                  : value_text(id, x);
             };
             CHECK(holds(gate, "<b>" + shown(real(v.get("measured"))) + "</b>"));
-            CHECK(holds(gate, "limit " +
+            CHECK(holds(gate, "\"words\":\"limit " +
                                   (gates[i].verdicts[k].objective.factor > 0
                                        ? printed("%.6g x", real(v.get("limit")))
                                        : limit_text(id, real(v.get("limit")))) +
-                                  "</text>"));
+                                  "\""));
         }
         for (const char* variant : {"candidate", "baseline"}) {
             if (!g.contains(variant) || g.get(variant).get("repeats").get<picojson::array>().empty())
@@ -380,8 +311,7 @@ TEST_CASE("a page of every outcome is well-formed and its drawings hold numbers 
     CHECK(page_flaw(page(gallery())) == "");
     CHECK(page_flaw(page({})) == "");
     CHECK(page_flaw("<!doctype html>\n<p><b></p></b>") != "");
-    CHECK(page_flaw("<!doctype html>\n<path d=\"M-0 1\"/>") != "");
-    CHECK(page_flaw("<!doctype html>\n<path d=\"Mnan 1\"/>") != "");
+    CHECK(page_flaw("<!doctype html>\n<script type=\"application/json\">[nan]</script>") != "");
 }
 
 TEST_CASE("the page says first why it is red, worst gate first") {
@@ -452,14 +382,13 @@ TEST_CASE("each metric has a drawing with a line of all, one a repeat, its limit
     const std::string h = page({failing_gate()});
     const std::size_t at = h.find("aria-label=\"tpot by percentile");
     REQUIRE(at != std::string::npos);
-    const std::string tpot = h.substr(at, h.find("</svg>", at) - at);
-    CHECK(count(tpot, "<polyline class=\"c2\" data-n=\"repeats\"") == 3);
-    CHECK(count(tpot, "<polyline class=\"c1\" data-n=\"all\"") == 1);
-    CHECK(count(tpot, "class=\"typical\"") == 1);
-    CHECK(count(tpot, "class=\"limit\"") == 1);
-    CHECK(holds(tpot, "mean &lt;= 20 ms"));
+    const std::string tpot = h.substr(at, h.find("</figure>", at) - at);
+    CHECK(count(tpot, "[\"line\",[\"c2\", \"repeats\"],[") == 3);
+    CHECK(count(tpot, "[\"line\",[\"c1\", \"all\"],[") == 1);
+    CHECK(count(tpot, "[\"interval\",") == 1);
+    CHECK(count(tpot, "[\"limit\",[\"mean \\u003c= 20 ms\"],[0.02,null,1]]") == 1);
     CHECK(holds(tpot, "3 repeats: p50"));
-    CHECK(holds(h, "p90 &lt;= 400 ms"));
+    CHECK(holds(h, "p90 \\u003c= 400 ms"));
     for (const char* what : {"ttft", "tpot", "itl", "e2e"})
         CHECK(holds(h, std::string("aria-label=\"") + what + " by percentile"));
     for (const char* what : {"requests sent per second", "requests in flight", "ttft over",
@@ -522,7 +451,7 @@ TEST_CASE("where prompts have several lengths each first token stands beside its
     CHECK(points.size() > 100);
     CHECK(points.size() <= 400);
     const std::string h = page({g});
-    CHECK(holds(h, "<path class=\"cloud c\" d=\"M"));
+    CHECK(holds(h, "[\"cloud\",[\"c\"],["));
     CHECK(page_flaw(h) == "");
 }
 
@@ -554,13 +483,14 @@ TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
     const std::string h = page({g});
     CHECK(holds(h, "<td class=\"arm c\">candidate</td>"));
     CHECK(holds(h, "<td class=\"arm b\">baseline</td>"));
-    CHECK(holds(h, "limit 1.1 x</text>"));
+    CHECK(holds(h, "\"words\":\"limit 1.1 x\""));
     CHECK(holds(h, "<b>" + printed("%.3f x", g.verdicts[0].measured) + "</b>"));
-    CHECK(count(h.substr(0, h.find("</li>")), "class=\"rug\"") == 4);  // one a pair
+    const std::string pairs = h.substr(h.find("\"repeats\":["));
+    CHECK(count(pairs.substr(0, pairs.find(']')), ",") == 3);  // one a pair
     const std::size_t at = h.find("aria-label=\"e2e by percentile");
-    const std::string e2e = h.substr(at, h.find("</svg>", at) - at);
+    const std::string e2e = h.substr(at, h.find("</figure>", at) - at);
     for (const auto& [style, lines] : {std::pair{"c1", 1}, {"c2", 4}, {"b1", 1}, {"b2", 4}})
-        CHECK(count(e2e, std::string("polyline class=\"") + style + "\"") == lines);
+        CHECK(count(e2e, joined({"[\"line\",[\"", style, "\""})) == lines);
 }
 
 TEST_CASE("the command to run a gate again survives a shell and doctest's filter") {
@@ -602,7 +532,7 @@ TEST_CASE("no text of a gate, a server or a machine becomes markup") {
     CHECK(page_flaw(h) == "");
     CHECK_FALSE(holds(h, "<img"));
     CHECK_FALSE(holds(h, "<svg onload"));
-    CHECK(count(h, "</script>") == 1);
+    CHECK(count(h, "</script>") == count(h, "<script"));
     CHECK(count(h, "&lt;/script&gt;") > 30);
     CHECK(count(h, "&quot;&#39;&amp;") > 20);
     CHECK(h.find('\x01') == std::string::npos);
@@ -620,7 +550,7 @@ TEST_CASE("several settings stand beside each other, each statistic in a plot of
     CHECK(holds(h, "<b>2.42 [2."));
     CHECK(count(h, "aria-label=\"p99(itl) of the settings, budget 256 25.1 ms, ") == 1);
     // Green where it is best: itl, ttft and what differs significantly from all others.
-    CHECK(count(h, "<circle class=\"pass\" r=\"3.5\"") >= 2);
+    CHECK(count(h, "[\"dot\",[\"pass\"],[") >= 2);
     CHECK(holds(h, "budget 1024 is not compared: process &quot;vllm serve&quot; exited"));
     CHECK_FALSE(holds(page({passing_gate()}), "in turns"));
     CHECK(page_flaw(report_html(hostile_gates(), hostile_environment(), {&rude})) == "");
