@@ -20545,11 +20545,9 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
     if (!api.generates && part.stride != 1)
         refuse({"workload is of conversations, and ", api.name,
                 " generates nothing that one could go on with"});
-    if (part.common.server_history && (part.stride == 1 || plays_sessions(part)))
-        refuse({"options.server_history is true, and workload is ",
-                part.stride == 1 ? "of single requests: there is no history that the server could "
-                                   "keep"
-                                 : "sessions: their steps send the recorded history"});
+    if (part.common.server_history && part.stride == 1)
+        refuse({"options.server_history is true, and workload is of single requests: there is no "
+                "history that the server could keep"});
     return part;
 }
 
@@ -29930,10 +29928,10 @@ public:
 
     // ---- conversations
 
-    /// Whether a later turn follows, which needs this one's answer.
+    /// Whether a later turn follows, which needs this one's answer, or its id.
     bool goes_on(std::size_t index) const {
         const trace_position at = place_of(sent_, index);
-        return sent_.stride > 1 && !plays_sessions(sent_) &&
+        return sent_.stride > 1 && (!plays_sessions(sent_) || sent_.common.server_history) &&
                at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
     }
     /// Answers to the earlier turns of this conversation.

@@ -571,6 +571,14 @@ private:
 // ===== [E] recorded sessions as traffic ==========================================================
 // A source of traffic; what a source can do stands in traffic_source.hpp.
 
+/// The last words of a text, as they stand.
+inline std::string last_words(const std::string& text, int words) {
+    std::size_t from = text.size();
+    for (int n = 0; n < words && from > 0 && from != text.npos; ++n)
+        from = text.find_last_of(' ', from - 1);
+    return from == text.npos ? text : text.substr(std::min(from + 1, text.size()));
+}
+
 /// The sessions of a corpus in the order of the seed, repeated if needed. A step's prompt is one
 /// user message: recordings do not use the server's answers.
 struct recorded_sessions final : prompt_source {
@@ -628,9 +636,26 @@ struct recorded_sessions final : prompt_source {
         r.max_tokens = s.output_tokens;
         append_prompt(r.prompt, corpus->prompts, s.prompt, 1,
                       w.fit.words_of_prompt(s.prompt.tokens), words);
+        if (r.server_history) go_on(r, place, w);
         if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
         if (!models[s.model].empty()) r.model = models[s.model];
         r.extra_fields += corpus->bodies[s.body];
+    }
+    /// Goes on from the answer to the step before in its chain, which stands for the recorded one: if
+    /// the prompt keeps what that step was asked, only what is behind its answer is sent.
+    void go_on(request_spec& r, const trace_position& place, const prompt_parameters& w) const {
+        const session_step& s = recorded(place);
+        for (std::size_t i = std::min(place.turn, w.answers.size()); i-- > 0;) {
+            const session_step& before = recorded({place.conversation, i, place.first});
+            if (before.line != s.line) continue;
+            const bool keeps = corpus->prompts.common(s.prompt, before.prompt) * 10 >=
+                               before.prompt.tokens * 9;
+            if (!keeps || w.answers[i].empty()) return;
+            const int known = before.prompt.tokens + before.output_tokens;
+            r.previous_response = w.answers[i];
+            r.prompt = last_words(r.prompt, std::max(1, w.fit.words_in(s.prompt.tokens - known)));
+            return;
+        }
     }
     double fresh_tokens(const trace_position& place, const trace_parameters&,
                         const token_fit& fit) const override {

@@ -3,10 +3,13 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/live.hpp"
+#include "support/scratch.hpp"
 #include "support/texts.hpp"
 #include "virtual/execution_environment.hpp"
 #include "virtual/scripted_server.hpp"
+#include "llmbench_sessions.hpp"
 
+#include <fstream>
 #include <map>
 #include <picojson.h>
 #include <string>
@@ -184,4 +187,49 @@ TEST_CASE("the server's history against the whole history is an A/B of one gate"
         candidates += q.variant == run_variant::candidate;
     }
     CHECK(candidates == 400);
+}
+
+TEST_CASE("recorded sessions go on from the last answer of their chain, at the recorded lengths") {
+    const files::scratch here;
+    const std::string path = here.file("sessions.jsonl");
+    {
+        std::ofstream file(path);
+        for (const char* name : {"s1", "s2", "s3"}) {
+            const std::string of = std::string(R"({"session":")") + name + R"(","step":)";
+            file << of << R"("a","prompt_tokens":64,"output_tokens":10})" "\n"
+                 << of << R"("b","after":["a"],"keeps":["a",64],"prompt_tokens":100,"output_tokens":12})" "\n"
+                 << of << R"("c","after":["b"],"keeps":["b",100],"prompt_tokens":150,"output_tokens":5})" "\n"
+                 << of << R"("d","after":["c"],"keeps":["c",16],"prompt_tokens":30,"output_tokens":5})" "\n";
+        }
+    }
+    constexpr int lengths[] = {64, 100, 150, 30};
+    for (const bool keeps : {true, false}) {
+        CAPTURE(keeps);
+        const logging_server server(quick_engine());
+        scenario s = talk(server.url());
+        s.workload = sessions{.path = path};
+        s.options.server_history = keeps;
+        s.requests = 12;
+        const auto records = records_of(s);
+        REQUIRE(records.size() == 12);
+        for (std::size_t i = 0; i < 12; ++i) {
+            CAPTURE(i);
+            CHECK(status(records[i]) == "ok");
+            CHECK(records[i].prompt_tokens == lengths[i % 4]);
+        }
+    }
+    int n = 0;
+    const scripted::server server([&](const scripted::request&) {
+        ++n;
+        return response("r" + std::to_string(n), 64);
+    });
+    scenario s = talk(server.url());
+    s.workload = sessions{.path = path, .force_output = false};
+    s.requests = 4;
+    records_of(s);
+    const std::vector<sent_turn> sent = turns_of(server, 4);
+    CHECK(sent[0].previous == "");
+    CHECK(sent[1].previous == "r" + std::to_string(n - 3));
+    CHECK(sent[2].previous == "r" + std::to_string(n - 2));
+    CHECK(sent[3].previous == "");  // a compaction: the prompt does not go on
 }

@@ -64,11 +64,9 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
     if (!api.generates && part.stride != 1)
         refuse({"workload is of conversations, and ", api.name,
                 " generates nothing that one could go on with"});
-    if (part.common.server_history && (part.stride == 1 || plays_sessions(part)))
-        refuse({"options.server_history is true, and workload is ",
-                part.stride == 1 ? "of single requests: there is no history that the server could "
-                                   "keep"
-                                 : "sessions: their steps send the recorded history"});
+    if (part.common.server_history && part.stride == 1)
+        refuse({"options.server_history is true, and workload is of single requests: there is no "
+                "history that the server could keep"});
     return part;
 }
 

@@ -180,10 +180,10 @@ public:
 
     // ---- conversations
 
-    /// Whether a later turn follows, which needs this one's answer.
+    /// Whether a later turn follows, which needs this one's answer, or its id.
     bool goes_on(std::size_t index) const {
         const trace_position at = place_of(sent_, index);
-        return sent_.stride > 1 && !plays_sessions(sent_) &&
+        return sent_.stride > 1 && (!plays_sessions(sent_) || sent_.common.server_history) &&
                at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
     }
     /// Answers to the earlier turns of this conversation.
