@@ -65,7 +65,7 @@ public:
         : axes_(joined({"\"x\":", axis(x, x_unit), ",\"y\":", axis(y, y_unit)})) {}
     /// NaN breaks the line.
     void line(const char* style, const std::string& name, const vector<curve_point>& points) {
-        add("line", {style, name}, numbers_of(points));
+        if (!points.empty()) add("line", {style, name}, numbers_of(points));
     }
     void dot(const char* style, const curve_point& p) { add("dot", {style}, {p.x, p.y}); }
     void cloud(const char* style, const vector<curve_point>& points) {
