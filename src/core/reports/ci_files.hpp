@@ -17,7 +17,7 @@
 #include "core/reports/text.hpp"
 
 #include <algorithm>  // sort, min
-#include <cmath>  // isnan, isinf
+#include <cmath>  // isnan, isinf, round
 #include <map>
 #include <string>
 #include <string_view>
@@ -283,6 +283,19 @@ inline std::string all_passed(const vector<gate_report>& gates) {
                    {"objectives", objectives}});
 }
 
+/// Returns what the gates cost, "" if they were rehearsed or took no time.
+inline std::string cost_text(const vector<gate_report>& gates) {
+    double took_s = 0;
+    bool is_virtual = false;
+    for (const gate_report& g : gates) {
+        took_s += g.rehearsal.model.empty() ? g.took_s : 0;
+        is_virtual = is_virtual || g.target.is_virtual;
+    }
+    return filled("[{minutes?}The gate{gates:s} took {minutes:.1f} minutes{is_virtual? of virtual "
+                  "time}.\n\n]",
+                  {{"minutes", std::round(took_s / 6) / 10}, {"gates", gates.size()},
+                   {"is_virtual", is_virtual}});
+}
 /// Returns the text for objectives that the repeats do not decide, "" without one. Only a build
 /// that is green needs to hear what green means.
 inline const char* undecided_text(const vector<gate_report>& gates) {
@@ -307,9 +320,9 @@ inline std::string summary_md(const vector<gate_report>& gates,
     std::string out = filled("[**{rehearsal_of_all:m}**\n\n]",
                              {{"rehearsal_of_all", rehearsal_of_all(gates)}});
     const bool is_rehearsal = !out.empty();
-    fill(out, "{opening}[**Some objectives are {undecided}.**\n\n]{all_passed}",
+    fill(out, "{opening}[**Some objectives are {undecided}.**\n\n]{all_passed}{cost}",
          {{"opening", opening_of(gates)}, {"undecided", is_rehearsal ? "" : undecided_text(gates)},
-          {"all_passed", all_passed(gates)}});
+          {"all_passed", all_passed(gates)}, {"cost", cost_text(gates)}});
     std::size_t left = 0, tables = 0, tables_left = 0;
     const std::size_t room = at_most > 400 ? at_most - 400 : 0;  // for the last sentences
     for (const program_section* b : beside)

@@ -453,6 +453,18 @@ TEST_CASE("a green summary begins with how many gates and objectives there are")
     CHECK(summary_md({g, skipped}).find("###") == 0);
 }
 
+TEST_CASE("a summary says what the gates cost in minutes") {
+    test_gate g = sample_gate();
+    CHECK_FALSE(holds(summary_md({g}), " minutes"));
+    g.took_s = 100;
+    CHECK(holds(summary_md({g}), "**\n\nThe gate took 1.7 minutes.\n\n### "));
+    CHECK(holds(summary_md({g, g}), "The gates took 3.3 minutes.\n"));
+    g.target.is_virtual = true;
+    CHECK(holds(summary_md({g}), "The gate took 1.7 minutes of virtual time.\n"));
+    g.rehearsal.model = "the default engine";
+    CHECK_FALSE(holds(summary_md({g}), " minutes"));  // its own sentence has the time
+}
+
 TEST_CASE("a red summary begins with what failed, in its units, beside what it is compared with") {
     test_gate g = sample_gate();
     slo_verdict v = verdicts::verdict_on_pairs({1.2, 1.2, 1.2, 1.2}, mean(ttft) <= 1.1 * baseline);
@@ -761,6 +773,10 @@ TEST_CASE("the plan of a gate in one line") {
           "closed_loop(4 users), 20 requests after 20 to warm up, synthetic, prompt 10 tokens, "
           "output 11 tokens, seed 7");
     CHECK(repeats_text(g.what) == "2 to 5 repeats (8 if still open)");
+    CHECK(span_text(80, 320) == "about 80 to 320 s");
+    CHECK(span_text(1.1, 1.3) == "about 1 s");
+    CHECK(span_text(0.3, 1.3) == "up to 2 s");
+    CHECK(span_text(0.2, 0.9) == "less than a second");
     CHECK(target_text(g.target) == "http://127.0.0.1:8000, model tiny");
     CHECK(target_text({target_kind::process, "http://127.0.0.1:9", "", ""}) ==
           "process at http://127.0.0.1:9");
