@@ -644,6 +644,12 @@ struct plain_number {
 };
 
 inline namespace literals {
+constexpr time_span operator""_us(unsigned long long v) {
+    return time_span::from_seconds(static_cast<double>(v) / 1e6);
+}
+constexpr time_span operator""_us(long double v) {
+    return time_span::from_seconds(static_cast<double>(v) / 1e6);
+}
 constexpr time_span operator""_ms(unsigned long long v) {
     return time_span::from_seconds(static_cast<double>(v) / 1e3);
 }
@@ -1062,6 +1068,26 @@ struct relative_limit {
 };
 constexpr relative_limit operator*(double f, baseline_t) { return {f}; }
 constexpr relative_limit operator*(fraction f, baseline_t) { return {f.value}; }
+/// The same and a distance from it, in the metric's unit: `baseline + 1_ms`, `baseline - 10_tps`,
+/// `1.05 * baseline + 1_ms`.
+template <class T>
+struct shifted_limit {
+    double factor = 1;
+    T by{};
+    int sign = 1;
+};
+template <class T> constexpr shifted_limit<T> operator+(relative_limit r, const T& by) {
+    return {r.factor, by, 1};
+}
+template <class T> constexpr shifted_limit<T> operator-(relative_limit r, const T& by) {
+    return {r.factor, by, -1};
+}
+template <class T> constexpr shifted_limit<T> operator+(baseline_t, const T& by) {
+    return {1, by, 1};
+}
+template <class T> constexpr shifted_limit<T> operator-(baseline_t, const T& by) {
+    return {1, by, -1};
+}
 
 /// The right side of a comparison. Its constructors run in the user's line, so that their default
 /// arguments capture it.
@@ -1070,12 +1096,18 @@ struct limit {
     double bound = 0;   // SI
     double factor = 0;  // over 0: relative to the baseline
     source_line at{};
+    double offset = 0;  // SI
     template <class T>
         requires detail::gives<U, T>
     limit(const T& v, const char* file = __builtin_FILE(), int line = __builtin_LINE())
         : bound(detail::si(U(v))), at{file, line} {}
     limit(relative_limit r, const char* file = __builtin_FILE(), int line = __builtin_LINE())
         : factor(r.factor), at{file, line} {}
+    template <class T>
+        requires detail::gives<U, T>
+    limit(const shifted_limit<T>& r, const char* file = __builtin_FILE(),
+          int line = __builtin_LINE())
+        : factor(r.factor), at{file, line}, offset(r.sign * detail::si(U(r.by))) {}
     limit(baseline_t, const char* file = __builtin_FILE(), int line = __builtin_LINE())
         : factor(1), at{file, line} {}
 };
@@ -1085,10 +1117,11 @@ struct slo {
     detail::statistic_data statistic{};
     bool at_most = true;
     double bound = 0;   ///< SI: seconds, per second, fraction
-    double factor = 0;  ///< above 0: the limit is factor * baseline
+    double factor = 0;  ///< above 0: the limit is factor * baseline + offset
     bool is_advisory = false;
     source_line at{};
     types::text advisory_until{};
+    double offset = 0;  ///< SI; not 0: a difference to the baseline is judged, else a ratio
 
     /// Returns an SLO that is advisory before that day (UTC), "2026-12-31", and blocking from then
     /// on. The day on which the gate begins counts. Reports announce the day from a week before.
@@ -1184,10 +1217,10 @@ struct statistic {
     statistic of(const types::text& label_) const { return of(label(label_)); }
     friend slo operator<=(const statistic& s, const limit<U>& l)
         requires(Side != detail::bound_side::at_least)
-    { return {s.data, true, l.bound, l.factor, false, l.at}; }
+    { return {s.data, true, l.bound, l.factor, false, l.at, {}, l.offset}; }
     friend slo operator>=(const statistic& s, const limit<U>& l)
         requires(Side != detail::bound_side::at_most)
-    { return {s.data, false, l.bound, l.factor, false, l.at}; }
+    { return {s.data, false, l.bound, l.factor, false, l.at, {}, l.offset}; }
     /// Judged as the ratio of both in each repeat, by the spread of that ratio.
     friend slo operator<=(const statistic& s, const scaled_statistic<U>& l)
         requires(Side != detail::bound_side::at_least)
@@ -4817,7 +4850,7 @@ struct written_unit {
 };
 inline constexpr written_unit written_units[] = {
     {metric_unit::time, "ms", 1e3, "_ms"}, {metric_unit::time, "s", 1, "_s"},
-    {metric_unit::time, "min", 1 / 60.0, "_min"},
+    {metric_unit::time, "min", 1 / 60.0, "_min"}, {metric_unit::time, "us", 1e6, "_us"},
     {metric_unit::tokens_per_s, "tok/s", 1, "_tps"}, {metric_unit::tokens_per_s, "tps", 1, "_tps"},
     {metric_unit::requests_per_s, "req/s", 1, "_rps"},
     {metric_unit::requests_per_s, "rps", 1, "_rps"},
@@ -5141,6 +5174,12 @@ inline bool is_of_all(const statistic_data& w) {
 inline bool is_of_all_errors(const slo& s) {
     return s.statistic.metric == metric_id::error_rate && !s.is_advisory &&
            is_all(s.statistic.which);
+}
+/// Whether the difference to a baseline is judged, not the ratio.
+inline bool is_difference(const slo& s) { return s.factor > 0 && s.offset != 0; }
+/// The limit in the unit of the judged value: of a ratio its factor.
+inline double limit_of(const slo& s) {
+    return is_difference(s) ? s.offset : s.factor > 0 ? s.factor : s.bound;
 }
 /// Whether an objective is meaningless without a baseline.
 inline bool needs_baseline(const slo& s) {
@@ -11570,7 +11609,7 @@ private:
 
 /// A series that an objective names may be negative: its distance is relative to the limit.
 inline bool is_on_the_log(const slo& s) {
-    return s.factor > 0 || s.statistic.metric != metric_id::server_metric;
+    return !is_difference(s) && (s.factor > 0 || s.statistic.metric != metric_id::server_metric);
 }
 inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
 /// Returns the limit for comparisons. For integers it is half a unit looser, so that equality
@@ -11583,9 +11622,10 @@ inline double line_of(const slo& s, double limit) {
 inline constexpr double least_value = 1e-12, max_value = 1e300;
 inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
 
-/// Negative where the value meets the limit.
-inline double distance_of(const slo& s, double value, double limit) {
+/// Negative where the value meets the limit. `scale`: the unit of a difference's distance.
+inline double distance_of(const slo& s, double value, double limit, double scale = 1) {
     const double sign = s.at_most ? 1 : -1;
+    if (is_difference(s)) return std::clamp(sign * (value - limit) / scale, -1e6, 1e6);
     const auto log_of = [](double v) { return std::log(std::clamp(v, least_value, max_value)); };
     if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
     const double line = line_of(s, limit);
@@ -11594,8 +11634,9 @@ inline double distance_of(const slo& s, double value, double limit) {
     const metric_id m = s.statistic.metric;
     return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
 }
-inline double at_distance(const slo& s, double distance, double limit) {
+inline double at_distance(const slo& s, double distance, double limit, double scale = 1) {
     const double sign = s.at_most ? 1 : -1;
+    if (is_difference(s)) return limit + sign * distance * scale;
     if (s.factor > 0) return limit * std::exp(sign * distance);
     const double line = line_of(s, limit);
     if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
@@ -11953,7 +11994,7 @@ enum class because : unsigned char {
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
-    wrong_answers, answers_differ,
+    wrong_answers, answers_differ, below_client,
     no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
     // missing values
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
@@ -12089,6 +12130,7 @@ struct decision : verdict_numbers {
     bool paired = false;             // with a live baseline, not a stored one
     vector<double> values{};    // of repeats, pairs or slices
     vector<double> distances{}; // of these values from the limit
+    double scale = 1;           // of a difference: the unit of its distances
     interim_analysis last{};
     std::optional<analysis_of_misses> counted{};
     judging_rule rule{};
@@ -12129,6 +12171,8 @@ inline bool is_counted(const verdict_numbers& v) {
 /// How far inside the limit the estimate is, as a fraction; negative outside.
 inline double headroom(const verdict_numbers& v) {
     if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
+    if (v.limit < 0 && is_difference(v.objective))
+        return (v.objective.at_most ? 1 : -1) * (v.estimate.value / v.limit - 1);
     return (v.objective.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
@@ -12255,7 +12299,7 @@ inline std::string noise_name(const slo& s) {
 /// The noise of a calibration of ten repeats or more.
 inline calibrated_noise calibration_for(const judging_parameters& t, const slo& s) {
     const auto at = t.noise.find(noise_name(s));
-    if (at == t.noise.end() || t.rule.revision < 2) return {};
+    if (at == t.noise.end() || t.rule.revision < 2 || is_difference(s)) return {};
     return calibrated_noise_of(at->second, t.noise_repeats);
 }
 /// The prior noise of a statistic, and whether it is calibrated.
@@ -12632,7 +12676,7 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
 
 /// Sets the interval: each end is the bound that decides on its side, at the level of that side.
 inline void set_interval(decision& d) {
-    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
+    const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
     d.estimate = {back(d.last.mean), back(d.last.fail_bound), back(d.last.pass_bound)};
     if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
 }
@@ -12642,6 +12686,10 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     const interim_analysis& l = d.last;
     const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     set_interval(d);
+    if (is_difference(d.objective)) {  // in its unit
+        d.detectable = std::log1p(l.detectable) * d.scale;
+        return;
+    }
     d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.objective, std::log1p(l.detectable));
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
@@ -12668,19 +12716,22 @@ struct comparison {
     metric_id of_metric = metric_id::ttft;
     bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
     double base_log = 0;
+    double factor = 0, scale = 0;  // of a difference: of the baseline, and the unit of distances
+    double client_error = 0;       // of a difference, in its unit
     stored_side stored{};
     bool is_missing = false;  // no baseline
     variant_values mine{}, other{};  // of the candidate and of a live baseline
     /// The compared value: the candidate's, or its ratio to the baseline's.
     double of(double value, double base) const {
         if (!relative) return value;
+        if (scale > 0) return std::isfinite(base) ? value - factor * base : not_a_number;
         value = with_offset(of_metric, value);
         base = with_offset(of_metric, base);
         if (!paired) return value / std::exp(base_log);
         return quotient(value, base);
     }
     double of_repeat(std::size_t i) const {
-        return of(mine.each[i], paired ? other.each[i] : not_a_number);
+        return of(mine.each[i], paired ? other.each[i] : other.together);
     }
     double of_all() const { return of(mine.together, other.together); }
     /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
@@ -12691,7 +12742,36 @@ struct comparison {
         return has_more || (paired && !pairs_are_fresh) ? calibrated_noise{}
                                                         : calibration_for(t, s);
     }
+    /// Differences are compared in parts of the baseline, as its noise is, or of the limit.
+    void subtract(const slo& s) {
+        factor = s.factor;
+        double sum = 0, n = 0;
+        for (const double x : other.each)
+            if (std::isfinite(x)) sum += std::fabs(x), ++n;
+        scale = std::max(n > 0 ? factor * sum / n : 0.0, std::fabs(s.offset));
+    }
 };
+/// The part of a difference that may be the client's: its late sends, and without the kernel's
+/// stamps its late reads, of both variants.
+inline double client_error_in(const measurements& e, const statistic_data& what) {
+    if (facts_of(what.metric).unit != metric_unit::time || is_of_server(what.metric)) return 0;
+    const bool is_of_sends = concerns(what, &metric_facts::is_affected_by_lateness);
+    double error = 0;
+    for (const repeat_list* variant : {&e.candidate, &e.baseline}) {
+        double late = 0, sends = 0, read = 0;
+        for (const repeat_data& d : *variant) {
+            for (const record& r : d.records) {
+                if (!is_measured(r) || r.dispatched_ns == 0) continue;
+                late += static_cast<double>(std::max(r.late_ns, 0ll)) * 1e-9;
+                ++sends;
+            }
+            if (!is_mostly_stamped(d.stamped_reads, d.reads))
+                read = std::max(read, d.stamp_lag_p99);
+        }
+        error += read + (is_of_sends && sends > 0 ? late / sends : 0);
+    }
+    return error;
+}
 inline comparison comparison_of(const measurements& e, const judging_parameters& t, const slo& s) {
     comparison c;
     c.of_metric = s.statistic.metric;
@@ -12699,6 +12779,8 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
     c.paired = c.relative && e.has_live_baseline();
     c.mine = values_of(s.statistic, e.candidate, t.read);
     if (c.paired) c.other = values_of(s.statistic, e.baseline, opposite(t.read));
+    if (is_difference(s)) c.client_error = client_error_in(e, s.statistic);
+    if (c.paired && is_difference(s)) c.subtract(s);
     if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
     if (const auto level = t.past ? t.past->level_of(s) : std::nullopt) {
@@ -12708,6 +12790,15 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
     }
     const auto at = t.stored.values.find(str(s.statistic.name));
     vector<double> logs;
+    if (is_difference(s) && at != t.stored.values.end() && !at->second.empty()) {
+        c.other = {at->second, mean_of(at->second)};
+        c.subtract(s);
+        c.stored = {as_number(at->second.size()),
+                    sample_variance(at->second) * s.factor * s.factor / (c.scale * c.scale),
+                    t.stored.day_sd * s.factor * std::fabs(c.other.together) / c.scale};
+        c.is_missing = !std::isfinite(c.other.together);
+        return c;
+    }
     if (at != t.stored.values.end())
         for (const double x : at->second)
             logs.push_back(std::log(with_offset(s.statistic.metric, x)));
@@ -12731,10 +12822,10 @@ inline void set_measured(decision& d, const measurements& e, const judging_param
         to = pooled_value(s.statistic.parts[1], e.candidate, opposite(t.read));
     } else if (!c.relative) {
         return;
-    } else if (!c.paired) {
+    } else if (!c.paired && !is_difference(s)) {
         to = std::exp(c.base_log) - facts_of(s.statistic.metric).offset;
     }
-    if (std::isnan(quotient(of, to))) return;
+    if (!is_difference(s) && std::isnan(quotient(of, to))) return;
     d.numerator = of;
     d.denominator = to;
 }
@@ -12743,12 +12834,13 @@ inline void set_measured(decision& d, const measurements& e, const judging_param
 struct observed_repeats {
     vector<double> values{}, distances{};
     std::size_t unbounded = 0;
+    double scale = 1;  // of a difference
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
         const bool has_no_log = with_offset(s.statistic.metric, value) == 0 && is_on_the_log(s);
         const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
         unbounded += miss;
-        if (!miss) distances.push_back(distance_of(s, value, limit));
+        if (!miss) distances.push_back(distance_of(s, value, limit, scale));
     }
     /// Whether every repeat is at twice the limit or beyond; infinite ones are.
     bool are_blatant(const slo& s) const {
@@ -12772,12 +12864,17 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         const double days = 1 + 2 * c.stored.day_sd;
         const double factor = s.at_most ? std::max(s.factor, days) : std::min(s.factor, 1 / days);
         l.bound = factor * std::exp(c.base_log);
+        if (is_difference(s)) {
+            const double limit = s.factor * c.other.together + s.offset;
+            const double days_off = (s.at_most ? days : 1 / days) * c.other.together;
+            l.bound = s.at_most ? std::max(limit, days_off) : std::min(limit, days_off);
+        }
         return l;
     }
     const vector<double> pooled =
         sorted_values_in(s.statistic, e.baseline, repeats, opposite(t.read));
     if (pooled.empty()) return {not_a_number, l.allowed, false};
-    l.bound = s.factor * nearest_rank(pooled, s.statistic.q);
+    l.bound = s.factor * nearest_rank(pooled, s.statistic.q) + s.offset;
     // As much of the baseline may be beyond its own estimate.
     const auto n = static_cast<double>(pooled.size());
     l.allowed = clopper_pearson_upper(n * l.allowed, n, count_levels_of(s, t.rule).fail);
@@ -12916,6 +13013,15 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
         if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
     return analysis_of_repeats(distances, s0, rule, c.stored);
 }
+/// Widens the interval of a difference by what the client cannot tell.
+inline void widen(decision& d, double by, const judging_rule& rule) {
+    d.last.pass_margin += by;
+    d.last.fail_margin += by;
+    judging_rule same = rule;
+    same.pass_z = d.last.pass_z;
+    same.fail_z = d.last.fail_z;
+    decide(d.last, same);
+}
 /// One interim analysis of the values, without decisions that come too early.
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
                              const judging_parameters& t, double s0, const judging_rule& rule,
@@ -12924,14 +13030,17 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
                             seen.are_blatant(d.objective);
     d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
                         : analysis_of_values(t, d.objective, c, seen.distances, s0, rule);
+    if (is_difference(d.objective)) widen(d, c.client_error / c.scale, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
         d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
     // Differences between days are no regression.
-    const double sign = d.objective.at_most ? 1 : -1;
+    const double typical = at_distance(d.objective, d.last.mean, d.limit, c.scale);
+    const double ratio =
+        is_difference(d.objective) ? typical / c.other.together + d.objective.factor : typical;
     if (d.outcome == verdict::fail && c.stored.repeats > 0 &&
-        std::fabs(std::exp(sign * d.last.mean) * d.limit - 1) < 2 * c.stored.day_sd)
+        std::fabs(ratio - 1) < 2 * c.stored.day_sd)
         d.outcome = verdict::inconclusive;
 }
 
@@ -12969,17 +13078,18 @@ inline void explain_spread(decision& d, const measurements& e, const judging_par
 inline decision judge_values(const measurements& e, const judging_parameters& t, const slo& s,
                              bool to_the_end = false) {
     decision d = undecided(s);
-    d.limit = s.factor > 0 ? s.factor : s.bound;
+    d.limit = limit_of(s);
     const comparison c = comparison_of(e, t, s);
     if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
     set_measured(d, e, t, c);
+    d.scale = is_difference(s) ? c.scale : 1;
     const bool startup = is_of_start(s.statistic.metric);
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
 
-    observed_repeats seen;
+    observed_repeats seen{.scale = d.scale};
     int analyses = 0;
     const std::size_t n =
         c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
@@ -13015,6 +13125,8 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
     explain_spread(d, e, t, c);
+    if (is_difference(s) && std::fabs(s.offset) < c.client_error && d.outcome != verdict::fail)
+        d = decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
     return d;
 }
 
@@ -13026,8 +13138,8 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
                          is_judged_by_spread(s.statistic.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
-    const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);
-    observed_repeats seen;
+    const double limit = limit_of(s), s0 = prior_sd_of(e, t, s);
+    observed_repeats seen{.scale = is_difference(s) ? c.scale : 1};
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (s.factor > 0 && t.past) return false;
@@ -13180,7 +13292,7 @@ inline decision estimated(decision d, const measurements& e) {
     switch (d.outcome == verdict::invalid ? verdict_method::none : d.decided_by) {
     case verdict_method::counts: estimate_counts(d, e); break;
     case verdict_method::counted_misses:
-        if (d.counted) estimate_counts(d, e);
+        if (d.counted && !is_difference(d.objective)) estimate_counts(d, e);
         if (std::isnan(d.estimate.value)) d.estimate = {worst, worst, worst};
         break;
     case verdict_method::moderated_t:
@@ -14396,7 +14508,8 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 /// repeat only are not the server's noise.
 inline bool passes_by_more_than(const measurements& e, const judging_parameters& t,
                                 const judging_parameters& buffered, slo s) {
-    if (!is_judged_by_spread(s.statistic.metric) || is_drift(s.statistic.metric)) return false;
+    const metric_id m = s.statistic.metric;
+    if (!is_judged_by_spread(m) || is_drift(m) || is_difference(s)) return false;
     const comparison as_is = comparison_of(e, t, s), worst = comparison_of(e, buffered, s);
     double most = 1;
     const std::size_t n =
@@ -14696,6 +14809,11 @@ inline decision with_a_way_out(decision v, bool is_guard) {
     }
     if (!is_open) return v;
     const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
+    if (is_difference(s)) {  // on the side of the limit
+        if (!v.advice && std::isfinite(would_pass) && would_pass * v.limit > 0)
+            v.advice = {because::limit_that_passes, {would_pass}};
+        return v;
+    }
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
     if (!is_guard && !v.advice && is_near && would_pass > 0)
@@ -14998,7 +15116,7 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
     for (const slo& s : t.slos) {
         rows.emplace_back().objective = s;
         if (is_request_fraction(s.statistic.metric) || is_of_server(s.statistic.metric) ||
-            is_drift(s.statistic.metric))
+            is_drift(s.statistic.metric) || is_difference(s))
             continue;
         const comparison c = comparison_of(e, t, s);
         if (c.is_missing) continue;
@@ -15153,6 +15271,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "difference after {place:0} characters (median), {per_1000:.3g} differences per 1000 tokens]"
      "[, of {without_place:0} the place is not known: their texts were too many to keep]"
      "[{own_is_known?}; the server's own repeats agree on {own:.3g%} %]{no_limit}"},
+    {because::below_client, "below_client", "least", "the client can tell differences from "
+     "{least:t} on in this run, and the limit is smaller"},
     {because::no_size, "no_size", "unbounded repeats at_most", "{unbounded:0} of {repeats:0} "
      "repeats have {at_most?so many failures that the statistic is infinite|too few good answers "
      "in the steady window, so that the statistic is zero}"},
@@ -15383,6 +15503,14 @@ inline const cause_sentence& sentence_of(because b) {
 
 /// Returns a limit that the objective would meet in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
+    if (is_difference(s)) {
+        const double power = std::pow(10, std::floor(std::log10(std::fabs(value))) - 1);
+        slo close = s;
+        close.is_advisory = false;
+        close.offset = (s.at_most ? std::ceil(value / power) : std::floor(value / power)) * power;
+        const std::string text = str(close.text());
+        return text.substr(text.find(s.at_most ? "<=" : ">="));
+    }
     const std::string side = s.at_most ? "<= " : ">= ";
     if (facts_of(s.statistic.metric).is_whole && s.factor == 0)
         return side +
@@ -15409,6 +15537,8 @@ inline std::string name_of(verdict_unit u) {
 }
 /// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
 inline std::string verdict_value_text(const verdict_numbers& v, double x) {
+    if (is_difference(v.objective))
+        return (x > 0 ? "+" : "") + value_text(v.objective.statistic.metric, x);
     return v.objective.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
                                                  : value_text(v.objective.statistic.metric, x);
 }
@@ -15692,10 +15822,13 @@ struct arithmetic {
     }
 };
 inline void add_values(arithmetic& a, const decision& d) {
-    const std::string what = d.objective.factor > 0 ? "ratios" : "values";
+    const std::string what = is_difference(d.objective)  ? "differences"
+                             : d.objective.factor > 0 ? "ratios"
+                                                 : "values";
     a.line = what + " " + listed(d.values);
     a.add(what, d.values);
     a.add("limit", {d.limit});
+    if (is_difference(d.objective)) a.add("scale", {d.scale});
 }
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
@@ -15716,7 +15849,9 @@ inline arithmetic arithmetic_of(const decision& d) {
     case verdict_method::t:
         add_values(a, d);
         a.line += (on_log ? "; ln distances from the limit "
-                          : "; distances in parts of the limit ") + listed(d.distances);
+                   : is_difference(d.objective)
+                       ? printed("; distances from the limit in parts of %.6g ", d.scale)
+                       : "; distances in parts of the limit ") + listed(d.distances);
         a.add(on_log ? "log_distances" : "distances", d.distances);
         a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
@@ -15864,14 +15999,16 @@ inline std::string joined_texts(std::initializer_list<std::string_view> texts,
 /// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
 inline std::string ratio_of_text(const verdict_numbers& v) {
     const statistic_data& what = v.objective.statistic;
-    if (!(v.denominator > 0) || !std::isfinite(v.numerator)) return {};
+    const bool is_known = v.denominator > 0 || (is_difference(v.objective) && v.denominator == 0);
+    if (!is_known || !std::isfinite(v.numerator)) return {};
     const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
     return filled("{numerator} against {denominator}",
                   {{"numerator", {m, v.numerator}}, {"denominator", {m, v.denominator}}});
 }
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
-    const bool ratio = v.objective.factor > 0 && std::isfinite(x);
+    const bool ratio =
+        v.objective.factor > 0 && !is_difference(v.objective) && std::isfinite(x);
     return filled("{value}{is_ratio? baseline}",
                   {{"value", verdict_value_text(v, x)}, {"is_ratio", ratio}});
 }
@@ -15904,12 +16041,19 @@ inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
     if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
     const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
+    if (is_difference(v.objective))
+        return filled("{room} {side} the limit",
+                      {{"room", {v.objective.statistic.metric, std::fabs(room * v.limit)}},
+                       {"side", side}});
     return filled("{percent} % {side} the limit",
                   {{"percent", digits_text(std::fabs(room) * 100, 3)}, {"side", side}});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (!(v.detectable > 0)) return {};
+    if (is_difference(v.objective))
+        return filled("the smallest miss this run could show: {miss}",
+                      {{"miss", {v.objective.statistic.metric, v.detectable}}});
     if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";
     return filled("the smallest {is_counted?fraction of misses|miss} this run could show: "
                   "{percent} %",
@@ -15987,6 +16131,10 @@ inline std::string measured_text(const verdict_numbers& v, bool of_model = false
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
+    if (is_difference(v.objective)) {
+        const std::string text = str(v.objective.text());
+        return text.substr(text.find("= ") + 2);
+    }
     return v.objective.factor > 0 ? filled("{factor} x", {{"factor", digits_text(v.limit, 6)}})
                              : limit_text(v.objective.statistic.metric, v.limit);
 }
@@ -20013,8 +20161,10 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!std::isfinite(s.bound) || (!(s.bound >= 0) && metric != metric_id::server_metric))
             refuse({given, "the limit must not be below zero"});
     } else if (s.factor != 0 || s.bound == 0) {
-        if (!(s.factor > 0 && std::isfinite(s.factor)))
+        if (!(s.factor > 0 && std::isfinite(s.factor) && std::isfinite(s.offset)))
             refuse({given, "the limit must be above zero"});
+        if (s.offset != 0 && c.judged.past.by)
+            refuse({given, "a history compares ratios: write 1.05 * baseline"});
         if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
         if (is_cost(metric) && c.is_held_against_the_past())
             refuse({given, "prices change from one day to another: compare output_throughput, "
@@ -22632,7 +22782,8 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
         const auto at = old.statistics.find(str(s.statistic.name));
         bool usable = at != old.statistics.end() && !at->second.empty();
         if (usable)
-            for (const double v : at->second) usable = usable && std::isfinite(v) && v > 0;
+            for (const double v : at->second)
+                usable = usable && std::isfinite(v) && (v > 0 || is_difference(s));
         if (!usable)
             refuse({of, ": it has no value of ", str(s.statistic.name),
                     " in every repeat, write it again"});
@@ -22826,7 +22977,8 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string which =
         is_of_all(of.objective.statistic) ? "" : selection_text(of.objective.statistic.which);
     std::string file = of.objective.at.file, until = str(of.objective.advisory_until);
-    bool relative = of.objective.factor > 0;
+    bool relative = of.objective.factor > 0 && !is_difference(of.objective);
+    bool difference = is_difference(of.objective);
     double distance = headroom(of);
     good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;
     v.text({"slo", "as its author wrote it"}, text);
@@ -22851,6 +23003,12 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     }
     v.number({"limit"}, of.limit, any_number);
     v.flag({"relative_to_baseline"}, relative);
+    if (v.has("difference_to_baseline", difference)) {
+        v.flag({"difference_to_baseline", "measured, estimate and limit are differences from "
+                "`factor` times the baseline, in the metric's unit", at_times}, difference);
+        v.number({"factor", "of the baseline, before the difference", at_times},
+                 of.objective.factor, any_number);
+    }
     v.number({"headroom", "distance to the limit as a fraction of it, negative outside"}, distance,
              any_number);
     v.number({"detectable", "what this sample shows four times in five"}, of.detectable,
@@ -26255,6 +26413,9 @@ types::text slo::text() const {
     const bool is_ratio = statistic.parts.size() == 2;
     const std::string right =
         is_ratio      ? detail::printed("%g * ", bound) + detail::str(statistic.parts[1].name)
+        : offset != 0 ? (factor == 1 ? "" : detail::printed("%g * ", factor)) + "baseline " +
+                            (offset > 0 ? "+ " : "- ") +
+                            detail::limit_text(statistic.metric, offset > 0 ? offset : -offset)
         : factor != 0 ? detail::printed("%g * baseline", factor)
                       : detail::limit_text(statistic.metric, bound);
     const std::string whole =

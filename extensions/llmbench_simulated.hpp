@@ -2430,6 +2430,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     const double of_run = noise.is_all || own.size() < 2 ? 0 : sample_variance(own);
     const double sd = std::sqrt(of_run + noise.sd * noise.sd);
     stored_side other;
+    if (is_difference(v.objective) && input_of(v, "stored_values")) return {};
     if (const list<double>* const stored = input_of(v, "stored_values")) {
         vector<double> logs;
         for (const double x : *stored) logs.push_back(std::log(x));
@@ -2454,7 +2455,8 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     double from = nearest_rank(fails_from, 0.9);
     if (other.repeats > 0) from = std::max(from, std::log1p(2 * other.day_sd));
     if (!std::isfinite(from)) return {not_a_number, static_cast<double>(open) / runs};
-    return {at_distance(v.objective, from, v.limit), static_cast<double>(open) / runs};
+    return {at_distance(v.objective, from, v.limit, number_of(v, "scale", 1)),
+            static_cast<double>(open) / runs};
 }
 /// For a statistic judged within a run: by its own error.
 inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {

@@ -67,6 +67,26 @@ struct relative_limit {
 };
 constexpr relative_limit operator*(double f, baseline_t) { return {f}; }
 constexpr relative_limit operator*(fraction f, baseline_t) { return {f.value}; }
+/// The same and a distance from it, in the metric's unit: `baseline + 1_ms`, `baseline - 10_tps`,
+/// `1.05 * baseline + 1_ms`.
+template <class T>
+struct shifted_limit {
+    double factor = 1;
+    T by{};
+    int sign = 1;
+};
+template <class T> constexpr shifted_limit<T> operator+(relative_limit r, const T& by) {
+    return {r.factor, by, 1};
+}
+template <class T> constexpr shifted_limit<T> operator-(relative_limit r, const T& by) {
+    return {r.factor, by, -1};
+}
+template <class T> constexpr shifted_limit<T> operator+(baseline_t, const T& by) {
+    return {1, by, 1};
+}
+template <class T> constexpr shifted_limit<T> operator-(baseline_t, const T& by) {
+    return {1, by, -1};
+}
 
 /// The right side of a comparison. Its constructors run in the user's line, so that their default
 /// arguments capture it.
@@ -75,12 +95,18 @@ struct limit {
     double bound = 0;   // SI
     double factor = 0;  // over 0: relative to the baseline
     source_line at{};
+    double offset = 0;  // SI
     template <class T>
         requires detail::gives<U, T>
     limit(const T& v, const char* file = __builtin_FILE(), int line = __builtin_LINE())
         : bound(detail::si(U(v))), at{file, line} {}
     limit(relative_limit r, const char* file = __builtin_FILE(), int line = __builtin_LINE())
         : factor(r.factor), at{file, line} {}
+    template <class T>
+        requires detail::gives<U, T>
+    limit(const shifted_limit<T>& r, const char* file = __builtin_FILE(),
+          int line = __builtin_LINE())
+        : factor(r.factor), at{file, line}, offset(r.sign * detail::si(U(r.by))) {}
     limit(baseline_t, const char* file = __builtin_FILE(), int line = __builtin_LINE())
         : factor(1), at{file, line} {}
 };
@@ -90,10 +116,11 @@ struct slo {
     detail::statistic_data statistic{};
     bool at_most = true;
     double bound = 0;   ///< SI: seconds, per second, fraction
-    double factor = 0;  ///< above 0: the limit is factor * baseline
+    double factor = 0;  ///< above 0: the limit is factor * baseline + offset
     bool is_advisory = false;
     source_line at{};
     types::text advisory_until{};
+    double offset = 0;  ///< SI; not 0: a difference to the baseline is judged, else a ratio
 
     /// Returns an SLO that is advisory before that day (UTC), "2026-12-31", and blocking from then
     /// on. The day on which the gate begins counts. Reports announce the day from a week before.
@@ -189,10 +216,10 @@ struct statistic {
     statistic of(const types::text& label_) const { return of(label(label_)); }
     friend slo operator<=(const statistic& s, const limit<U>& l)
         requires(Side != detail::bound_side::at_least)
-    { return {s.data, true, l.bound, l.factor, false, l.at}; }
+    { return {s.data, true, l.bound, l.factor, false, l.at, {}, l.offset}; }
     friend slo operator>=(const statistic& s, const limit<U>& l)
         requires(Side != detail::bound_side::at_most)
-    { return {s.data, false, l.bound, l.factor, false, l.at}; }
+    { return {s.data, false, l.bound, l.factor, false, l.at, {}, l.offset}; }
     /// Judged as the ratio of both in each repeat, by the spread of that ratio.
     friend slo operator<=(const statistic& s, const scaled_statistic<U>& l)
         requires(Side != detail::bound_side::at_least)

@@ -85,6 +85,12 @@ struct plain_number {
 };
 
 inline namespace literals {
+constexpr time_span operator""_us(unsigned long long v) {
+    return time_span::from_seconds(static_cast<double>(v) / 1e6);
+}
+constexpr time_span operator""_us(long double v) {
+    return time_span::from_seconds(static_cast<double>(v) / 1e6);
+}
 constexpr time_span operator""_ms(unsigned long long v) {
     return time_span::from_seconds(static_cast<double>(v) / 1e3);
 }

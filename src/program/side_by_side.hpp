@@ -133,7 +133,9 @@ inline slo_words words_of(const past_slo& s) {
     std::string text = str(s.slo);
     if (text.rfind("advisory(", 0) == 0) text = text.substr(9, text.size() - 10);
     const std::size_t at = std::min(text.rfind(s.at_most ? " <= " : " >= "), text.size());
-    return {text.substr(0, at) + (s.relative ? " / baseline" : ""),
+    const std::optional<slo> what = slo_of(s);
+    const bool is_less = what && is_difference(*what);
+    return {text.substr(0, at) + (is_less ? " - baseline" : s.relative ? " / baseline" : ""),
             filled("{name}{is_advisory?, advisory}",
                    {{"name", trimmed(text.substr(at))}, {"is_advisory", s.advisory}})};
 }

@@ -115,19 +115,21 @@ private:
         skip_blanks();
         return rest_.substr(0, what.size()) == what;
     }
-    /// "300 ms", "1.1 * baseline", "baseline", "110 % * baseline", "1.25 * p90(ttft) of "base"".
+    /// "1.05 * baseline + 1 ms" from the factor on.
+    void of_baseline(slo& s, double factor) {
+        s.factor = factor;
+        const bool is_more = take("+");
+        if (is_more || take("-"))
+            s.offset = (is_more ? 1 : -1) * in_unit(s.statistic.metric, number());
+    }
+    /// "300 ms", "1.1 * baseline", "baseline + 1 ms", "110 % * baseline", "1.25 * p90(ttft) of
+    /// "base"".
     void limit(slo& s) {
         metric_id& m = s.statistic.metric;
-        if (take("baseline")) {
-            s.factor = 1;
-            return;
-        }
+        if (take("baseline")) return of_baseline(s, 1);
         const double v = number();
         if (take("*")) {
-            if (take("baseline")) {
-                s.factor = v;
-                return;
-            }
+            if (take("baseline")) return of_baseline(s, v);
             const std::string_view before = rest_, name = word();
             const vector<metric_id> all = all_metrics();
             const bool is_metric = std::any_of(

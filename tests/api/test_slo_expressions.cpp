@@ -362,3 +362,28 @@ TEST_CASE("reading speeds are times of a token, by words a minute and tokens a w
     CHECK(presets::reading(250, 1.0).tpot.seconds() == doctest::Approx(0.240));
     CHECK(presets::silent_reading.slos().size() == 1);
 }
+
+TEST_CASE("a difference to the baseline reads as it was written") {
+    CHECK(text_of(mean(ttft) <= baseline + 1_ms) == "mean(ttft) <= baseline + 1 ms");
+    CHECK(text_of(p99(itl) <= baseline + 200_us) == "p99(itl) <= baseline + 0.2 ms");
+    CHECK(text_of(mean(ttft) <= 1.05 * baseline + 1_ms) == "mean(ttft) <= 1.05 * baseline + 1 ms");
+    CHECK(text_of(mean(e2e) <= 110_pct * baseline - 1_s) == "mean(e2e) <= 1.1 * baseline - 1 s");
+    CHECK(text_of(output_throughput >= baseline - 10_tps) ==
+          "output_throughput >= baseline - 10 tok/s");
+    CHECK(text_of(accuracy >= baseline - 1_pct) == "accuracy >= baseline - 1 %");
+    CHECK(text_of(mean(running_requests) <= baseline + 2) ==
+          "mean(running_requests) <= baseline + 2");
+    CHECK(text_of(p90(ttft) <= baseline + std::chrono::milliseconds(5)) ==
+          "p90(ttft) <= baseline + 5 ms");
+}
+
+TEST_CASE("a difference keeps its factor, its SI value and its line") {
+    const slo written = mean(ttft) <= 1.05 * baseline + 200_us;
+    const int line = __LINE__ - 1;
+    CHECK(written.factor == 1.05);
+    CHECK(written.offset == doctest::Approx(0.0002));
+    CHECK(written.at.line == line);
+    CHECK((output_throughput >= baseline - 10_tps).offset == -10);
+    CHECK(is_difference(written));
+    CHECK(!is_difference(mean(ttft) <= 1.05 * baseline));
+}

@@ -23,7 +23,8 @@ bool same(const slo& a, const slo& b) {
            a.statistic.q == doctest::Approx(b.statistic.q).epsilon(1e-6) &&
            a.statistic.gauge == b.statistic.gauge && a.at_most == b.at_most &&
            a.bound == doctest::Approx(b.bound).epsilon(1e-6) &&
-           a.factor == doctest::Approx(b.factor).epsilon(1e-6) && a.is_advisory == b.is_advisory &&
+           a.factor == doctest::Approx(b.factor).epsilon(1e-6) &&
+           a.offset == doctest::Approx(b.offset).epsilon(1e-6) && a.is_advisory == b.is_advisory &&
            a.statistic.name == b.statistic.name &&
            selection_text(a.statistic.which) == selection_text(b.statistic.which);
 }
@@ -76,7 +77,10 @@ TEST_CASE("every SLO that can be written is read from its text") {
         advisory(mean(tpot).of(turns(2)) <= 2 * mean(tpot).of(turns(1, 1))),
         p90(ttft).of("sql") <= 1.25 * baseline, advisory(p90(ttft).of("sql") <= 1_s),
         mean(tpot) <= 1.10 * baseline, p50(ttft) <= baseline, p90(e2e) <= 110_pct * baseline,
-        advisory(p99(ttft) <= 450_ms), advisory(mean(e2e) <= 1.5 * baseline)};
+        advisory(p99(ttft) <= 450_ms), advisory(mean(e2e) <= 1.5 * baseline),
+        mean(ttft) <= baseline + 1_ms, p99(itl) <= baseline + 200_us,
+        mean(tpot) <= 1.05 * baseline + 0.5_ms, output_throughput >= baseline - 10_tps,
+        accuracy >= baseline - 1_pct, advisory(max(queued_requests) <= baseline + 2)};
     for (const auto* preset : {&presets::mlperf_llama2_70b_server, &presets::chat})
         for (const slo& s : preset->slos()) all.push_back(s);
     for (const slo& s : all) {
@@ -104,6 +108,9 @@ TEST_CASE("units are written as in C++, or in words") {
     CHECK(same(parse_slo("capacity >= 12_rps"), capacity >= 12_rps));
     CHECK(same(parse_slo("capacity >= 32users"), capacity >= 32_users));
     CHECK(same(parse_slo("p90(ttft) <= baseline"), p90(ttft) <= baseline));
+    CHECK(same(parse_slo("p99(itl)<=baseline+200us"), p99(itl) <= baseline + 200_us));
+    CHECK(same(parse_slo("mean(ttft) <= 1.05 * baseline + 1_ms"),
+               mean(ttft) <= 1.05 * baseline + 1_ms));
     CHECK(same(parse_slo("p90(ttft).of(\"sql\") <= 300_ms"), p90(ttft).of("sql") <= 300_ms));
     CHECK(same(parse_slo("of(error_rate, \"sql\") <= 1_pct"), of(error_rate, "sql") <= 1_pct));
     CHECK(same(parse_slo("p90(ttft).of(label(\"chat\") && turns(2)) <= 1 s"),
@@ -168,6 +175,9 @@ TEST_CASE("what cannot be read says where, and what is expected there") {
     CHECK(says("advisory(p90(ttft) <= 300 ms).until(2026-12-31", "47 on", "\")\""));
     CHECK(says("p90(ttft) <= 300 ms.until(2026-12-31)", "20 on", "the end"));
     CHECK(says("p90(ttft) <= 1.1 * main", "20 on", "\"baseline\""));
+    CHECK(says("p90(ttft) <= baseline + 10 tps", "27 on", "the unit of ttft"));
+    CHECK(says("p90(ttft) <= baseline +", "24 on", "a number"));
+    CHECK(says("p90(ttft) <= baseline 1 ms", "23 on", "the end"));
     const std::string deep = "goodput(" + std::string(2000, '(');
     CHECK(refusal(deep).find("at most 50 brackets") != std::string::npos);
     CHECK(refusal(std::string(5000, 'p')).find("up to 4000 characters") != std::string::npos);

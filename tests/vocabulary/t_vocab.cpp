@@ -116,7 +116,10 @@ TEST_CASE("targets") {
     gate({.target = endpoint{.url = "u"},
           .baseline = simulated(engine{.slots = 3}),
           .slos = {mean(tpot) <= 1.05 * baseline, mean(tpot) <= baseline,
-                   mean(tpot) <= 105_pct * baseline, output_throughput >= 0.95 * baseline}});
+                   mean(tpot) <= 105_pct * baseline, output_throughput >= 0.95 * baseline,
+                   mean(ttft) <= baseline + 1_ms, p99(itl) <= baseline + 200_us,
+                   p90(ttft) <= 1.05 * baseline + 1ms, decode_throughput >= baseline - 10_tps,
+                   mean(running_requests) <= baseline + 2}});
     string url = "http://x";
     string_view sv = "m";
     s.target = endpoint{.url = url, .model = std::string(sv)};

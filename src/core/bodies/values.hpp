@@ -234,6 +234,9 @@ types::text slo::text() const {
     const bool is_ratio = statistic.parts.size() == 2;
     const std::string right =
         is_ratio      ? detail::printed("%g * ", bound) + detail::str(statistic.parts[1].name)
+        : offset != 0 ? (factor == 1 ? "" : detail::printed("%g * ", factor)) + "baseline " +
+                            (offset > 0 ? "+ " : "- ") +
+                            detail::limit_text(statistic.metric, offset > 0 ? offset : -offset)
         : factor != 0 ? detail::printed("%g * baseline", factor)
                       : detail::limit_text(statistic.metric, bound);
     const std::string whole =

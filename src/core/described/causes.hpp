@@ -23,6 +23,14 @@ namespace detail {
 
 /// Returns a limit that the objective would meet in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
+    if (is_difference(s)) {
+        const double power = std::pow(10, std::floor(std::log10(std::fabs(value))) - 1);
+        slo close = s;
+        close.is_advisory = false;
+        close.offset = (s.at_most ? std::ceil(value / power) : std::floor(value / power)) * power;
+        const std::string text = str(close.text());
+        return text.substr(text.find(s.at_most ? "<=" : ">="));
+    }
     const std::string side = s.at_most ? "<= " : ">= ";
     if (facts_of(s.statistic.metric).is_whole && s.factor == 0)
         return side +
@@ -49,6 +57,8 @@ inline std::string name_of(verdict_unit u) {
 }
 /// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
 inline std::string verdict_value_text(const verdict_numbers& v, double x) {
+    if (is_difference(v.objective))
+        return (x > 0 ? "+" : "") + value_text(v.objective.statistic.metric, x);
     return v.objective.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
                                                  : value_text(v.objective.statistic.metric, x);
 }

@@ -129,10 +129,13 @@ struct arithmetic {
     }
 };
 inline void add_values(arithmetic& a, const decision& d) {
-    const std::string what = d.objective.factor > 0 ? "ratios" : "values";
+    const std::string what = is_difference(d.objective)  ? "differences"
+                             : d.objective.factor > 0 ? "ratios"
+                                                 : "values";
     a.line = what + " " + listed(d.values);
     a.add(what, d.values);
     a.add("limit", {d.limit});
+    if (is_difference(d.objective)) a.add("scale", {d.scale});
 }
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
@@ -153,7 +156,9 @@ inline arithmetic arithmetic_of(const decision& d) {
     case verdict_method::t:
         add_values(a, d);
         a.line += (on_log ? "; ln distances from the limit "
-                          : "; distances in parts of the limit ") + listed(d.distances);
+                   : is_difference(d.objective)
+                       ? printed("; distances from the limit in parts of %.6g ", d.scale)
+                       : "; distances in parts of the limit ") + listed(d.distances);
         a.add(on_log ? "log_distances" : "distances", d.distances);
         a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});

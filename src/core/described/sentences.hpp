@@ -73,6 +73,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "difference after {place:0} characters (median), {per_1000:.3g} differences per 1000 tokens]"
      "[, of {without_place:0} the place is not known: their texts were too many to keep]"
      "[{own_is_known?}; the server's own repeats agree on {own:.3g%} %]{no_limit}"},
+    {because::below_client, "below_client", "least", "the client can tell differences from "
+     "{least:t} on in this run, and the limit is smaller"},
     {because::no_size, "no_size", "unbounded repeats at_most", "{unbounded:0} of {repeats:0} "
      "repeats have {at_most?so many failures that the statistic is infinite|too few good answers "
      "in the steady window, so that the statistic is zero}"},

@@ -72,14 +72,16 @@ inline std::string joined_texts(std::initializer_list<std::string_view> texts,
 /// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
 inline std::string ratio_of_text(const verdict_numbers& v) {
     const statistic_data& what = v.objective.statistic;
-    if (!(v.denominator > 0) || !std::isfinite(v.numerator)) return {};
+    const bool is_known = v.denominator > 0 || (is_difference(v.objective) && v.denominator == 0);
+    if (!is_known || !std::isfinite(v.numerator)) return {};
     const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
     return filled("{numerator} against {denominator}",
                   {{"numerator", {m, v.numerator}}, {"denominator", {m, v.denominator}}});
 }
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
-    const bool ratio = v.objective.factor > 0 && std::isfinite(x);
+    const bool ratio =
+        v.objective.factor > 0 && !is_difference(v.objective) && std::isfinite(x);
     return filled("{value}{is_ratio? baseline}",
                   {{"value", verdict_value_text(v, x)}, {"is_ratio", ratio}});
 }
@@ -112,12 +114,19 @@ inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
     if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
     const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
+    if (is_difference(v.objective))
+        return filled("{room} {side} the limit",
+                      {{"room", {v.objective.statistic.metric, std::fabs(room * v.limit)}},
+                       {"side", side}});
     return filled("{percent} % {side} the limit",
                   {{"percent", digits_text(std::fabs(room) * 100, 3)}, {"side", side}});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (!(v.detectable > 0)) return {};
+    if (is_difference(v.objective))
+        return filled("the smallest miss this run could show: {miss}",
+                      {{"miss", {v.objective.statistic.metric, v.detectable}}});
     if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";
     return filled("the smallest {is_counted?fraction of misses|miss} this run could show: "
                   "{percent} %",
@@ -195,6 +204,10 @@ inline std::string measured_text(const verdict_numbers& v, bool of_model = false
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
+    if (is_difference(v.objective)) {
+        const std::string text = str(v.objective.text());
+        return text.substr(text.find("= ") + 2);
+    }
     return v.objective.factor > 0 ? filled("{factor} x", {{"factor", digits_text(v.limit, 6)}})
                              : limit_text(v.objective.statistic.metric, v.limit);
 }

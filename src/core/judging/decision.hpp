@@ -72,7 +72,7 @@ enum class because : unsigned char {
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
-    wrong_answers, answers_differ,
+    wrong_answers, answers_differ, below_client,
     no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
     // missing values
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
@@ -208,6 +208,7 @@ struct decision : verdict_numbers {
     bool paired = false;             // with a live baseline, not a stored one
     vector<double> values{};    // of repeats, pairs or slices
     vector<double> distances{}; // of these values from the limit
+    double scale = 1;           // of a difference: the unit of its distances
     interim_analysis last{};
     std::optional<analysis_of_misses> counted{};
     judging_rule rule{};
@@ -248,6 +249,8 @@ inline bool is_counted(const verdict_numbers& v) {
 /// How far inside the limit the estimate is, as a fraction; negative outside.
 inline double headroom(const verdict_numbers& v) {
     if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
+    if (v.limit < 0 && is_difference(v.objective))
+        return (v.objective.at_most ? 1 : -1) * (v.estimate.value / v.limit - 1);
     return (v.objective.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 

@@ -117,6 +117,11 @@ inline decision with_a_way_out(decision v, bool is_guard) {
     }
     if (!is_open) return v;
     const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
+    if (is_difference(s)) {  // on the side of the limit
+        if (!v.advice && std::isfinite(would_pass) && would_pass * v.limit > 0)
+            v.advice = {because::limit_that_passes, {would_pass}};
+        return v;
+    }
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
     if (!is_guard && !v.advice && is_near && would_pass > 0)
@@ -419,7 +424,7 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
     for (const slo& s : t.slos) {
         rows.emplace_back().objective = s;
         if (is_request_fraction(s.statistic.metric) || is_of_server(s.statistic.metric) ||
-            is_drift(s.statistic.metric))
+            is_drift(s.statistic.metric) || is_difference(s))
             continue;
         const comparison c = comparison_of(e, t, s);
         if (c.is_missing) continue;

@@ -143,7 +143,7 @@ inline std::string noise_name(const slo& s) {
 /// The noise of a calibration of ten repeats or more.
 inline calibrated_noise calibration_for(const judging_parameters& t, const slo& s) {
     const auto at = t.noise.find(noise_name(s));
-    if (at == t.noise.end() || t.rule.revision < 2) return {};
+    if (at == t.noise.end() || t.rule.revision < 2 || is_difference(s)) return {};
     return calibrated_noise_of(at->second, t.noise_repeats);
 }
 /// The prior noise of a statistic, and whether it is calibrated.

@@ -167,7 +167,7 @@ inline decision estimated(decision d, const measurements& e) {
     switch (d.outcome == verdict::invalid ? verdict_method::none : d.decided_by) {
     case verdict_method::counts: estimate_counts(d, e); break;
     case verdict_method::counted_misses:
-        if (d.counted) estimate_counts(d, e);
+        if (d.counted && !is_difference(d.objective)) estimate_counts(d, e);
         if (std::isnan(d.estimate.value)) d.estimate = {worst, worst, worst};
         break;
     case verdict_method::moderated_t:

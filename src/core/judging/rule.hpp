@@ -21,7 +21,7 @@ namespace detail {
 
 /// A series that an objective names may be negative: its distance is relative to the limit.
 inline bool is_on_the_log(const slo& s) {
-    return s.factor > 0 || s.statistic.metric != metric_id::server_metric;
+    return !is_difference(s) && (s.factor > 0 || s.statistic.metric != metric_id::server_metric);
 }
 inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
 /// Returns the limit for comparisons. For integers it is half a unit looser, so that equality
@@ -34,9 +34,10 @@ inline double line_of(const slo& s, double limit) {
 inline constexpr double least_value = 1e-12, max_value = 1e300;
 inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
 
-/// Negative where the value meets the limit.
-inline double distance_of(const slo& s, double value, double limit) {
+/// Negative where the value meets the limit. `scale`: the unit of a difference's distance.
+inline double distance_of(const slo& s, double value, double limit, double scale = 1) {
     const double sign = s.at_most ? 1 : -1;
+    if (is_difference(s)) return std::clamp(sign * (value - limit) / scale, -1e6, 1e6);
     const auto log_of = [](double v) { return std::log(std::clamp(v, least_value, max_value)); };
     if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
     const double line = line_of(s, limit);
@@ -45,8 +46,9 @@ inline double distance_of(const slo& s, double value, double limit) {
     const metric_id m = s.statistic.metric;
     return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
 }
-inline double at_distance(const slo& s, double distance, double limit) {
+inline double at_distance(const slo& s, double distance, double limit, double scale = 1) {
     const double sign = s.at_most ? 1 : -1;
+    if (is_difference(s)) return limit + sign * distance * scale;
     if (s.factor > 0) return limit * std::exp(sign * distance);
     const double line = line_of(s, limit);
     if (!is_on_the_log(s)) return line + sign * distance * step_of(line);

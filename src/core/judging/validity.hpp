@@ -36,7 +36,8 @@ namespace detail {
 /// repeat only are not the server's noise.
 inline bool passes_by_more_than(const measurements& e, const judging_parameters& t,
                                 const judging_parameters& buffered, slo s) {
-    if (!is_judged_by_spread(s.statistic.metric) || is_drift(s.statistic.metric)) return false;
+    const metric_id m = s.statistic.metric;
+    if (!is_judged_by_spread(m) || is_drift(m) || is_difference(s)) return false;
     const comparison as_is = comparison_of(e, t, s), worst = comparison_of(e, buffered, s);
     double most = 1;
     const std::size_t n =

@@ -26,7 +26,7 @@ namespace detail {
 
 /// Sets the interval: each end is the bound that decides on its side, at the level of that side.
 inline void set_interval(decision& d) {
-    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
+    const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
     d.estimate = {back(d.last.mean), back(d.last.fail_bound), back(d.last.pass_bound)};
     if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
 }
@@ -36,6 +36,10 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     const interim_analysis& l = d.last;
     const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     set_interval(d);
+    if (is_difference(d.objective)) {  // in its unit
+        d.detectable = std::log1p(l.detectable) * d.scale;
+        return;
+    }
     d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.objective, std::log1p(l.detectable));
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
@@ -62,19 +66,22 @@ struct comparison {
     metric_id of_metric = metric_id::ttft;
     bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
     double base_log = 0;
+    double factor = 0, scale = 0;  // of a difference: of the baseline, and the unit of distances
+    double client_error = 0;       // of a difference, in its unit
     stored_side stored{};
     bool is_missing = false;  // no baseline
     variant_values mine{}, other{};  // of the candidate and of a live baseline
     /// The compared value: the candidate's, or its ratio to the baseline's.
     double of(double value, double base) const {
         if (!relative) return value;
+        if (scale > 0) return std::isfinite(base) ? value - factor * base : not_a_number;
         value = with_offset(of_metric, value);
         base = with_offset(of_metric, base);
         if (!paired) return value / std::exp(base_log);
         return quotient(value, base);
     }
     double of_repeat(std::size_t i) const {
-        return of(mine.each[i], paired ? other.each[i] : not_a_number);
+        return of(mine.each[i], paired ? other.each[i] : other.together);
     }
     double of_all() const { return of(mine.together, other.together); }
     /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
@@ -85,7 +92,36 @@ struct comparison {
         return has_more || (paired && !pairs_are_fresh) ? calibrated_noise{}
                                                         : calibration_for(t, s);
     }
+    /// Differences are compared in parts of the baseline, as its noise is, or of the limit.
+    void subtract(const slo& s) {
+        factor = s.factor;
+        double sum = 0, n = 0;
+        for (const double x : other.each)
+            if (std::isfinite(x)) sum += std::fabs(x), ++n;
+        scale = std::max(n > 0 ? factor * sum / n : 0.0, std::fabs(s.offset));
+    }
 };
+/// The part of a difference that may be the client's: its late sends, and without the kernel's
+/// stamps its late reads, of both variants.
+inline double client_error_in(const measurements& e, const statistic_data& what) {
+    if (facts_of(what.metric).unit != metric_unit::time || is_of_server(what.metric)) return 0;
+    const bool is_of_sends = concerns(what, &metric_facts::is_affected_by_lateness);
+    double error = 0;
+    for (const repeat_list* variant : {&e.candidate, &e.baseline}) {
+        double late = 0, sends = 0, read = 0;
+        for (const repeat_data& d : *variant) {
+            for (const record& r : d.records) {
+                if (!is_measured(r) || r.dispatched_ns == 0) continue;
+                late += static_cast<double>(std::max(r.late_ns, 0ll)) * 1e-9;
+                ++sends;
+            }
+            if (!is_mostly_stamped(d.stamped_reads, d.reads))
+                read = std::max(read, d.stamp_lag_p99);
+        }
+        error += read + (is_of_sends && sends > 0 ? late / sends : 0);
+    }
+    return error;
+}
 inline comparison comparison_of(const measurements& e, const judging_parameters& t, const slo& s) {
     comparison c;
     c.of_metric = s.statistic.metric;
@@ -93,6 +129,8 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
     c.paired = c.relative && e.has_live_baseline();
     c.mine = values_of(s.statistic, e.candidate, t.read);
     if (c.paired) c.other = values_of(s.statistic, e.baseline, opposite(t.read));
+    if (is_difference(s)) c.client_error = client_error_in(e, s.statistic);
+    if (c.paired && is_difference(s)) c.subtract(s);
     if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
     if (const auto level = t.past ? t.past->level_of(s) : std::nullopt) {
@@ -102,6 +140,15 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
     }
     const auto at = t.stored.values.find(str(s.statistic.name));
     vector<double> logs;
+    if (is_difference(s) && at != t.stored.values.end() && !at->second.empty()) {
+        c.other = {at->second, mean_of(at->second)};
+        c.subtract(s);
+        c.stored = {as_number(at->second.size()),
+                    sample_variance(at->second) * s.factor * s.factor / (c.scale * c.scale),
+                    t.stored.day_sd * s.factor * std::fabs(c.other.together) / c.scale};
+        c.is_missing = !std::isfinite(c.other.together);
+        return c;
+    }
     if (at != t.stored.values.end())
         for (const double x : at->second)
             logs.push_back(std::log(with_offset(s.statistic.metric, x)));
@@ -125,10 +172,10 @@ inline void set_measured(decision& d, const measurements& e, const judging_param
         to = pooled_value(s.statistic.parts[1], e.candidate, opposite(t.read));
     } else if (!c.relative) {
         return;
-    } else if (!c.paired) {
+    } else if (!c.paired && !is_difference(s)) {
         to = std::exp(c.base_log) - facts_of(s.statistic.metric).offset;
     }
-    if (std::isnan(quotient(of, to))) return;
+    if (!is_difference(s) && std::isnan(quotient(of, to))) return;
     d.numerator = of;
     d.denominator = to;
 }
@@ -137,12 +184,13 @@ inline void set_measured(decision& d, const measurements& e, const judging_param
 struct observed_repeats {
     vector<double> values{}, distances{};
     std::size_t unbounded = 0;
+    double scale = 1;  // of a difference
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
         const bool has_no_log = with_offset(s.statistic.metric, value) == 0 && is_on_the_log(s);
         const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
         unbounded += miss;
-        if (!miss) distances.push_back(distance_of(s, value, limit));
+        if (!miss) distances.push_back(distance_of(s, value, limit, scale));
     }
     /// Whether every repeat is at twice the limit or beyond; infinite ones are.
     bool are_blatant(const slo& s) const {
@@ -166,12 +214,17 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         const double days = 1 + 2 * c.stored.day_sd;
         const double factor = s.at_most ? std::max(s.factor, days) : std::min(s.factor, 1 / days);
         l.bound = factor * std::exp(c.base_log);
+        if (is_difference(s)) {
+            const double limit = s.factor * c.other.together + s.offset;
+            const double days_off = (s.at_most ? days : 1 / days) * c.other.together;
+            l.bound = s.at_most ? std::max(limit, days_off) : std::min(limit, days_off);
+        }
         return l;
     }
     const vector<double> pooled =
         sorted_values_in(s.statistic, e.baseline, repeats, opposite(t.read));
     if (pooled.empty()) return {not_a_number, l.allowed, false};
-    l.bound = s.factor * nearest_rank(pooled, s.statistic.q);
+    l.bound = s.factor * nearest_rank(pooled, s.statistic.q) + s.offset;
     // As much of the baseline may be beyond its own estimate.
     const auto n = static_cast<double>(pooled.size());
     l.allowed = clopper_pearson_upper(n * l.allowed, n, count_levels_of(s, t.rule).fail);
@@ -310,6 +363,15 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
         if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
     return analysis_of_repeats(distances, s0, rule, c.stored);
 }
+/// Widens the interval of a difference by what the client cannot tell.
+inline void widen(decision& d, double by, const judging_rule& rule) {
+    d.last.pass_margin += by;
+    d.last.fail_margin += by;
+    judging_rule same = rule;
+    same.pass_z = d.last.pass_z;
+    same.fail_z = d.last.fail_z;
+    decide(d.last, same);
+}
 /// One interim analysis of the values, without decisions that come too early.
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
                              const judging_parameters& t, double s0, const judging_rule& rule,
@@ -318,14 +380,17 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
                             seen.are_blatant(d.objective);
     d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
                         : analysis_of_values(t, d.objective, c, seen.distances, s0, rule);
+    if (is_difference(d.objective)) widen(d, c.client_error / c.scale, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
         d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
     // Differences between days are no regression.
-    const double sign = d.objective.at_most ? 1 : -1;
+    const double typical = at_distance(d.objective, d.last.mean, d.limit, c.scale);
+    const double ratio =
+        is_difference(d.objective) ? typical / c.other.together + d.objective.factor : typical;
     if (d.outcome == verdict::fail && c.stored.repeats > 0 &&
-        std::fabs(std::exp(sign * d.last.mean) * d.limit - 1) < 2 * c.stored.day_sd)
+        std::fabs(ratio - 1) < 2 * c.stored.day_sd)
         d.outcome = verdict::inconclusive;
 }
 
@@ -363,17 +428,18 @@ inline void explain_spread(decision& d, const measurements& e, const judging_par
 inline decision judge_values(const measurements& e, const judging_parameters& t, const slo& s,
                              bool to_the_end = false) {
     decision d = undecided(s);
-    d.limit = s.factor > 0 ? s.factor : s.bound;
+    d.limit = limit_of(s);
     const comparison c = comparison_of(e, t, s);
     if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
     set_measured(d, e, t, c);
+    d.scale = is_difference(s) ? c.scale : 1;
     const bool startup = is_of_start(s.statistic.metric);
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
 
-    observed_repeats seen;
+    observed_repeats seen{.scale = d.scale};
     int analyses = 0;
     const std::size_t n =
         c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
@@ -409,6 +475,8 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
     explain_spread(d, e, t, c);
+    if (is_difference(s) && std::fabs(s.offset) < c.client_error && d.outcome != verdict::fail)
+        d = decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
     return d;
 }
 
@@ -420,8 +488,8 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
                          is_judged_by_spread(s.statistic.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
-    const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);
-    observed_repeats seen;
+    const double limit = limit_of(s), s0 = prior_sd_of(e, t, s);
+    observed_repeats seen{.scale = is_difference(s) ? c.scale : 1};
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (s.factor > 0 && t.past) return false;

@@ -43,7 +43,7 @@ struct written_unit {
 };
 inline constexpr written_unit written_units[] = {
     {metric_unit::time, "ms", 1e3, "_ms"}, {metric_unit::time, "s", 1, "_s"},
-    {metric_unit::time, "min", 1 / 60.0, "_min"},
+    {metric_unit::time, "min", 1 / 60.0, "_min"}, {metric_unit::time, "us", 1e6, "_us"},
     {metric_unit::tokens_per_s, "tok/s", 1, "_tps"}, {metric_unit::tokens_per_s, "tps", 1, "_tps"},
     {metric_unit::requests_per_s, "req/s", 1, "_rps"},
     {metric_unit::requests_per_s, "rps", 1, "_rps"},
@@ -367,6 +367,12 @@ inline bool is_of_all(const statistic_data& w) {
 inline bool is_of_all_errors(const slo& s) {
     return s.statistic.metric == metric_id::error_rate && !s.is_advisory &&
            is_all(s.statistic.which);
+}
+/// Whether the difference to a baseline is judged, not the ratio.
+inline bool is_difference(const slo& s) { return s.factor > 0 && s.offset != 0; }
+/// The limit in the unit of the judged value: of a ratio its factor.
+inline double limit_of(const slo& s) {
+    return is_difference(s) ? s.offset : s.factor > 0 ? s.factor : s.bound;
 }
 /// Whether an objective is meaningless without a baseline.
 inline bool needs_baseline(const slo& s) {

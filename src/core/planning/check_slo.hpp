@@ -166,8 +166,10 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (!std::isfinite(s.bound) || (!(s.bound >= 0) && metric != metric_id::server_metric))
             refuse({given, "the limit must not be below zero"});
     } else if (s.factor != 0 || s.bound == 0) {
-        if (!(s.factor > 0 && std::isfinite(s.factor)))
+        if (!(s.factor > 0 && std::isfinite(s.factor) && std::isfinite(s.offset)))
             refuse({given, "the limit must be above zero"});
+        if (s.offset != 0 && c.judged.past.by)
+            refuse({given, "a history compares ratios: write 1.05 * baseline"});
         if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
         if (is_cost(metric) && c.is_held_against_the_past())
             refuse({given, "prices change from one day to another: compare output_throughput, "

@@ -211,7 +211,8 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string which =
         is_of_all(of.objective.statistic) ? "" : selection_text(of.objective.statistic.which);
     std::string file = of.objective.at.file, until = str(of.objective.advisory_until);
-    bool relative = of.objective.factor > 0;
+    bool relative = of.objective.factor > 0 && !is_difference(of.objective);
+    bool difference = is_difference(of.objective);
     double distance = headroom(of);
     good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;
     v.text({"slo", "as its author wrote it"}, text);
@@ -236,6 +237,12 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     }
     v.number({"limit"}, of.limit, any_number);
     v.flag({"relative_to_baseline"}, relative);
+    if (v.has("difference_to_baseline", difference)) {
+        v.flag({"difference_to_baseline", "measured, estimate and limit are differences from "
+                "`factor` times the baseline, in the metric's unit", at_times}, difference);
+        v.number({"factor", "of the baseline, before the difference", at_times},
+                 of.objective.factor, any_number);
+    }
     v.number({"headroom", "distance to the limit as a fraction of it, negative outside"}, distance,
              any_number);
     v.number({"detectable", "what this sample shows four times in five"}, of.detectable,

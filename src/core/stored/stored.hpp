@@ -273,7 +273,8 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
         const auto at = old.statistics.find(str(s.statistic.name));
         bool usable = at != old.statistics.end() && !at->second.empty();
         if (usable)
-            for (const double v : at->second) usable = usable && std::isfinite(v) && v > 0;
+            for (const double v : at->second)
+                usable = usable && std::isfinite(v) && (v > 0 || is_difference(s));
         if (!usable)
             refuse({of, ": it has no value of ", str(s.statistic.name),
                     " in every repeat, write it again"});
