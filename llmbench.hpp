@@ -172,6 +172,7 @@
 //   [E] what one client thread has to send, and when
 //   [E] the connections of one client thread
 //   [E] the finished requests of one client thread, and the answers that it keeps
+//   [E] one load on one client thread
 //   [E] one client thread
 //   [E] the load of one repeat
 //   [E] credentials for a server
@@ -29478,15 +29479,14 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io {
-    client_io(const load_target& t, const planned_traffic& p)
+    client_io(const load_target& t, const planned_traffic& p, network& all)
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
           connection_resets(t.connection_resets),
           from(local_addresses(p.client.from)),
-          addresses(reached_from(from, t.addresses.in_order())) {
-        sockets->stamp_arrivals();
-    }
+          addresses(reached_from(from, t.addresses.in_order())),
+          sockets(&all) {}
 
     const load_target& target;
     const llmbench::limits& limits;
@@ -29495,7 +29495,7 @@ struct client_io {
     const vector<address> from;  // used in turn; none: the system chooses
     const vector<address> addresses;  // of the target, at the start of this load
     std::size_t next_from = 0;
-    const std::unique_ptr<network> sockets = new_network();
+    network* const sockets;  // of the thread
     vector<char> buffer = vector<char>(256 * 1024);
     vector<char> plain{};     // of one read, for TLS
     tls_session session{};
@@ -30489,7 +30489,7 @@ private:
     std::uint64_t may_count_ = 0;
 };
 
-// ===== [E] one client thread =====================================================================
+// ===== [E] one load on one client thread =========================================================
 
 /// The bytes of one request of the trace, and limits on its answer.
 struct built_request {
@@ -30524,14 +30524,15 @@ inline built_request built(const load_order& o, std::size_t index,
 class load_worker final : private request_sink {
 public:
     /// Share `index` of `count`.
-    load_worker(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
+    load_worker(const load_order& order, load_state& shared, std::size_t index, std::size_t count,
+                network& sockets)
         : order_(order),
           sent_(*order.what->sent),
           shared_(shared),
           agenda_(order, shared, index, count),
           book_(order, shared),
           answers_(order, shared),
-          io_(*order.target, *order.what),
+          io_(*order.target, *order.what, sockets),
           pool_(io_, *this),
           max_ready_bytes_(max_ready_bytes_of_all / count) {}
 
@@ -30565,28 +30566,79 @@ public:
             pool_.drop_retired();
         }
     }
-    void run() {
-        const double cpu_before = thread_cpu_seconds();
-        const long long began = now_ns();
-        const run_queue_wait waits;
+
+    // ---- the load, as its thread runs it
+
+    void begin(long long now, const run_queue_wait& waits) {
         io_.waits = &waits;
-        io_.alert.begin(began);
+        io_.alert.begin(now);
         agenda_.begin();
-        next_tick_ns_ = began + alertness::tick_ns;
-        next_check_ns_ = began + check_interval_ns;
-        while (!agenda_.stopped() && !agenda_.nothing_left()) turn();
+        next_tick_ns_ = now + alertness::tick_ns;
+        next_check_ns_ = now + check_interval_ns;
+    }
+    bool goes_on() const { return !agenda_.stopped() && !agenda_.nothing_left(); }
+    /// Returns when it has something to do, if nothing comes.
+    long long sleeps_until(long long now) {
+        const long long due = agenda_.next_due();
+        const long long ahead = sent_.client.spin && !current_environment ? spin_ns : 0;
+        next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
+                                          : std::min(next_tick_ns_, now + tick_ns());
+        asks_ = std::exchange(io_.asks_again, false);
+        const long long again = asks_ ? now + client_io::between_asks_ns : 0;
+        const long long next = again > 0 ? std::min(again, next_tick_ns_) : next_tick_ns_;
+        io_.alert.on_sleep(now);
+        return due == 0 ? next : std::min(due - ahead, next);
+    }
+    /// `sockets`: those of the thread.
+    void on_wake(long long now, long long slept_ns, long long until, std::size_t sockets) {
+        io_.on_wake(now, slept_ns, until);
+        send_until_ns_ = now + check_interval_ns;
+        io_.alert.on_wake(now, until, io_.sockets->full_turns(sockets));
+    }
+    /// Another load's event was handled.
+    void on_step(long long now) {
+        io_.seen_ns = std::max(io_.seen_ns, now);
+        io_.alert.on_step(now);
+    }
+    void end_turn() {
+        if (asks_) ask_again();
+        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns);
+    }
+    void prepare_next() {
+        prepare();
+        pool_.drop_retired();
+    }
+    void end() {
         io_.alert.on_sleep(now_ns());
         book_.hand_over();
         pool_.close_all();
-        const double cpu = thread_cpu_seconds() - cpu_before;
-        cpu_utilization_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
+    }
+    long long seen_ns() const { return io_.seen_ns; }
+    std::size_t sockets() const { return pool_.size(); }
+
+    // ---- sends
+
+    void send_promised(long long now) {
+        while (const auto next = agenda_.take_promised(now)) dispatch(*next);
+    }
+    bool is_due(long long now) const { return agenda_.is_due(now); }
+    /// A client that is slower than its load must still read, and hear a signal.
+    bool may_send() const { return now_ns() < send_until_ns_; }
+    bool send_next() {
+        const auto next = agenda_.take_due(now_ns());
+        if (next) dispatch(*next);
+        return next.has_value();
+    }
+    /// Opens a connection for the next request, which then need not wait.
+    void open_for_next() {
+        if (pool_.idle() == 0 && pool_.opening() == 0 && agenda_.expects_to_send())
+            pool_.open_ahead();
     }
 
     request_log& finished() { return book_.finished(); }
     answer_keeper& answers() { return answers_; }
     const client_io& io() const { return io_; }
     const lag_counts& loop_lag() const { return loop_lag_; }
-    double cpu_utilization() const { return cpu_utilization_; }
 
 private:
     static constexpr long long check_interval_ns = 20000000, spin_ns = 200000;
@@ -30595,30 +30647,6 @@ private:
 
     // ---- one turn
 
-    /// Waits, then handles events and due requests.
-    void turn() {
-        const long long due = agenda_.next_due();
-        const long long ahead = sent_.client.spin && !current_environment ? spin_ns : 0;
-        const long long now = now_ns();
-        next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
-                                          : std::min(next_tick_ns_, now + tick_ns());
-        const long long again =
-            std::exchange(io_.asks_again, false) ? now + client_io::between_asks_ns : 0;
-        const long long next = again > 0 ? std::min(again, next_tick_ns_) : next_tick_ns_;
-        const long long until = due == 0 ? next : std::min(due - ahead, next);
-        io_.alert.on_sleep(now);
-        io_.sockets->wait(until, now);
-        io_.on_wake(now_ns(), now, until);
-        send_until_ns_ = io_.woke_ns + check_interval_ns;
-        io_.alert.on_wake(io_.woke_ns, until, io_.sockets->full_turns(pool_.size()));
-        catch_up(io_.woke_ns);
-        io_.sockets->each([this] { catch_up(io_.seen_ns); });
-        if (again > 0) ask_again();
-        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns);
-        catch_up(io_.seen_ns);
-        prepare();
-        pool_.drop_retired();
-    }
     void ask_again() {
         pool_.for_each_busy([](connection& c) { c.ask_again(); });
         pool_.for_each_opening([](connection& c) { c.ask_again(); });
@@ -30629,20 +30657,6 @@ private:
     bool is_idle(long long due, long long now) const {
         return pool_.busy() == 0 && pool_.opening() == 0 && !shared_.settling.is_on() &&
                (due == 0 || due - now > check_interval_ns);
-    }
-    /// Sends need not wait for all reads of a turn.
-    void catch_up(long long now) {
-        while (const auto next = agenda_.take_promised(now)) dispatch(*next);
-        if (!agenda_.is_due(now)) return;
-        // A client that is slower than its load must still read, and hear a signal.
-        do {
-            const auto next = agenda_.take_due(now_ns());
-            if (!next) break;
-            dispatch(*next);
-        } while (now_ns() < send_until_ns_);
-        // Opens one for the next request, which then need not wait.
-        if (pool_.idle() == 0 && pool_.opening() == 0 && agenda_.expects_to_send())
-            pool_.open_ahead();
     }
     void dispatch(const due_request& next) {
         const std::size_t index = next.what.index;
@@ -30779,10 +30793,97 @@ private:
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
     bool some_leave_ = false;      // before their answer is complete
+    bool asks_ = false;            // again, for what could not connect
     long long over_since_ns_ = 0;  // since all sends are over
     long long next_tick_ns_ = 0, next_check_ns_ = 0, checks_behind_ = 0;
     long long send_until_ns_ = 0;  // sends of one turn; an event may be followed by one more
     lag_counts loop_lag_{};
+};
+
+// ===== [E] one client thread =====================================================================
+
+/// Sends one load, or those of both variants at once: then it is drawn for each pair of requests
+/// which one is written first.
+class load_thread {
+public:
+    load_thread() { sockets_->stamp_arrivals(); }
+    load_thread(const load_thread&) = delete;
+    load_thread& operator=(const load_thread&) = delete;
+
+    /// Adds its share `index` of `count` of a load. Both arguments must outlive this.
+    load_worker& add(const load_order& order, load_state& shared, std::size_t index,
+                     std::size_t count) {
+        workers_.push_back(std::make_unique<load_worker>(order, shared, index, count, *sockets_));
+        return *workers_.back();
+    }
+    void prepare_first() {
+        for (const auto& w : workers_) w->prepare_first();
+    }
+    void open_connections(std::size_t wanted, std::size_t at_a_time) {
+        for (const auto& w : workers_) w->open_connections(wanted, at_a_time);
+    }
+    void run() {
+        const double cpu_before = thread_cpu_seconds();
+        const long long began = now_ns();
+        const run_queue_wait waits;
+        for (const auto& w : workers_) w->begin(began, waits);
+        while (std::any_of(workers_.begin(), workers_.end(),
+                           [](const auto& w) { return w->goes_on(); }))
+            turn();
+        for (const auto& w : workers_) w->end();
+        const double cpu = thread_cpu_seconds() - cpu_before;
+        cpu_utilization_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
+    }
+    double cpu_utilization() const { return cpu_utilization_; }
+
+private:
+    /// Waits, then handles events and due requests.
+    void turn() {
+        const long long now = now_ns();
+        long long until = 0;
+        std::size_t open = 0;
+        for (const auto& w : workers_) {
+            const long long its = w->sleeps_until(now);
+            until = until == 0 ? its : std::min(until, its);
+            open += w->sockets();
+        }
+        sockets_->wait(until, now);
+        const long long woke = now_ns();
+        for (const auto& w : workers_) w->on_wake(woke, now, until, open);
+        catch_up(woke);
+        sockets_->each([this] { catch_up(seen_ns()); });
+        for (const auto& w : workers_) w->end_turn();
+        catch_up(seen_ns());
+        for (const auto& w : workers_) w->prepare_next();
+    }
+    long long seen_ns() const {
+        long long seen = 0;
+        for (const auto& w : workers_) seen = std::max(seen, w->seen_ns());
+        return seen;
+    }
+    /// Sends need not wait for all reads of a turn.
+    void catch_up(long long now) {
+        bool is_due = false;
+        for (const auto& w : workers_) {
+            if (workers_.size() > 1) w->on_step(now);
+            w->send_promised(now);
+            is_due = is_due || w->is_due(now);
+        }
+        if (!is_due) return;
+        bool sends = true;
+        while (sends) {
+            const bool turned = workers_.size() > 1 && random_.uniform() < 0.5;
+            sends = false;
+            for (std::size_t i = 0; i < workers_.size(); ++i)
+                sends |= workers_[turned ? workers_.size() - 1 - i : i]->send_next();
+            sends = sends && workers_[0]->may_send();
+        }
+        for (const auto& w : workers_) w->open_for_next();
+    }
+
+    const std::unique_ptr<network> sockets_ = new_network();  // outlives its users
+    vector<std::unique_ptr<load_worker>> workers_{};
+    generator random_{1, 1};
     double cpu_utilization_ = 0;
 };
 
@@ -30812,9 +30913,9 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
 }
 
 /// Raises the limit on open files. Refuses a load that needs more files, ports or memory than there
-/// are.
-inline void make_room_for(const load_order& o) {
-    const std::size_t needed = connections_needed(o);
+/// are. `loads`: the number of such loads at once.
+inline void make_room_for(const load_order& o, std::size_t loads = 1) {
+    const std::size_t needed = loads * connections_needed(o);
     // Twice, for simulated servers.
     const rlim_t files = raised_open_files(2 * std::max<rlim_t>(needed, 8192) + 256);
     if (files != 0 && needed + 64 > files)
@@ -30839,10 +30940,11 @@ inline void make_room_for(const load_order& o) {
 
 /// One thread reads some hundred thousand paced events a second. A second one is only for thousands
 /// of streams, and for machines with spare cores: the server may be on the same machine.
-inline std::size_t default_threads(const load_order& o) {
+inline std::size_t default_threads(const load_order& o, std::size_t loads = 1) {
     const arrival_data& a = o.what->sent->arrivals;
-    const double needed = static_cast<double>(connections_needed(o));
-    const double own_rate = a.rate / static_cast<double>(o.what->shard.count);
+    const auto all = static_cast<double>(loads);
+    const double needed = all * static_cast<double>(connections_needed(o));
+    const double own_rate = all * a.rate / static_cast<double>(o.what->shard.count);
     const double streams = needed > 0 ? needed : 10 * own_rate;  // answers of ten seconds
     const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
@@ -30870,21 +30972,34 @@ inline void add_seen(repeat_data& into, const client_io& io, int resets_before) 
     into.stamp_lag.add(io.stamp_lag);
 }
 
-/// Runs one load on its threads and collects their measurements.
-inline void run_load(const load_order& order, load_state& state, repeat_data& into,
-                     request_log& log) {
+/// The load of one variant, and where its measurements go.
+struct load_of_variant {
+    load_order* order;
+    load_state* state;
+    repeat_data* into;
+    request_log* log;
+};
+
+/// Runs one load, or those of both variants at once, on the same threads, and collects their
+/// measurements. Loads at once have the same starts.
+inline void run_load(const vector<load_of_variant>& loads) {
+    const load_order& order = *loads[0].order;
     const client_options& client = order.what->sent->client;
     const auto asked = static_cast<std::size_t>(static_cast<long long>(client.threads));
-    std::size_t threads = asked > 0 ? asked : default_threads(order);
+    std::size_t threads = asked > 0 ? asked : default_threads(order, loads.size());
     if (current_environment) threads = 1;  // virtual time needs no second one
-    else make_room_for(order);
+    else make_room_for(order, loads.size());
     // With fewer slots than threads, some threads could send nothing.
     if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
-    begin_places(order, state);
-    vector<std::unique_ptr<load_worker>> workers;
-    for (std::size_t i = 0; i < threads; ++i)
-        workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
+    vector<std::unique_ptr<load_thread>> workers;
+    vector<vector<load_worker*>> shares(threads);  // of each thread, in the order of the loads
+    for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
+    for (std::size_t i = 0; i < threads; ++i) {
+        workers.push_back(std::make_unique<load_thread>());
+        for (const load_of_variant& l : loads)
+            shares[i].push_back(&workers[i]->add(*l.order, *l.state, i, threads));
+    }
     const auto count = static_cast<std::ptrdiff_t>(threads);
     std::latch all_connected(count), start_is_known(count);
     // Connections opening at once, over all threads: as many as a server's queue takes.
@@ -30907,7 +31022,9 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         all_connected.arrive_and_wait();
         // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
-            state.start_ns = order.start && !called_off ? order.start() : now_ns() + 10000000;
+            const long long at =
+                order.start && !called_off ? order.start() : now_ns() + 10000000;
+            for (const load_of_variant& l : loads) l.state->start_ns = at;
         };
         if (i == 0) contained(begin, call_off);
         start_is_known.arrive_and_wait();
@@ -30932,15 +31049,18 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     for (std::thread& t : running) t.join();
     if (thrown) std::rethrow_exception(thrown);
     if (called_off) throw std::runtime_error(lack);
-    for (const auto& w : workers) {
-        const client_io& io = w->io();
-        log.take(std::move(w->finished()));
-        w->answers().move_into(into);
-        add_seen(into, io, order.target->connection_resets);
-        into.cpu_utilization = std::max(into.cpu_utilization, w->cpu_utilization());
-        into.thread_cpu_utilization.push_back(w->cpu_utilization());
-        into.loop_lag.add(w->loop_lag());
-    }
+    for (std::size_t i = 0; i < threads; ++i)
+        for (std::size_t k = 0; k < loads.size(); ++k) {
+            load_worker& w = *shares[i][k];
+            repeat_data& into = *loads[k].into;
+            loads[k].log->take(std::move(w.finished()));
+            w.answers().move_into(into);
+            add_seen(into, w.io(), loads[k].order->target->connection_resets);
+            const double cpu = workers[i]->cpu_utilization();
+            into.cpu_utilization = std::max(into.cpu_utilization, cpu);
+            into.thread_cpu_utilization.push_back(cpu);
+            into.loop_lag.add(w.loop_lag());
+        }
 }
 
 // ===== [E] credentials for a server ==============================================================
@@ -34771,113 +34891,182 @@ struct repeat_order {
     answers_shown show = answers_shown::open;
 };
 
-/// Fills an order with the plan's times and counts, and runs it by `gather`, once for each stretch
-/// of load.
+/// Fills the orders with the plan's times and counts, and runs them by `gather`, once for each
+/// stretch of load. All variants have the same.
 template <class Gather>
-void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
-              const request_log& all, const Gather& gather) {
+void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
     const planned_traffic& t = *p.sent;
-    const auto settle_first = [&] {
-        if (t.warmup_until_stable)
-            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
-    };
     const conversation_counts counts = counted_conversations(p);
     const bool at_once = t.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
         const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
         return static_cast<long long>(p.shard.of(all_of_them));
     };
+    const auto each = [&](auto&& f) {
+        for (const load_of_variant& l : loads) f(*l.order, *l.state, *l.into, *l.log);
+    };
+    const auto settle_first = [&](const load_order& order, load_state& state) {
+        if (t.warmup_until_stable)
+            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
+    };
     if (at_once) {
         // The warm-up is answered before the measured part starts.
-        state.planned = planned_here(end_of_trace(p, counts.warmup + counts.measured));
-        order.warmup = order.last = counts.warmup * t.stride;
-        order.send_at.assign(counts.warmup, 0);
-        if (order.last > 0) gather();
-        order.first = order.last;
-        order.last = end_of_trace(p, counts.warmup + counts.measured);
-        order.send_at.assign(counts.measured, 0);
+        const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
+        each([&](load_order& order, load_state& state, auto&, auto&) {
+            state.planned = planned_here(last);
+            order.warmup = order.last = counts.warmup * t.stride;
+            order.send_at.assign(counts.warmup, 0);
+        });
+        if (counts.warmup > 0) gather();
+        each([&](load_order& order, auto&, auto&, auto&) {
+            order.first = order.last;
+            order.last = last;
+            order.send_at.assign(counts.measured, 0);
+        });
         gather();
-        long long last_end = 0;
-        for (const finished_request& f : all.requests())
-            last_end = std::max(last_end, f.what.end_ns);
-        d.window = time_interval::between(state.start_ns, last_end + 1);
+        each([&](auto&, load_state& state, repeat_data& d, const request_log& all) {
+            long long last_end = 0;
+            for (const finished_request& f : all.requests())
+                last_end = std::max(last_end, f.what.end_ns);
+            d.window = time_interval::between(state.start_ns, last_end + 1);
+        });
     } else if (t.is_open_loop()) {
         const schedule s = schedule_of(p);
-        order.last = end_of_trace(p, s.at.size());
-        state.planned = planned_here(order.last);
-        order.warmup = s.warmup * t.stride;
-        order.measured_from_ns = ns_of(s.measured_from);
-        for (const double at : s.at) order.send_at.push_back(ns_of(at));
-        settle_first();
+        each([&](load_order& order, load_state& state, auto&, auto&) {
+            order.last = end_of_trace(p, s.at.size());
+            state.planned = planned_here(order.last);
+            order.warmup = s.warmup * t.stride;
+            order.measured_from_ns = ns_of(s.measured_from);
+            for (const double at : s.at) order.send_at.push_back(ns_of(at));
+            settle_first(order, state);
+        });
         if (!s.at.empty()) gather();
-        const long long start_ns = state.start_ns - state.settling.earlier_by();
-        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
-                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
+        each([&](load_order& order, load_state& state, repeat_data& d, auto&) {
+            const long long start_ns = state.start_ns - state.settling.earlier_by();
+            d.window = time_interval::between(start_ns + ns_of(s.measured_from),
+                                              s.at.empty() ? 0 : start_ns + order.send_at.back());
+        });
     } else {
-        order.measured_by_time = lead_seconds(p) > 0;
-        order.measured_from_ns = ns_of(lead_seconds(p));
-        order.warmup = counts.warmup * t.stride;
-        const bool counted = t.requests > 0 && !order.measured_by_time;
-        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
-                             : static_cast<std::size_t>(-1) / 2;
-        if (counted) state.planned = planned_here(order.last);
-        if (order.measured_by_time && t.requests > 0)
-            order.max_measured = static_cast<long long>(
-                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
-        settle_first();
+        each([&](load_order& order, load_state& state, auto&, auto&) {
+            order.measured_by_time = lead_seconds(p) > 0;
+            order.measured_from_ns = ns_of(lead_seconds(p));
+            order.warmup = counts.warmup * t.stride;
+            const bool counted = t.requests > 0 && !order.measured_by_time;
+            order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
+                                 : static_cast<std::size_t>(-1) / 2;
+            if (counted) state.planned = planned_here(order.last);
+            if (order.measured_by_time && t.requests > 0)
+                order.max_measured = static_cast<long long>(
+                    std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
+            settle_first(order, state);
+        });
         gather();
-        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
+        each([&](auto&, load_state& state, repeat_data& d, auto&) {
+            d.window = time_interval::between(state.measured_from.load(),
+                                              state.exhausted_at.load());
+        });
     }
 }
 
+/// The repeat of one variant, from its order to its measurements.
+class variant_repeat {
+public:
+    /// All arguments must outlive it.
+    variant_repeat(const plan& p, live_target& target, const repeat_order& asked)
+        : p_(p), target_(target), asked_(asked) {
+        d_.variant = asked.variant;
+        d_.index = asked.number;
+        d_.labels = p.sent->labels;
+        d_.plays_out = p.sent->plays_out;
+        d_.usd_per_hour = p.judged->usd_per_hour;
+        order_.what = &p;
+        order_.target = &target.load();
+        order_.variant = asked.variant;
+        order_.repeat = asked.number;
+        order_.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
+        order_.start = asked.start;
+        d_.startup_s = target.take_startup_s();
+        d_.first_answer_s = target.take_first_answer_s();
+        state_.deadline_ns = asked.deadline_ns;
+        state_.max_gaps = asked.max_gaps;
+        state_.out = asked.out;
+        state_.show = asked.show;
+    }
+    load_of_variant load() { return {&order_, &state_, &d_, &log_}; }
+    const load_state& state() const { return state_; }
+    void begin_tasks() {
+        for (std::size_t i = 0; i < p_.sent->beside.size(); ++i)
+            tasks_.emplace_back(p_, i, target_, state_, asked_.gate);
+    }
+    void end_tasks() {
+        for (task_under_load& t : tasks_) d_.side_tasks.push_back(t.finished());
+    }
+    repeat_data finished() {
+        d_.warmup = state_.settling.seen();
+        fail_unfinished([&](auto&& f) {
+            for (finished_request& r : log_.requests()) f(r.what);
+        });
+        note_answers(p_, target_.load(), log_, d_);
+        const bool counted = state_.gaps > asked_.max_gaps;
+        if (counted) log_.count_all(d_.window);
+        log_.move_into(d_, counted);
+        note_lateness(d_);
+        note_unknown_gaps(d_);
+        note_rates(p_, d_);
+        note_end(p_, target_, d_);
+        note_lags(d_);
+        d_.interrupted = stop_asked.load();
+        d_.cut_short = asked_.deadline_ns > 0 && now_ns() > asked_.deadline_ns;
+        return std::move(d_);
+    }
+
+private:
+    const plan& p_;
+    live_target& target_;
+    const repeat_order asked_;
+    load_order order_{};
+    load_state state_{};
+    repeat_data d_{};
+    request_log log_{};
+    std::deque<task_under_load> tasks_{};
+};
+
 /// Runs one repeat on one server.
 inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_order& asked = {}) {
-    repeat_data d;
-    d.variant = asked.variant;
-    d.index = asked.number;
-    d.labels = p.sent->labels;
-    d.plays_out = p.sent->plays_out;
-    d.usd_per_hour = p.judged->usd_per_hour;
-    load_order order;
-    order.what = &p;
-    order.target = &target.load();
-    order.variant = asked.variant;
-    order.repeat = asked.number;
-    order.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
-    order.start = asked.start;
-    d.startup_s = target.take_startup_s();
-    d.first_answer_s = target.take_first_answer_s();
-
-    load_state state;
-    state.deadline_ns = asked.deadline_ns;
-    state.max_gaps = asked.max_gaps;
-    state.out = asked.out;
-    state.show = asked.show;
-    const progress_watch watched(asked.meter, state);
-    std::deque<task_under_load> tasks;
-    for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
-        tasks.emplace_back(p, i, target, state, asked.gate);
-    request_log all;
-    send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
-    for (task_under_load& t : tasks) d.side_tasks.push_back(t.finished());
-    d.warmup = state.settling.seen();
-    fail_unfinished([&](auto&& f) {
-        for (finished_request& r : all.requests()) f(r.what);
-    });
-    note_answers(p, target.load(), all, d);
-    const bool counted = state.gaps > asked.max_gaps;
-    if (counted) all.count_all(d.window);
-    all.move_into(d, counted);
-    note_lateness(d);
-    note_unknown_gaps(d);
-    note_rates(p, d);
-    note_end(p, target, d);
-    note_lags(d);
-    d.interrupted = stop_asked.load();
-    d.cut_short = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
-    return d;
+    variant_repeat one(p, target, asked);
+    {
+        const progress_watch watched(asked.meter, one.state());
+        one.begin_tasks();
+        const vector<load_of_variant> loads{one.load()};
+        send_all(p, loads, [&] { run_load(loads); });
+        one.end_tasks();
+    }
+    return one.finished();
 }
 
+/// A variant of a repeat that loads both at once.
+struct variant_at_once {
+    plan what{};
+    live_target* target = nullptr;
+    repeat_order asked{};
+    repeat_data seen{};
+};
+/// Runs one repeat on both servers at once: one schedule, each request with a twin.
+inline void run_at_once(vector<variant_at_once>& both) {
+    std::deque<variant_repeat> repeats;
+    vector<load_of_variant> loads;
+    for (const variant_at_once& v : both) {
+        repeats.emplace_back(v.what, *v.target, v.asked);
+        loads.push_back(repeats.back().load());
+    }
+    {
+        const progress_watch watched(both[0].asked.meter, repeats[0].state());
+        for (variant_repeat& r : repeats) r.begin_tasks();
+        send_all(both[0].what, loads, [&] { run_load(loads); });
+        for (variant_repeat& r : repeats) r.end_tasks();
+    }
+    for (std::size_t i = 0; i < both.size(); ++i) both[i].seen = repeats[i].finished();
+}
 /// Runs this program's part of a repeat, writes its records and reads the server's metrics
 /// meanwhile.
 inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_order asked) {
@@ -34893,6 +35082,22 @@ inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_or
     } else load_sharing_of_program->send(d, p, target, asked);
     program.note_gaps(d.gaps.size());
     return d;
+}
+/// The same for both variants at once.
+inline void record_at_once(vector<variant_at_once>& both) {
+    session& program = session::of_this_program();
+    record_writer writer(program.records(), both[0].what.name);
+    std::deque<page_watch> pages;
+    for (variant_at_once& v : both) {
+        v.asked.max_gaps = program.room_for_gaps() / both.size();
+        v.asked.out = &writer.box();
+        pages.emplace_back(v.target->pages(), named_series(v.what.judged->slos));
+    }
+    run_at_once(both);
+    for (std::size_t i = 0; i < both.size(); ++i) {
+        both[i].seen.server = pages[i].metrics(cross_check_of(both[i].seen).finished);
+        program.note_gaps(both[i].seen.gaps.size());
+    }
 }
 
 // ===== [E] the repeats of a gate on its servers ==================================================

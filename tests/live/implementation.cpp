@@ -111,7 +111,7 @@ records_over(const std::vector<std::pair<std::string, int>>& addresses,
     repeat_data into;
     std::vector<llmbench::record> records;
     request_log log;
-    run_load(order, state, into, log);
+    run_load({{&order, &state, &into, &log}});
     for (const finished_request& f : log.requests()) records.push_back(f.what);
     return records;
 }

@@ -165,113 +165,182 @@ struct repeat_order {
     answers_shown show = answers_shown::open;
 };
 
-/// Fills an order with the plan's times and counts, and runs it by `gather`, once for each stretch
-/// of load.
+/// Fills the orders with the plan's times and counts, and runs them by `gather`, once for each
+/// stretch of load. All variants have the same.
 template <class Gather>
-void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
-              const request_log& all, const Gather& gather) {
+void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
     const planned_traffic& t = *p.sent;
-    const auto settle_first = [&] {
-        if (t.warmup_until_stable)
-            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
-    };
     const conversation_counts counts = counted_conversations(p);
     const bool at_once = t.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
         const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
         return static_cast<long long>(p.shard.of(all_of_them));
     };
+    const auto each = [&](auto&& f) {
+        for (const load_of_variant& l : loads) f(*l.order, *l.state, *l.into, *l.log);
+    };
+    const auto settle_first = [&](const load_order& order, load_state& state) {
+        if (t.warmup_until_stable)
+            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
+    };
     if (at_once) {
         // The warm-up is answered before the measured part starts.
-        state.planned = planned_here(end_of_trace(p, counts.warmup + counts.measured));
-        order.warmup = order.last = counts.warmup * t.stride;
-        order.send_at.assign(counts.warmup, 0);
-        if (order.last > 0) gather();
-        order.first = order.last;
-        order.last = end_of_trace(p, counts.warmup + counts.measured);
-        order.send_at.assign(counts.measured, 0);
+        const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
+        each([&](load_order& order, load_state& state, auto&, auto&) {
+            state.planned = planned_here(last);
+            order.warmup = order.last = counts.warmup * t.stride;
+            order.send_at.assign(counts.warmup, 0);
+        });
+        if (counts.warmup > 0) gather();
+        each([&](load_order& order, auto&, auto&, auto&) {
+            order.first = order.last;
+            order.last = last;
+            order.send_at.assign(counts.measured, 0);
+        });
         gather();
-        long long last_end = 0;
-        for (const finished_request& f : all.requests())
-            last_end = std::max(last_end, f.what.end_ns);
-        d.window = time_interval::between(state.start_ns, last_end + 1);
+        each([&](auto&, load_state& state, repeat_data& d, const request_log& all) {
+            long long last_end = 0;
+            for (const finished_request& f : all.requests())
+                last_end = std::max(last_end, f.what.end_ns);
+            d.window = time_interval::between(state.start_ns, last_end + 1);
+        });
     } else if (t.is_open_loop()) {
         const schedule s = schedule_of(p);
-        order.last = end_of_trace(p, s.at.size());
-        state.planned = planned_here(order.last);
-        order.warmup = s.warmup * t.stride;
-        order.measured_from_ns = ns_of(s.measured_from);
-        for (const double at : s.at) order.send_at.push_back(ns_of(at));
-        settle_first();
+        each([&](load_order& order, load_state& state, auto&, auto&) {
+            order.last = end_of_trace(p, s.at.size());
+            state.planned = planned_here(order.last);
+            order.warmup = s.warmup * t.stride;
+            order.measured_from_ns = ns_of(s.measured_from);
+            for (const double at : s.at) order.send_at.push_back(ns_of(at));
+            settle_first(order, state);
+        });
         if (!s.at.empty()) gather();
-        const long long start_ns = state.start_ns - state.settling.earlier_by();
-        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
-                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
+        each([&](load_order& order, load_state& state, repeat_data& d, auto&) {
+            const long long start_ns = state.start_ns - state.settling.earlier_by();
+            d.window = time_interval::between(start_ns + ns_of(s.measured_from),
+                                              s.at.empty() ? 0 : start_ns + order.send_at.back());
+        });
     } else {
-        order.measured_by_time = lead_seconds(p) > 0;
-        order.measured_from_ns = ns_of(lead_seconds(p));
-        order.warmup = counts.warmup * t.stride;
-        const bool counted = t.requests > 0 && !order.measured_by_time;
-        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
-                             : static_cast<std::size_t>(-1) / 2;
-        if (counted) state.planned = planned_here(order.last);
-        if (order.measured_by_time && t.requests > 0)
-            order.max_measured = static_cast<long long>(
-                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
-        settle_first();
+        each([&](load_order& order, load_state& state, auto&, auto&) {
+            order.measured_by_time = lead_seconds(p) > 0;
+            order.measured_from_ns = ns_of(lead_seconds(p));
+            order.warmup = counts.warmup * t.stride;
+            const bool counted = t.requests > 0 && !order.measured_by_time;
+            order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
+                                 : static_cast<std::size_t>(-1) / 2;
+            if (counted) state.planned = planned_here(order.last);
+            if (order.measured_by_time && t.requests > 0)
+                order.max_measured = static_cast<long long>(
+                    std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
+            settle_first(order, state);
+        });
         gather();
-        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
+        each([&](auto&, load_state& state, repeat_data& d, auto&) {
+            d.window = time_interval::between(state.measured_from.load(),
+                                              state.exhausted_at.load());
+        });
     }
 }
 
+/// The repeat of one variant, from its order to its measurements.
+class variant_repeat {
+public:
+    /// All arguments must outlive it.
+    variant_repeat(const plan& p, live_target& target, const repeat_order& asked)
+        : p_(p), target_(target), asked_(asked) {
+        d_.variant = asked.variant;
+        d_.index = asked.number;
+        d_.labels = p.sent->labels;
+        d_.plays_out = p.sent->plays_out;
+        d_.usd_per_hour = p.judged->usd_per_hour;
+        order_.what = &p;
+        order_.target = &target.load();
+        order_.variant = asked.variant;
+        order_.repeat = asked.number;
+        order_.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
+        order_.start = asked.start;
+        d_.startup_s = target.take_startup_s();
+        d_.first_answer_s = target.take_first_answer_s();
+        state_.deadline_ns = asked.deadline_ns;
+        state_.max_gaps = asked.max_gaps;
+        state_.out = asked.out;
+        state_.show = asked.show;
+    }
+    load_of_variant load() { return {&order_, &state_, &d_, &log_}; }
+    const load_state& state() const { return state_; }
+    void begin_tasks() {
+        for (std::size_t i = 0; i < p_.sent->beside.size(); ++i)
+            tasks_.emplace_back(p_, i, target_, state_, asked_.gate);
+    }
+    void end_tasks() {
+        for (task_under_load& t : tasks_) d_.side_tasks.push_back(t.finished());
+    }
+    repeat_data finished() {
+        d_.warmup = state_.settling.seen();
+        fail_unfinished([&](auto&& f) {
+            for (finished_request& r : log_.requests()) f(r.what);
+        });
+        note_answers(p_, target_.load(), log_, d_);
+        const bool counted = state_.gaps > asked_.max_gaps;
+        if (counted) log_.count_all(d_.window);
+        log_.move_into(d_, counted);
+        note_lateness(d_);
+        note_unknown_gaps(d_);
+        note_rates(p_, d_);
+        note_end(p_, target_, d_);
+        note_lags(d_);
+        d_.interrupted = stop_asked.load();
+        d_.cut_short = asked_.deadline_ns > 0 && now_ns() > asked_.deadline_ns;
+        return std::move(d_);
+    }
+
+private:
+    const plan& p_;
+    live_target& target_;
+    const repeat_order asked_;
+    load_order order_{};
+    load_state state_{};
+    repeat_data d_{};
+    request_log log_{};
+    std::deque<task_under_load> tasks_{};
+};
+
 /// Runs one repeat on one server.
 inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_order& asked = {}) {
-    repeat_data d;
-    d.variant = asked.variant;
-    d.index = asked.number;
-    d.labels = p.sent->labels;
-    d.plays_out = p.sent->plays_out;
-    d.usd_per_hour = p.judged->usd_per_hour;
-    load_order order;
-    order.what = &p;
-    order.target = &target.load();
-    order.variant = asked.variant;
-    order.repeat = asked.number;
-    order.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
-    order.start = asked.start;
-    d.startup_s = target.take_startup_s();
-    d.first_answer_s = target.take_first_answer_s();
-
-    load_state state;
-    state.deadline_ns = asked.deadline_ns;
-    state.max_gaps = asked.max_gaps;
-    state.out = asked.out;
-    state.show = asked.show;
-    const progress_watch watched(asked.meter, state);
-    std::deque<task_under_load> tasks;
-    for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
-        tasks.emplace_back(p, i, target, state, asked.gate);
-    request_log all;
-    send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
-    for (task_under_load& t : tasks) d.side_tasks.push_back(t.finished());
-    d.warmup = state.settling.seen();
-    fail_unfinished([&](auto&& f) {
-        for (finished_request& r : all.requests()) f(r.what);
-    });
-    note_answers(p, target.load(), all, d);
-    const bool counted = state.gaps > asked.max_gaps;
-    if (counted) all.count_all(d.window);
-    all.move_into(d, counted);
-    note_lateness(d);
-    note_unknown_gaps(d);
-    note_rates(p, d);
-    note_end(p, target, d);
-    note_lags(d);
-    d.interrupted = stop_asked.load();
-    d.cut_short = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
-    return d;
+    variant_repeat one(p, target, asked);
+    {
+        const progress_watch watched(asked.meter, one.state());
+        one.begin_tasks();
+        const vector<load_of_variant> loads{one.load()};
+        send_all(p, loads, [&] { run_load(loads); });
+        one.end_tasks();
+    }
+    return one.finished();
 }
 
+/// A variant of a repeat that loads both at once.
+struct variant_at_once {
+    plan what{};
+    live_target* target = nullptr;
+    repeat_order asked{};
+    repeat_data seen{};
+};
+/// Runs one repeat on both servers at once: one schedule, each request with a twin.
+inline void run_at_once(vector<variant_at_once>& both) {
+    std::deque<variant_repeat> repeats;
+    vector<load_of_variant> loads;
+    for (const variant_at_once& v : both) {
+        repeats.emplace_back(v.what, *v.target, v.asked);
+        loads.push_back(repeats.back().load());
+    }
+    {
+        const progress_watch watched(both[0].asked.meter, repeats[0].state());
+        for (variant_repeat& r : repeats) r.begin_tasks();
+        send_all(both[0].what, loads, [&] { run_load(loads); });
+        for (variant_repeat& r : repeats) r.end_tasks();
+    }
+    for (std::size_t i = 0; i < both.size(); ++i) both[i].seen = repeats[i].finished();
+}
 /// Runs this program's part of a repeat, writes its records and reads the server's metrics
 /// meanwhile.
 inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_order asked) {
@@ -287,6 +356,22 @@ inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_or
     } else load_sharing_of_program->send(d, p, target, asked);
     program.note_gaps(d.gaps.size());
     return d;
+}
+/// The same for both variants at once.
+inline void record_at_once(vector<variant_at_once>& both) {
+    session& program = session::of_this_program();
+    record_writer writer(program.records(), both[0].what.name);
+    std::deque<page_watch> pages;
+    for (variant_at_once& v : both) {
+        v.asked.max_gaps = program.room_for_gaps() / both.size();
+        v.asked.out = &writer.box();
+        pages.emplace_back(v.target->pages(), named_series(v.what.judged->slos));
+    }
+    run_at_once(both);
+    for (std::size_t i = 0; i < both.size(); ++i) {
+        both[i].seen.server = pages[i].metrics(cross_check_of(both[i].seen).finished);
+        program.note_gaps(both[i].seen.gaps.size());
+    }
 }
 
 }  // namespace detail

@@ -8,14 +8,12 @@
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/net/exchange.hpp"
-#include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max
-#include <memory>  // unique_ptr
 #include <utility>  // exchange
 
 namespace llmbench {
@@ -24,15 +22,14 @@ namespace detail {
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io {
-    client_io(const load_target& t, const planned_traffic& p)
+    client_io(const load_target& t, const planned_traffic& p, network& all)
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
           connection_resets(t.connection_resets),
           from(local_addresses(p.client.from)),
-          addresses(reached_from(from, t.addresses.in_order())) {
-        sockets->stamp_arrivals();
-    }
+          addresses(reached_from(from, t.addresses.in_order())),
+          sockets(&all) {}
 
     const load_target& target;
     const llmbench::limits& limits;
@@ -41,7 +38,7 @@ struct client_io {
     const vector<address> from;  // used in turn; none: the system chooses
     const vector<address> addresses;  // of the target, at the start of this load
     std::size_t next_from = 0;
-    const std::unique_ptr<network> sockets = new_network();
+    network* const sockets;  // of the thread
     vector<char> buffer = vector<char>(256 * 1024);
     vector<char> plain{};     // of one read, for TLS
     tls_session session{};

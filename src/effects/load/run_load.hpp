@@ -11,6 +11,7 @@
 #include "effects/system/limits.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/load/connection.hpp"
+#include "effects/load/load_thread.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/worker.hpp"
 
@@ -55,9 +56,9 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
 }
 
 /// Raises the limit on open files. Refuses a load that needs more files, ports or memory than there
-/// are.
-inline void make_room_for(const load_order& o) {
-    const std::size_t needed = connections_needed(o);
+/// are. `loads`: the number of such loads at once.
+inline void make_room_for(const load_order& o, std::size_t loads = 1) {
+    const std::size_t needed = loads * connections_needed(o);
     // Twice, for simulated servers.
     const rlim_t files = raised_open_files(2 * std::max<rlim_t>(needed, 8192) + 256);
     if (files != 0 && needed + 64 > files)
@@ -82,10 +83,11 @@ inline void make_room_for(const load_order& o) {
 
 /// One thread reads some hundred thousand paced events a second. A second one is only for thousands
 /// of streams, and for machines with spare cores: the server may be on the same machine.
-inline std::size_t default_threads(const load_order& o) {
+inline std::size_t default_threads(const load_order& o, std::size_t loads = 1) {
     const arrival_data& a = o.what->sent->arrivals;
-    const double needed = static_cast<double>(connections_needed(o));
-    const double own_rate = a.rate / static_cast<double>(o.what->shard.count);
+    const auto all = static_cast<double>(loads);
+    const double needed = all * static_cast<double>(connections_needed(o));
+    const double own_rate = all * a.rate / static_cast<double>(o.what->shard.count);
     const double streams = needed > 0 ? needed : 10 * own_rate;  // answers of ten seconds
     const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
@@ -113,21 +115,34 @@ inline void add_seen(repeat_data& into, const client_io& io, int resets_before) 
     into.stamp_lag.add(io.stamp_lag);
 }
 
-/// Runs one load on its threads and collects their measurements.
-inline void run_load(const load_order& order, load_state& state, repeat_data& into,
-                     request_log& log) {
+/// The load of one variant, and where its measurements go.
+struct load_of_variant {
+    load_order* order;
+    load_state* state;
+    repeat_data* into;
+    request_log* log;
+};
+
+/// Runs one load, or those of both variants at once, on the same threads, and collects their
+/// measurements. Loads at once have the same starts.
+inline void run_load(const vector<load_of_variant>& loads) {
+    const load_order& order = *loads[0].order;
     const client_options& client = order.what->sent->client;
     const auto asked = static_cast<std::size_t>(static_cast<long long>(client.threads));
-    std::size_t threads = asked > 0 ? asked : default_threads(order);
+    std::size_t threads = asked > 0 ? asked : default_threads(order, loads.size());
     if (current_environment) threads = 1;  // virtual time needs no second one
-    else make_room_for(order);
+    else make_room_for(order, loads.size());
     // With fewer slots than threads, some threads could send nothing.
     if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
-    begin_places(order, state);
-    vector<std::unique_ptr<load_worker>> workers;
-    for (std::size_t i = 0; i < threads; ++i)
-        workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
+    vector<std::unique_ptr<load_thread>> workers;
+    vector<vector<load_worker*>> shares(threads);  // of each thread, in the order of the loads
+    for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
+    for (std::size_t i = 0; i < threads; ++i) {
+        workers.push_back(std::make_unique<load_thread>());
+        for (const load_of_variant& l : loads)
+            shares[i].push_back(&workers[i]->add(*l.order, *l.state, i, threads));
+    }
     const auto count = static_cast<std::ptrdiff_t>(threads);
     std::latch all_connected(count), start_is_known(count);
     // Connections opening at once, over all threads: as many as a server's queue takes.
@@ -150,7 +165,9 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         all_connected.arrive_and_wait();
         // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
-            state.start_ns = order.start && !called_off ? order.start() : now_ns() + 10000000;
+            const long long at =
+                order.start && !called_off ? order.start() : now_ns() + 10000000;
+            for (const load_of_variant& l : loads) l.state->start_ns = at;
         };
         if (i == 0) contained(begin, call_off);
         start_is_known.arrive_and_wait();
@@ -175,15 +192,18 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     for (std::thread& t : running) t.join();
     if (thrown) std::rethrow_exception(thrown);
     if (called_off) throw std::runtime_error(lack);
-    for (const auto& w : workers) {
-        const client_io& io = w->io();
-        log.take(std::move(w->finished()));
-        w->answers().move_into(into);
-        add_seen(into, io, order.target->connection_resets);
-        into.cpu_utilization = std::max(into.cpu_utilization, w->cpu_utilization());
-        into.thread_cpu_utilization.push_back(w->cpu_utilization());
-        into.loop_lag.add(w->loop_lag());
-    }
+    for (std::size_t i = 0; i < threads; ++i)
+        for (std::size_t k = 0; k < loads.size(); ++k) {
+            load_worker& w = *shares[i][k];
+            repeat_data& into = *loads[k].into;
+            loads[k].log->take(std::move(w.finished()));
+            w.answers().move_into(into);
+            add_seen(into, w.io(), loads[k].order->target->connection_resets);
+            const double cpu = workers[i]->cpu_utilization();
+            into.cpu_utilization = std::max(into.cpu_utilization, cpu);
+            into.thread_cpu_utilization.push_back(cpu);
+            into.loop_lag.add(w.loop_lag());
+        }
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// one client thread
+// one load on one client thread
 #pragma once
 
 #include "api/result.hpp"
@@ -64,14 +64,15 @@ inline built_request built(const load_order& o, std::size_t index,
 class load_worker final : private request_sink {
 public:
     /// Share `index` of `count`.
-    load_worker(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
+    load_worker(const load_order& order, load_state& shared, std::size_t index, std::size_t count,
+                network& sockets)
         : order_(order),
           sent_(*order.what->sent),
           shared_(shared),
           agenda_(order, shared, index, count),
           book_(order, shared),
           answers_(order, shared),
-          io_(*order.target, *order.what),
+          io_(*order.target, *order.what, sockets),
           pool_(io_, *this),
           max_ready_bytes_(max_ready_bytes_of_all / count) {}
 
@@ -105,28 +106,79 @@ public:
             pool_.drop_retired();
         }
     }
-    void run() {
-        const double cpu_before = thread_cpu_seconds();
-        const long long began = now_ns();
-        const run_queue_wait waits;
+
+    // ---- the load, as its thread runs it
+
+    void begin(long long now, const run_queue_wait& waits) {
         io_.waits = &waits;
-        io_.alert.begin(began);
+        io_.alert.begin(now);
         agenda_.begin();
-        next_tick_ns_ = began + alertness::tick_ns;
-        next_check_ns_ = began + check_interval_ns;
-        while (!agenda_.stopped() && !agenda_.nothing_left()) turn();
+        next_tick_ns_ = now + alertness::tick_ns;
+        next_check_ns_ = now + check_interval_ns;
+    }
+    bool goes_on() const { return !agenda_.stopped() && !agenda_.nothing_left(); }
+    /// Returns when it has something to do, if nothing comes.
+    long long sleeps_until(long long now) {
+        const long long due = agenda_.next_due();
+        const long long ahead = sent_.client.spin && !current_environment ? spin_ns : 0;
+        next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
+                                          : std::min(next_tick_ns_, now + tick_ns());
+        asks_ = std::exchange(io_.asks_again, false);
+        const long long again = asks_ ? now + client_io::between_asks_ns : 0;
+        const long long next = again > 0 ? std::min(again, next_tick_ns_) : next_tick_ns_;
+        io_.alert.on_sleep(now);
+        return due == 0 ? next : std::min(due - ahead, next);
+    }
+    /// `sockets`: those of the thread.
+    void on_wake(long long now, long long slept_ns, long long until, std::size_t sockets) {
+        io_.on_wake(now, slept_ns, until);
+        send_until_ns_ = now + check_interval_ns;
+        io_.alert.on_wake(now, until, io_.sockets->full_turns(sockets));
+    }
+    /// Another load's event was handled.
+    void on_step(long long now) {
+        io_.seen_ns = std::max(io_.seen_ns, now);
+        io_.alert.on_step(now);
+    }
+    void end_turn() {
+        if (asks_) ask_again();
+        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns);
+    }
+    void prepare_next() {
+        prepare();
+        pool_.drop_retired();
+    }
+    void end() {
         io_.alert.on_sleep(now_ns());
         book_.hand_over();
         pool_.close_all();
-        const double cpu = thread_cpu_seconds() - cpu_before;
-        cpu_utilization_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
+    }
+    long long seen_ns() const { return io_.seen_ns; }
+    std::size_t sockets() const { return pool_.size(); }
+
+    // ---- sends
+
+    void send_promised(long long now) {
+        while (const auto next = agenda_.take_promised(now)) dispatch(*next);
+    }
+    bool is_due(long long now) const { return agenda_.is_due(now); }
+    /// A client that is slower than its load must still read, and hear a signal.
+    bool may_send() const { return now_ns() < send_until_ns_; }
+    bool send_next() {
+        const auto next = agenda_.take_due(now_ns());
+        if (next) dispatch(*next);
+        return next.has_value();
+    }
+    /// Opens a connection for the next request, which then need not wait.
+    void open_for_next() {
+        if (pool_.idle() == 0 && pool_.opening() == 0 && agenda_.expects_to_send())
+            pool_.open_ahead();
     }
 
     request_log& finished() { return book_.finished(); }
     answer_keeper& answers() { return answers_; }
     const client_io& io() const { return io_; }
     const lag_counts& loop_lag() const { return loop_lag_; }
-    double cpu_utilization() const { return cpu_utilization_; }
 
 private:
     static constexpr long long check_interval_ns = 20000000, spin_ns = 200000;
@@ -135,30 +187,6 @@ private:
 
     // ---- one turn
 
-    /// Waits, then handles events and due requests.
-    void turn() {
-        const long long due = agenda_.next_due();
-        const long long ahead = sent_.client.spin && !current_environment ? spin_ns : 0;
-        const long long now = now_ns();
-        next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
-                                          : std::min(next_tick_ns_, now + tick_ns());
-        const long long again =
-            std::exchange(io_.asks_again, false) ? now + client_io::between_asks_ns : 0;
-        const long long next = again > 0 ? std::min(again, next_tick_ns_) : next_tick_ns_;
-        const long long until = due == 0 ? next : std::min(due - ahead, next);
-        io_.alert.on_sleep(now);
-        io_.sockets->wait(until, now);
-        io_.on_wake(now_ns(), now, until);
-        send_until_ns_ = io_.woke_ns + check_interval_ns;
-        io_.alert.on_wake(io_.woke_ns, until, io_.sockets->full_turns(pool_.size()));
-        catch_up(io_.woke_ns);
-        io_.sockets->each([this] { catch_up(io_.seen_ns); });
-        if (again > 0) ask_again();
-        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns);
-        catch_up(io_.seen_ns);
-        prepare();
-        pool_.drop_retired();
-    }
     void ask_again() {
         pool_.for_each_busy([](connection& c) { c.ask_again(); });
         pool_.for_each_opening([](connection& c) { c.ask_again(); });
@@ -169,20 +197,6 @@ private:
     bool is_idle(long long due, long long now) const {
         return pool_.busy() == 0 && pool_.opening() == 0 && !shared_.settling.is_on() &&
                (due == 0 || due - now > check_interval_ns);
-    }
-    /// Sends need not wait for all reads of a turn.
-    void catch_up(long long now) {
-        while (const auto next = agenda_.take_promised(now)) dispatch(*next);
-        if (!agenda_.is_due(now)) return;
-        // A client that is slower than its load must still read, and hear a signal.
-        do {
-            const auto next = agenda_.take_due(now_ns());
-            if (!next) break;
-            dispatch(*next);
-        } while (now_ns() < send_until_ns_);
-        // Opens one for the next request, which then need not wait.
-        if (pool_.idle() == 0 && pool_.opening() == 0 && agenda_.expects_to_send())
-            pool_.open_ahead();
     }
     void dispatch(const due_request& next) {
         const std::size_t index = next.what.index;
@@ -319,11 +333,11 @@ private:
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
     bool some_leave_ = false;      // before their answer is complete
+    bool asks_ = false;            // again, for what could not connect
     long long over_since_ns_ = 0;  // since all sends are over
     long long next_tick_ns_ = 0, next_check_ns_ = 0, checks_behind_ = 0;
     long long send_until_ns_ = 0;  // sends of one turn; an event may be followed by one more
     lag_counts loop_lag_{};
-    double cpu_utilization_ = 0;
 };
 
 }  // namespace detail

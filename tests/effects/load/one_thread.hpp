@@ -1,6 +1,7 @@
 // One thread of a load as its connections see it, driven turn by turn by a test.
 #pragma once
 
+#include "effects/net/machine_network.hpp"
 #include "effects/load/connection.hpp"
 
 #include "support/peer.hpp"
@@ -35,7 +36,9 @@ inline load_target target_at(const vector<int>& ports) {
 class thread final : public request_sink {
 public:
     explicit thread(load_target t, plan p = {})
-        : target(std::move(t)), what(std::move(p)), io(target, what) {}
+        : target(std::move(t)), what(std::move(p)), io(target, what, *sockets) {
+        sockets->stamp_arrivals();
+    }
     thread(const thread&) = delete;
     thread& operator=(const thread&) = delete;
 
@@ -62,6 +65,7 @@ public:
 
     load_target target;
     plan what;
+    const std::unique_ptr<network> sockets = new_network();
     client_io io;
     vector<std::size_t> places{};
     vector<record> delivered{};

@@ -369,7 +369,7 @@ TEST_CASE("an address that refuses leaves the request to the next one, which is 
     CHECK(owner.delivered.at(0).status == request_status::ok);
 
     // The next repeat begins with it, and so does whoever else asks this server.
-    const client_io later(owner.target, owner.what);
+    const client_io later(owner.target, owner.what, *owner.sockets);
     CHECK(later.good_address == 0);
     CHECK(ports_of(later.addresses).front() == server.port());
 }

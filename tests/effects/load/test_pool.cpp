@@ -13,7 +13,8 @@ struct pooled final : request_sink {
     peer server{};
     load_target target = target_at({server.port()});
     plan what{};
-    client_io io{target, what};
+    const std::unique_ptr<network> sockets = new_network();
+    client_io io{target, what, *sockets};
     connection_pool pool{io, *this};
     int delivered = 0;
 

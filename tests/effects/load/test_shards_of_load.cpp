@@ -75,7 +75,7 @@ void send_shard(const plan& p, std::size_t threads, sent_requests& all) {
             const auto ended = [&](const due_request& r) {
                 a.on_dispatched(r.what, due);
                 const std::string bytes =
-                    built(order, r.what.index, a.answers_before(r.what.index)).bytes;
+                    built(order, r.what.index, a.answers_before(r.what.index), false).bytes;
                 const bool is_new = all.insert({r.what.index, {r.what.scheduled_ns, bytes}}).second;
                 CHECK(is_new);
                 a.on_ended(r.what, request_status::ok, due + 3 * ms, "an answer");
@@ -220,7 +220,8 @@ TEST_CASE("what goes out at once is built before it is due, as far as there is m
                                      .arrivals = a, .warmup = 0, .requests = 200});
         const load_order order = order_of(p, target);
         load_state shared;
-        load_worker worker(order, shared, 0, 1);
+        load_thread thread;
+        load_worker& worker = thread.add(order, shared, 0, 1);
         worker.prepare_first();
         return worker.ready();
     };
@@ -243,8 +244,9 @@ TEST_CASE("clients that give up leave a server that does not answer, and the loa
     const load_order order = order_of(p, target);
     load_state shared;
     shared.start_ns = now_ns();
-    load_worker worker(order, shared, 0, 1);
-    worker.run();
+    load_thread thread;
+    load_worker& worker = thread.add(order, shared, 0, 1);
+    thread.run();
     repeat_data d;
     worker.finished().move_into(d, false);
     REQUIRE(d.records.size() == 4);
