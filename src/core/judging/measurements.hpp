@@ -101,6 +101,28 @@ inline repeat_list repeats_of(const variant_list& variants) {
 }
 inline repeat_list repeats_of(const measurements& e) { return repeats_of(variants_of(e)); }
 
+/// The part of a difference that may be the client's: its late sends, and without the kernel's
+/// stamps its late reads, of both variants.
+inline double client_error_in(const measurements& e, const statistic_data& what) {
+    if (facts_of(what.metric).unit != metric_unit::time || is_of_server(what.metric)) return 0;
+    const bool is_of_sends = concerns(what, &metric_facts::is_affected_by_lateness);
+    double error = 0;
+    for (const repeat_list* variant : {&e.candidate, &e.baseline}) {
+        double late = 0, sends = 0, read = 0;
+        for (const repeat_data& d : *variant) {
+            for (const record& r : d.records) {
+                if (!is_measured(r) || r.dispatched_ns == 0) continue;
+                late += static_cast<double>(std::max(r.late_ns, 0ll)) * 1e-9;
+                ++sends;
+            }
+            if (!is_mostly_stamped(d.stamped_reads, d.reads))
+                read = std::max(read, d.stamp_lag_p99);
+        }
+        error += read + (is_of_sends && sends > 0 ? late / sends : 0);
+    }
+    return error;
+}
+
 /// Returns the measured requests, or sessions, of the candidate that a statistic selects.
 inline long long measured_requests(const measurements& e, std::size_t repeats,
                                    const statistic_data& what = {}) {
