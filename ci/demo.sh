@@ -22,10 +22,10 @@ if [[ $real ]]; then
     configure demo -DCMAKE_BUILD_TYPE=Release -DLLMBENCH_BUILD_TESTS=ON -DLLMBENCH_BUILD_BENCH=OFF
     cmake --build build/demo --target real_engine_gates
 else
-    say "building three examples into build/demo"
+    say "building two examples and the program into build/demo"
     # Not optimised, which takes a third of the time: these gates are no load for a client.
     configure demo -DCMAKE_BUILD_TYPE= -DLLMBENCH_BUILD_TESTS=OFF -DLLMBENCH_BUILD_BENCH=OFF
-    cmake --build build/demo --parallel "$(cores)" --target quickstart simulated_server server
+    cmake --build build/demo --parallel "$(cores)" --target quickstart llmbench_program server
 fi
 
 report=$PWD/build/demo/llmbench-report

@@ -51,9 +51,9 @@ program=llmbench-$(uname -s | tr '[:upper:]' '[:lower:]')-$(uname -m)
 launcher=()
 if has ccache; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 export CCACHE_BASEDIR=$work  # the folder has another name each time
-cmake -S "$source" -B "$work/build" "${launcher[@]}" -DLLMBENCH_BUILD_{PROGRAM,EXAMPLES}=ON \
+cmake -S "$source" -B "$work/build" "${launcher[@]}" -DLLMBENCH_BUILD_PROGRAM=ON \
     -DLLMBENCH_PROGRAM_STATIC=ON -DLLMBENCH_WITH_TLS=ON > /dev/null
-cmake --build "$work/build" --parallel "$(cores)" --target llmbench_program simulated_server
+cmake --build "$work/build" --parallel "$(cores)" --target llmbench_program
 strip -o "$out/$program" "$work/build/llmbench"
 # What is linked into it asks for this: who wrote it, and the licences that Debian's files only name.
 cat /usr/share/doc/{libcli11-dev,picojson-dev,libssl-dev,libc6-dev,libstdc++-*-dev}/copyright \
@@ -67,7 +67,7 @@ user=()
 ((EUID == 0)) || user=(--map-root-user)
 in_root() { env -i "$(command -v unshare)" "${user[@]}" --root="$root" /llmbench "$@"; }
 [[ $(in_root --version) == "llmbench $version" ]] || die "the program is not of $version"
-"$work/build/examples/simulated_server" --port 0 > "$work/server" &
+"$work/build/llmbench" serve --slots 32 --port 0 > "$work/server" &
 server=$!
 for ((tries = 0; tries < 600; ++tries)); do
     at=$(sed -n 's/^listening on //p' "$work/server")

@@ -1,5 +1,5 @@
 // One gate on many APIs. Each server speaks its own; what is measured is the same everywhere.
-//   simulated_server --port 8000 &       speaks all of them
+//   llmbench serve --slots 32 &          speaks all of them
 //   LLMBENCH_URL=http://127.0.0.1:8000 ./apis
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"

@@ -28,7 +28,7 @@ TEST_CASE("chat stays interactive at 20 requests per second") {
 TEST_CASE("fails on purpose: a server half as fast misses the same limit") {
     scenario s = chat;
     // Started before the load, ended after it. Your own server can be started like this, too.
-    s.target = process{.command = "./simulated_server --port {port} --slots 64 --decode-ms 30"};
+    s.target = process{.command = "../llmbench serve --port {port} --slots 64 --decode-step 30ms"};
     s.slos = {mean(tpot) <= 25_ms};
     gate(s);
 }

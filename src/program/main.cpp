@@ -7,13 +7,14 @@
 #include "extensions/history.hpp"    // llmbench history, LLMBENCH_HISTORY
 #include "extensions/machines.hpp"   // llmbench merge, LLMBENCH_SHARD
 #include "extensions/sessions.hpp"   // llmbench convert
-#include "extensions/simulated.hpp"  // LLMBENCH_REHEARSE
+#include "extensions/simulated.hpp"  // llmbench serve, LLMBENCH_REHEARSE
 
 #include "program/arguments.hpp"
 #include "program/convert.hpp"
 #include "program/history.hpp"
 #include "program/judge.hpp"
 #include "program/run.hpp"
+#include "program/serve.hpp"
 #include "program/show.hpp"
 
 #include <csignal>
@@ -30,7 +31,7 @@ int llmbench_main(int argc, char** argv) {
     app.set_version_flag("--version", "llmbench " + version_text());
     app.get_formatter()->column_width(30);
     const verb verbs[] = {run_verb(),   judge_verb(),   show_verb(),
-                          merge_verb(), history_verb(), convert_verb()};
+                          merge_verb(), history_verb(), convert_verb(), serve_verb()};
     given_options given;
     vector<std::string> names;
     for (const verb& v : verbs) {

@@ -1,6 +1,6 @@
 """Tries examples/extending/report.cpp against a chat that takes what it is sent, refuses it, never answers,
 or is not there: what is posted says what failed, and no chat changes the exit code or holds the program up.
-    report.py REPORT SIMULATED_SERVER        the two programs
+    report.py REPORT LLMBENCH        the two programs
 """
 import http.server
 import json
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 
-report, simulated_server = sys.argv[1:]
+report, llmbench = sys.argv[1:]
 posted = []
 
 
@@ -49,7 +49,7 @@ with socket.create_server(("127.0.0.1", 0)) as taken:
     nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 # 70 ms a token are a miss of the limit on tpot, and of no other.
-with subprocess.Popen([simulated_server, "--port", "0", "--decode-ms", "70"], text=True, stdout=subprocess.PIPE) as slow:
+with subprocess.Popen([llmbench, "serve", "--port", "0", "--decode-step", "70ms"], text=True, stdout=subprocess.PIPE) as slow:
     try:
         status, _ = run(slow.stdout.readline().split()[-1], at + "/takes")
     finally:

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Every example runs: several at a time because they mostly wait. Each
 # ends as it says it does, and what they leave is held against the schemas of those who read it.
-#   tests/examples/run.sh DIRECTORY        where they were built
+#   tests/examples/run.sh DIRECTORY LLMBENCH        where they were built, and the program, which serves
 # Exits 77 where all is well but what the machine stalled.
 set -euo pipefail
-bin=$(realpath "${1:?usage: run.sh DIRECTORY}")
+bin=$(realpath "${1:?usage: run.sh DIRECTORY LLMBENCH}")
+llmbench=$(realpath "$2")
 cd "$(dirname "$0")/../.."
 # shellcheck source=tests/support/too_busy.sh
 source tests/support/too_busy.sh
@@ -30,7 +31,7 @@ once() {
     : > "$work/$1.server"
     case $1 in
         api | speech) exec python3 "$source/tests/examples/own_apis.py" --port 0 ;;
-        *) exec "$bin/simulated_server" --port 0 ;;
+        *) exec "$llmbench" serve --slots 32 --port 0 ;;
     esac >> "$work/$1.server" 2>&1 &
     server=$!
     for ((i = 0; i < 100; i++)); do
@@ -69,7 +70,7 @@ finish() {
 for file in "$source"/examples/*.cpp "$source"/examples/extending/*.cpp; do
     name=$(basename "$file" .cpp)
     case $name in
-        simulated_server | judge_again) ;;  # the server above; what reads comes below
+        judge_again) ;;  # what reads comes below
         quickstart) start 0 quickstart "$bin/quickstart" --test-case="chat*" ;;  # ci/demo.sh: all
         server)
             start 0 server "$bin/server" --test-case="chat*"
@@ -77,7 +78,7 @@ for file in "$source"/examples/*.cpp "$source"/examples/extending/*.cpp; do
         stored_baseline) start 77 stored_baseline env LLMBENCH_WRITE_BASELINE=1 "$bin/$name" ;;
         report)
             start 0 report "$bin/report"
-            start 0 report-webhook python3 "$source/tests/examples/report.py" "$bin/report" "$bin/simulated_server"
+            start 0 report-webhook python3 "$source/tests/examples/report.py" "$bin/report" "$llmbench"
             ;;
         googletest) if [[ -x $bin/googletest ]]; then start 0 googletest "$bin/googletest"; fi ;;
         *) start 0 "$name" "$bin/$name" ;;

@@ -64,6 +64,8 @@ public:
     simulated_session& operator=(const simulated_session&) = delete;
 
     const request_parser& request() const { return parser_; }
+    /// When the last byte of the request arrived.
+    virtual long long arrived_ns() const { return now_ns(); }
 
     /// Writes a whole answer with a Date header.
     void answer(const reply& r) {
@@ -148,8 +150,11 @@ private:
     bool close_when_written_ = false;
 };
 
+/// How an answer ended; `left`: its client did.
+enum class answer_end : unsigned char { open, ok, refused, reset, stalled, garbage, left };
+
 /// The engine model with HTTP: every API, lists of models, /health, /tokenize, /metrics. The
-/// carrier of its connections also gives it time.
+/// carrier of its connections also gives it time. `llmbench serve` derives a server with a log.
 class simulated_service {
 public:
     struct log_entry {
@@ -157,7 +162,9 @@ public:
         long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
         int prompt_tokens = 0, output_tokens = 0;
         engine_model::times engine{};  // of the engine model
-        vector<long long> writes{};  // virtual time only: of content, each
+        vector<long long> writes{};  // of content, each; on_tokens() keeps them
+        answer_end ended = answer_end::open;
+        int status = 200;
     };
 
     struct profiler_entry {
@@ -171,14 +178,15 @@ public:
     using at_t = std::function<void(long long ns, std::function<void()> what)>;
     /// `on_away`: no connections from now on.
     simulated_service(const engine& e, at_t at, std::function<void()> on_away)
-        : settings_(e),
+        : at_(std::move(at)),
+          settings_(e),
           model_(e),
-          at_(std::move(at)),
           on_away_(std::move(on_away)),
           faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99),
           stored_(static_cast<std::size_t>(static_cast<long long>(e.keeps_responses))) {}
     simulated_service(const simulated_service&) = delete;
     simulated_service& operator=(const simulated_service&) = delete;
+    virtual ~simulated_service() = default;
 
     const request_handler& handler() const { return handler_; }
     void add(const std::shared_ptr<simulated_session>& s) {
@@ -190,6 +198,7 @@ public:
         on_away_();
         for (const auto& weak : all_)
             if (const auto s = weak.lock()) s->reset();
+        for (const auto& [id, g] : generating_) on_end(*g);
         generating_.clear();
     }
     /// The last finished answers, as seen by the server.
@@ -203,18 +212,76 @@ public:
     }
     static constexpr std::size_t max_logged = 100000;  // answers, and 100 times the writes
 
-private:
-    enum class fault : unsigned char { none, reset, stall, garbage };
+protected:
     struct generation {
         std::uint64_t id = 0;
         std::shared_ptr<simulated_session> to{};
         answer_facts facts{};
         log_entry entry{};
         std::string to_store{};  // what was said before the answer, if the response is stored
-        fault after_content = fault::none;
+        answer_end after_content = answer_end::open;  // a fault, if it is not open
         bool begun = false;
     };
 
+    /// Gives a request to the engine, which answers it by emit().
+    virtual void submit(generation& g) {
+        catch_up();
+        question& asked = g.facts.asked;
+        const auto admission = model_.submit(
+            now_s(), {g.id, asked.prompt_tokens, asked.output_tokens, std::move(asked.blocks)});
+        if (admission == engine_model::admission::accepted) return arm_step_timer();
+        forget(g);
+        if (admission == engine_model::admission::queue_full)
+            return refuse_request(g, 429, "the queue is full", "rate_limit");
+        refuse_request(g, 400, "the prompt and its answer do not fit", "context_length_exceeded");
+    }
+    /// Whether it was waiting or running.
+    virtual bool cancel(std::uint64_t id) { return model_.cancel(id); }
+    virtual engine_state state() const { return model_; }
+    /// Tokens are about to be written.
+    virtual void on_tokens(generation& g, const engine_model::emission&, long long now) {
+        if (current_environment) g.entry.writes.push_back(now);
+    }
+    /// Called once for each request for tokens. Keeps the completed ones.
+    virtual void on_end(generation& g) {
+        const log_entry& e = g.entry;
+        if (e.ended != answer_end::ok) return;
+        const std::lock_guard lock(log_mutex_);
+        writes_logged_ += e.writes.size();
+        log_.push_back(e);
+        while (log_.size() > max_logged || writes_logged_ > 100 * max_logged) {
+            writes_logged_ -= log_.front().writes.size();
+            log_.pop_front();
+        }
+    }
+    /// The status of the requests that `faults.error_rate` refuses.
+    virtual int error_status() const { return 500; }
+
+    const at_t at_;
+    const long long start_ns_ = now_ns();  // the engine's time 0
+    std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
+
+    void emit(const engine_model::emission& e) {
+        const auto found = generating_.find(e.id);
+        if (found == generating_.end()) return;
+        // A copy: a write may find the client gone, which erases the answer.
+        const std::shared_ptr<generation> g = found->second;
+        tallies_.count(e);
+        if (e.finished)
+            tallies_.count(g->facts.asked.stops ? end_reason::stop : end_reason::length);
+        g->entry.engine = e.when;
+        const std::string words = next_words(g->facts, e);
+        const long long now = now_ns();
+        if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
+        g->entry.last_write_ns = now;
+        on_tokens(*g, e, now);
+        add_words(g->facts, words, e);
+        if (g->facts.asked.streamed) write_content(*g, words, e);
+        if (g->after_content != answer_end::open) return break_off(*g);
+        if (e.finished) finish(*g);
+    }
+
+private:
     /// Rounded nanoseconds may lie just before a step's end that has passed.
     double now_s() const {
         return std::max(static_cast<double>(now_ns() - start_ns_) * 1e-9, reached_s_);
@@ -224,7 +291,7 @@ private:
         const request_parser& asked = s.request();
         if (asked.method == "GET") {
             if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
-            return s.answer(about_server(asked.path, model_, tallies_));
+            return s.answer(about_server(asked.path, state(), tallies_));
         }
         if (is_of_profiler(asked.path)) return profile(s);
         // The names in vLLM and SGLang.
@@ -263,8 +330,23 @@ private:
         s.answer(r);
     }
     void on_gone(std::uint64_t id) {
-        if (model_.cancel(id)) tallies_.count(end_reason::abort);
-        generating_.erase(id);
+        if (cancel(id)) tallies_.count(end_reason::abort);
+        const auto found = generating_.find(id);
+        if (found == generating_.end()) return;
+        end_request(*found->second, answer_end::left);
+        generating_.erase(found);
+    }
+    void end_request(generation& g, answer_end how) {
+        if (g.entry.ended != answer_end::open) return;  // a write has found the client gone
+        g.entry.ended = how;
+        g.entry.done_ns = now_ns();
+        g.entry.output_tokens = g.facts.output_tokens;
+        on_end(g);
+    }
+    void refuse_request(generation& g, int status, const char* why, const char* code) {
+        g.entry.status = status;
+        end_request(g, answer_end::refused);
+        g.to->answer(refusal(g.facts.asked.api, status, why, code));
     }
 
     // ---- one answer from its request on
@@ -278,15 +360,18 @@ private:
             tallies_ = tallies(unix_s(), model_.totals());
         auto g = std::make_shared<generation>();
         g->entry.request_id = s.request().header("x-request-id");
-        g->entry.received_ns = now_ns();
+        g->entry.received_ns = s.arrived_ns();
+        g->to = s.shared_from_this();
+        g->facts.asked.api = api;
         if (faults_.uniform() < settings_.faults.error_rate.value)
-            return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
+            return refuse_request(*g, error_status(), "an error that was asked for",
+                                  "server_error");
         g->after_content = drawn_fault();
         const maybe<std::string> before =
             api == openai_responses ? history_of(body) : maybe<std::string>("");
         if (!before)
-            return s.answer(refusal(api, 404, "the previous response is not known",
-                                    "previous_response_not_found"));
+            return refuse_request(*g, 404, "the previous response is not known",
+                                  "previous_response_not_found");
         const picojson::value whole = with_history(body, *before);
         g->facts.asked = question_of(api, s.request().path, whole);
         if (api == openai_responses && read_flag(&body, "store", true))
@@ -302,7 +387,6 @@ private:
             last_number_ + 1, static_cast<unsigned long long>(g->entry.received_ns));
         g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
         g->id = s.answering = ++next_id_;
-        g->to = s.shared_from_this();
         generating_[g->id] = g;
         if (settings_.faults.delay.seconds() <= 0) return submit(*g);
         at_(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
@@ -317,25 +401,14 @@ private:
         if (forgets > 0 && faults_.uniform() < forgets) return {};
         return stored_.find(id);
     }
-    fault drawn_fault() {
-        fault drawn = fault::none;
-        for (const auto& [one, rate] : {std::pair{fault::reset, settings_.faults.reset_rate},
-                                        std::pair{fault::stall, settings_.faults.stall_rate},
-                                        std::pair{fault::garbage, settings_.faults.garbage_rate}})
+    answer_end drawn_fault() {
+        using enum answer_end;
+        answer_end drawn = open;
+        for (const auto& [one, rate] : {std::pair{reset, settings_.faults.reset_rate},
+                                        std::pair{stalled, settings_.faults.stall_rate},
+                                        std::pair{garbage, settings_.faults.garbage_rate}})
             if (faults_.uniform() < rate.value) drawn = one;
         return drawn;
-    }
-    void submit(generation& g) {
-        catch_up();
-        question& asked = g.facts.asked;
-        const auto admission = model_.submit(
-            now_s(), {g.id, asked.prompt_tokens, asked.output_tokens, std::move(asked.blocks)});
-        if (admission == engine_model::admission::accepted) return arm_step_timer();
-        forget(g);
-        if (admission == engine_model::admission::queue_full)
-            return g.to->answer(refusal(asked.api, 429, "the queue is full", "rate_limit"));
-        g.to->answer(refusal(asked.api, 400, "the prompt and its answer do not fit",
-                             "context_length_exceeded"));
     }
     /// Frees its connection for another answer.
     void forget(generation& g) {
@@ -367,25 +440,6 @@ private:
             for (const auto& emission : model_.finish_step()) emit(emission);
         catching_up_ = false;
     }
-    void emit(const engine_model::emission& e) {
-        const auto found = generating_.find(e.id);
-        if (found == generating_.end()) return;
-        // A copy: a write may find the client gone, which erases the answer.
-        const std::shared_ptr<generation> g = found->second;
-        tallies_.count(e);
-        if (e.finished)
-            tallies_.count(g->facts.asked.stops ? end_reason::stop : end_reason::length);
-        g->entry.engine = e.when;
-        const std::string words = next_words(g->facts, e);
-        const long long now = now_ns();
-        if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
-        g->entry.last_write_ns = now;
-        if (current_environment) g->entry.writes.push_back(now);
-        add_words(g->facts, words, e);
-        if (g->facts.asked.streamed) write_content(*g, words, e);
-        if (g->after_content != fault::none) return break_off(*g);
-        if (e.finished) finish(*g);
-    }
     void write_content(generation& g, const std::string& words, const engine_model::emission& e) {
         if (!std::exchange(g.begun, true)) {
             g.to->write(stream_head(g.facts.asked.api));
@@ -398,26 +452,17 @@ private:
         if (!data.empty()) g.to->write(chunk_of(data));
     }
     void break_off(generation& g) {
-        if (model_.cancel(g.id)) tallies_.count(end_reason::error);
+        if (cancel(g.id)) tallies_.count(end_reason::error);
         forget(g);
-        if (g.after_content == fault::reset) g.to->reset();
-        if (g.after_content == fault::garbage) g.to->write("\xFF\xFEno chunk\r\n");
+        end_request(g, g.after_content);
+        if (g.after_content == answer_end::reset) g.to->reset();
+        if (g.after_content == answer_end::garbage) g.to->write("\xFF\xFEno chunk\r\n");
         // The client must end it.
     }
     void finish(generation& g) {
         forget(g);
-        g.entry.done_ns = now_ns();
-        g.entry.output_tokens = g.facts.output_tokens;
         if (!g.to_store.empty()) stored_.add(response_id(g.facts), g.to_store + g.facts.text);
-        {
-            const std::lock_guard lock(log_mutex_);
-            writes_logged_ += g.entry.writes.size();
-            log_.push_back(g.entry);
-            while (log_.size() > max_logged || writes_logged_ > 100 * max_logged) {
-                writes_logged_ -= log_.front().writes.size();
-                log_.pop_front();
-            }
-        }
+        end_request(g, answer_end::ok);
         if (!g.facts.asked.streamed)
             return g.to->answer({200, "application/json", whole_answer(g.facts)});
         write_chunk(g, answer_ending(g.facts));
@@ -427,13 +472,11 @@ private:
 
     const engine settings_;
     engine_model model_;
-    const at_t at_;
     const std::function<void()> on_away_;
     tallies tallies_{unix_s()};
     generator faults_;
     const request_handler handler_{[this](simulated_session& s) { on_request(s); },
                                    [this](std::uint64_t id) { on_gone(id); }};
-    std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
     vector<std::weak_ptr<simulated_session>> all_{};
     std::mutex log_mutex_{};
     std::deque<log_entry> log_{};
@@ -443,7 +486,6 @@ private:
     std::set<std::string> adapters_{};
     stored_responses stored_;
     unsigned long long last_number_ = 0;
-    const long long start_ns_ = now_ns();
     long long generations_ = 0;
     std::uint64_t next_id_ = 0;
     double armed_for_ = 0;  // the step's end, 0: none

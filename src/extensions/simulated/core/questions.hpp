@@ -13,6 +13,7 @@
 #include "extensions/simulated/core/engine_model.hpp"
 
 #include <algorithm>  // min, max
+#include <charconv>  // from_chars
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <deque>
@@ -46,6 +47,7 @@ public:
     bool feed(std::string_view bytes) {
         raw_.append(bytes);
         if (!head_done_ && !read_head()) return false;
+        if (is_chunked_) return take_chunks();
         if (raw_.size() < length_) return false;
         body = raw_.substr(0, length_);
         raw_.erase(0, length_);
@@ -90,14 +92,34 @@ private:
             if (!length) return !(broken_ = true);
             length_ = *length;
         }
-        if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
+        is_chunked_ = same_ignoring_case(header("transfer-encoding"), "chunked");
+        if (length_ > max_body || (!is_chunked_ && !header("transfer-encoding").empty()))
+            return !(broken_ = true);
         if (lists(header("connection"), "close")) keep_alive = false;
         raw_.erase(0, end + 4);
         return head_done_ = true;
     }
+    /// Returns true once the last chunk is there. Trailers are not read.
+    bool take_chunks() {
+        std::size_t at = 0;
+        bool is_whole = false;
+        for (std::size_t eol; !is_whole && (eol = raw_.find("\r\n", at)) != std::string::npos;) {
+            std::size_t n = max_body;
+            std::from_chars(raw_.data() + at, raw_.data() + eol, n, 16);
+            if ((broken_ = n >= max_body || body.size() + n >= max_body)) return false;
+            if (raw_.size() < eol + n + 4) break;
+            body.append(raw_, eol + 2, n);
+            at = eol + n + 4;
+            is_whole = n == 0;
+        }
+        raw_.erase(0, at);
+        return is_whole;
+    }
+    static constexpr std::size_t max_body = 64u << 20;
     std::string raw_{};
     std::size_t length_ = 0;
     bool head_done_ = false;
+    bool is_chunked_ = false;
     bool broken_ = false;
 };
 
@@ -109,6 +131,8 @@ struct question {
     bool stops = false;        // ends by itself before the length asked for
     int prompt_tokens = 1;
     int output_tokens = 1;
+    int most_tokens = 0;       // asked for; 0: the request names none
+    bool is_forced = false;    // it must not end before that
     int reasoning_tokens = 0;  // included in output_tokens
     int documents = 1;         // documents to rank, or inputs
     maybe<long long> result{};  // of the arithmetic in the prompt
@@ -277,14 +301,15 @@ inline question question_of(api_format api, std::string_view path, const picojso
         q.blocks.push_back(hashes[end - 1]);
     int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_output_tokens",
                                   "max_new_tokens", "n_predict", "num_predict"});
+    q.most_tokens = std::max(most, 0);
     if (most <= 0) most = 128;
-    const bool forced =
+    q.is_forced =
         traits_of(api).forces_lengths && (read_flag(&body, "ignore_eos") ||
                                           read_flag(member(body, "sampling_params"), "ignore_eos"));
     // Unforced answers end by themselves, at the same length for the same prompt.
     const int natural =
         16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % (q.result ? 64 : 256));
-    q.output_tokens = forced ? most : std::min(most, natural);
+    q.output_tokens = q.is_forced ? most : std::min(most, natural);
     q.stops = q.output_tokens < most;
     for (const char* name : {"documents", "text_2", "items", "input"})
         if (const picojson::array& texts = array_member(body, name);

@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>  // to_chars
 #include <cmath>  // abs, isinf
+#include <cstddef>  // size_t
 #include <iterator>  // size
 #include <set>  // adapters by name
 #include <span>
@@ -149,19 +150,31 @@ private:
     std::string page_{};
 };
 
-inline std::string vllm_page(const engine_model& m, const tallies& t) {
+/// What the pages about a server show of its engine.
+struct engine_state {
+    std::size_t running = 0, waiting = 0;
+    double cache_usage = 0;
+    engine_model::counters totals{};
+    long long max_model_len = 0;
+    engine_state() = default;
+    engine_state(const engine_model& m)
+        : running(m.running()), waiting(m.waiting()), cache_usage(m.cache_usage()),
+          totals(m.totals()), max_model_len(static_cast<long long>(m.settings().max_model_len)) {}
+};
+
+inline std::string vllm_page(const engine_state& m, const tallies& t) {
     const auto since = [&](double engine_model::counters::*what) {
-        return m.totals().*what - t.before.*what;
+        return m.totals.*what - t.before.*what;
     };
     using counters = engine_model::counters;
     metrics_writer w(t.began_unix_s);
     w.gauge("process_start_time_seconds", "When the server was started, in seconds since 1970.",
             t.began_unix_s, false);
     w.gauge("vllm:num_requests_running", "Requests in the engine's batch.",
-            static_cast<double>(m.running()));
+            static_cast<double>(m.running));
     w.gauge("vllm:num_requests_waiting", "Requests that wait to be in the batch.",
-            static_cast<double>(m.waiting()));
-    w.gauge("vllm:kv_cache_usage_perc", "KV cache in use, 1 is all of it.", m.cache_usage());
+            static_cast<double>(m.waiting));
+    w.gauge("vllm:kv_cache_usage_perc", "KV cache in use, 1 is all of it.", m.cache_usage);
     w.counter("vllm:prefix_cache_queries", "Prompt tokens that were looked up in the cache.",
               since(&counters::cache_queries));
     w.counter("vllm:prefix_cache_hits", "Prompt tokens that were found in the cache.",
@@ -216,7 +229,7 @@ inline reply refusal(api_format api, int status, const char* why, const char* co
     }
 }
 
-inline reply about_server(std::string_view path, const engine_model& m, const tallies& t) {
+inline reply about_server(std::string_view path, const engine_state& m, const tallies& t) {
     const auto json = [](const char* body) { return reply{200, "application/json", body}; };
     for (const char* ready : {"/health", "/api/version", "/v2/health/ready", "/readyz"})
         if (path == ready) return json("{}");
@@ -224,7 +237,7 @@ inline reply about_server(std::string_view path, const engine_model& m, const ta
         return {200, "application/json",
                 printed(R"({"object":"list","data":[{"id":"simulated","object":"model",)"
                         R"("max_model_len":%lld}]})",
-                        static_cast<long long>(m.settings().max_model_len))};
+                        m.max_model_len)};
     if (path == "/api/tags") return json(R"({"models":[{"name":"simulated"}]})");
     if (path == "/info") return json(R"({"model_id":"simulated"})");
     if (path == "/metrics")
