@@ -89,8 +89,8 @@
 //   [C] from verdicts to an exit code
 //   [C] a sentence for each cause
 //   [C] causes in words
-//   [C] decisions in sentences
 //   [C] verdicts in words
+//   [C] decisions in sentences
 //   [C] files of other tools, read value by value
 //   [C] conversations in rows of files
 //   [C] datasets
@@ -109,9 +109,7 @@
 //   [C] the number of requests that a plan expects
 //   [C] the requests of a plan
 //   [C] a workload's part of the plan
-//   [C] the search for a capacity
-//   [C] the capacity that probes show
-//   [C] capacity searches as scenarios
+//   [C] loads that are searched: an extension does it
 //   [C] which SLOs a scenario can have, and on which day they block
 //   [C] side tasks and profiles of a scenario
 //   [C] the options of requests
@@ -142,7 +140,6 @@
 //   [C] the report page: verdicts
 //   [C] the report page: other sections of a gate
 //   [C] the report page: distributions and timelines
-//   [C] the report page: the result of a search
 //   [C] the report page: the whole
 // Part three: effects
 //   [E] functions of public values: text, arrivals, SLO expressions, users' own APIs
@@ -783,7 +780,7 @@ enum class cost_metric : unsigned char { cost_per_million_tokens };
 /// Fraction of the prompt tokens that the server reports as cached.
 enum class prompt_metric : unsigned char { cached_share };
 /// The highest load that holds the other objectives; requests/s, or users of a closed loop.
-enum class capacity_metric : unsigned char { capacity };
+enum class include_llmbench_capacity_hpp : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };  ///< the value of the baseline
 using enum latency_metric;
 using enum session_metric;
@@ -804,7 +801,7 @@ using enum draft_metric;
 using enum energy_metric;
 using enum cost_metric;
 using enum prompt_metric;
-using enum capacity_metric;
+using enum include_llmbench_capacity_hpp;
 using enum baseline_t;
 
 namespace detail {
@@ -1142,21 +1139,6 @@ using slo_list = types::list<slo>;
 /// `advisory(p99(itl) <= 80_ms)`.
 slo advisory(const slo& s);
 
-/// A limit on a capacity: a rate, or a number of users.
-struct capacity_limit {
-    double bound = 0;
-    bool in_users = false;
-    source_line at{};
-    capacity_limit(request_rate r, const char* file = __builtin_FILE(),
-                   int line = __builtin_LINE())
-        : bound(r.per_second), at{file, line} {}
-    capacity_limit(user_count n, const char* file = __builtin_FILE(), int line = __builtin_LINE())
-        : bound(n.users), in_users(true), at{file, line} {}
-};
-/// For a scenario with `up_to(...)`: `capacity >= 12_rps`, `capacity >= 64_users`.
-slo operator>=(capacity_metric, const capacity_limit& l);
-slo operator>=(capacity_metric, relative_limit) = delete;  // >= the load that find_capacity() finds
-
 /// A condition on one request, for goodput: `ttft <= 300_ms && tpot <= 30_ms`.
 struct predicate {
     types::list<detail::predicate_step> steps{};
@@ -1351,8 +1333,6 @@ void operator>=(M, const T&) = delete;  // another side, or no such unit
 template <class M, class T>
     requires detail::any_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant
-template <class T>
-void operator==(capacity_metric, const T&) = delete;
 
 // ===== [A] published limits ======================================================================
 
@@ -1497,17 +1477,17 @@ inline length_distribution from_trace(double scale = 1, double most = 1e7) {
     return {length_distribution::shape::trace, scale, most};
 }
 
-/// A load that is searched, up to this: `poisson(up_to(64_rps))`, `closed_loop(up_to(256))`.
-struct searched_rate {
-    request_rate most{};
-};
-struct searched_users {
-    long long most = 0;
-};
-constexpr searched_rate up_to(request_rate most) { return {most}; }
-constexpr searched_users up_to(user_count most) { return {static_cast<long long>(most.users)}; }
-template <detail::integer I>
-constexpr searched_users up_to(I users) { return {static_cast<long long>(users)}; }
+namespace detail {
+template <class T>
+constexpr bool is_none_of_ours = false;
+}  // namespace detail
+/// A load that is searched: llmbench_capacity.hpp has the rates and users that it takes.
+template <class T>
+constexpr T up_to(T most) {
+    static_assert(detail::is_none_of_ours<T>,
+                  "up_to takes a rate or a number of users, and is of llmbench_capacity.hpp");
+    return most;
+}
 
 /// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
 struct load_step {
@@ -1541,6 +1521,7 @@ public:
     const arrival_data& data() const { return data_; }
 
 protected:
+    friend struct search_access;
     has_arrivals() = default;
     explicit has_arrivals(const arrival_data& d) : data_(d) {}
     arrival_data data_{};
@@ -1593,9 +1574,6 @@ public:
 class closed_loop_users : public detail::has_arrivals {
 public:
     explicit closed_loop_users(long long users) { data_.users = users; }
-    explicit closed_loop_users(searched_users s) : closed_loop_users(s.most) {
-        data_.is_searched = true;
-    }
     /// Pause of a user between an answer and the next request.
     closed_loop_users think(const time_distribution& t) const {
         closed_loop_users copy = *this;
@@ -1624,9 +1602,6 @@ open_loop poisson(request_rate rate);
 /// Gamma-distributed gaps of shape `burstiness`, 0.01 to 1000: 1 is Poisson, less is burstier, more
 /// is steadier.
 open_loop gamma(request_rate rate, double burstiness);
-open_loop constant(searched_rate rate);
-open_loop poisson(searched_rate rate);
-open_loop gamma(searched_rate rate, double burstiness);
 /// Poisson arrivals whose rate moves linearly over the given time, then stays.
 open_loop ramp(request_rate from, request_rate to, time_span over);
 /// Poisson arrivals in stages.
@@ -1642,7 +1617,6 @@ open_loop all_at_once();
 /// A fixed number of users, 1 to 100000.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
-inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }
 
 // ===== [A] APIs, ours and your own ===============================================================
 
@@ -2511,41 +2485,6 @@ protected:
     detail::box data_{};
 };
 
-/// The result of find_capacity. Loads are requests/s, or users of a closed loop. Tables, `measured`
-/// and `estimate` are of the highest load that the server was shown to carry.
-class capacity_result : public result {
-public:
-    capacity_result() = default;
-    /// Returns the highest load shown to meet all objectives; 0: none. In at most 2.5 % of the
-    /// searches the load does not meet them.
-    double low() const { return low_; }
-    /// Returns the lowest load shown to miss an objective; infinite: none. In at most 2.5 % of the
-    /// searches the load meets all.
-    double high() const { return high_; }
-    /// Returns the limiting objective: "p95(ttft)", "error_rate" or "the server's throughput".
-    const types::text& limiting_objective() const { return limiting_objective_; }
-    int probes() const { return probes_; }  ///< number of loads that were measured
-    /// Returns "capacity in [30, 34] users, limited by p95(ttft), 13 probes".
-    const types::text& line() const { return line_; }
-    /// Returns the same with every probe: its load, its margin to a miss and its outcome.
-    const types::text& explain() const { return explained_; }
-    template <class Stream>
-        requires requires(Stream& o) { o.rdbuf(); }
-    friend Stream& operator<<(Stream& o, const capacity_result& c) {
-        o << c.line_.c_str();
-        return o;
-    }
-#ifndef LLMBENCH_NO_DOCTEST
-    friend doctest::String toString(const capacity_result& c) { return c.line_.c_str(); }
-#endif
-
-private:
-    friend struct detail::result_access;
-    double low_ = 0, high_ = 0;
-    int probes_ = 0;
-    types::text limiting_objective_{}, line_{}, explained_{};
-};
-
 /// One objective of a result that was read back. SI units; NaN: the file has no value.
 struct past_slo {
     types::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
@@ -2582,12 +2521,12 @@ result run(const scenario& s, const char* file = __builtin_FILE(), int line = __
 /// Measures and asserts every SLO: the test case fails if one is missed or cannot be judged.
 result gate(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
-/// Searches the highest load that meets the scenario's objectives, with arrivals `up_to(...)`. Each
-/// end of the interval is wrong in at most 2.5 % of the searches, from at most 16 probes.
-/// Objectives on the capacity get verdicts, and nothing fails; otherwise as run().
-capacity_result find_capacity(const scenario& s, const char* file = __builtin_FILE(),
-                              int line = __builtin_LINE());
-
+/// Of llmbench_capacity.hpp.
+template <class S = scenario>
+result find_capacity(const S&) {
+    static_assert(detail::is_none_of_ours<S>, "find_capacity is of llmbench_capacity.hpp");
+    return {};
+}
 // Without their extension a compiler finds no matching function and shows these lines.
 struct llmbench_compare_hpp_is_not_included;
 void compare(const llmbench_compare_hpp_is_not_included&);
@@ -15716,6 +15655,201 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
+// ===== [C] verdicts in words =====================================================================
+
+/// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
+/// of counted requests "first 3 repeats" if more came after the decision.
+inline std::string basis_name(const verdict_numbers& v) {
+    if (std::isnan(v.estimate.value)) return {};
+    const std::string unit = name_of(v.counted_in);
+    if (!is_counted(v)) return "typical " + unit;
+    if (v.estimate.value == v.measured) return {};
+    const bool is_one = v.repeats == 1;
+    return filled("first [{repeats} ]{unit}{is_one?|s}",
+                  {{"repeats", is_one ? 0 : v.repeats}, {"unit", unit}, {"is_one", is_one}});
+}
+inline bool has_interval(const verdict_numbers& v) {
+    const estimate_t& e = v.estimate;
+    return !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
+}
+
+/// The guard on errors also passes if it is only observed: nobody has to show it.
+inline bool is_only_observed(const verdict_numbers& v) {
+    return v.outcome == verdict::pass && v.objective.statistic.metric == metric_id::error_rate &&
+           v.estimate.high > v.limit;
+}
+/// Returns "observed" for a pass that nothing shows.
+inline const char* verdict_text(const verdict_numbers& v) {
+    return is_only_observed(v) ? "observed" : to_string(v.outcome);
+}
+/// Returns the verdict whose colour this one has.
+inline verdict verdict_like(const verdict_numbers& v) {
+    return is_only_observed(v) ? verdict::skipped : v.outcome;
+}
+
+/// Begins the reason of a rehearsed objective.
+inline constexpr const char* rehearsal_word = "a rehearsal";
+/// Whether its numbers are of a model: nothing was measured.
+inline bool is_of_model(const slo_verdict& v) {
+    return v.outcome == verdict::skipped && str(v.reason).starts_with(rehearsal_word);
+}
+
+/// The parts of a verdict's line: the objective, the measured value, and the value that is judged.
+struct verdict_parts {
+    std::string name{}, measured{}, typical{}, room{}, interval{}, smallest_miss{}, basis{};
+    std::string reason{};
+};
+/// Joins the texts that are not empty.
+inline std::string joined_texts(std::initializer_list<std::string_view> texts,
+                                const char* between) {
+    std::string out;
+    for (const std::string_view t : texts)
+        if (!t.empty()) out.append(out.empty() ? "" : between).append(t);
+    return out;
+}
+/// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
+inline std::string ratio_of_text(const verdict_numbers& v) {
+    const statistic_data& what = v.objective.statistic;
+    const bool is_known = v.denominator > 0 || (is_difference(v.objective) && v.denominator == 0);
+    if (!is_known || !std::isfinite(v.numerator)) return {};
+    const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
+    return filled("{numerator} against {denominator}",
+                  {{"numerator", {m, v.numerator}}, {"denominator", {m, v.denominator}}});
+}
+/// As `verdict_value_text`; a ratio also names the baseline.
+inline std::string full_value_text(const verdict_numbers& v, double x) {
+    const bool ratio =
+        v.objective.factor > 0 && !is_difference(v.objective) && std::isfinite(x);
+    return filled("{value}{is_ratio? baseline}",
+                  {{"value", verdict_value_text(v, x)}, {"is_ratio", ratio}});
+}
+/// Whether the value that is judged tells no more than the measured one: the same to about three
+/// digits, and on the same side of the limit.
+inline bool is_judged_as_measured(const verdict_numbers& v) {
+    const double value = v.estimate.value, off = std::fabs(value - v.measured);
+    const bool is_near = off <= 0.005 * std::fabs(v.measured);  // false for NaN
+    return is_near && (value <= v.limit) == (v.measured <= v.limit);
+}
+/// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
+inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
+    const std::string value = text_of(v, v.estimate.value);
+    const bool reads_alike = value == text_of(v, v.measured) || is_judged_as_measured(v);
+    return filled("[{name} {value}]",
+                  {{"name", reads_alike ? "" : basis_name(v)}, {"value", value}});
+}
+/// "50.7 to 56.1 ms": the unit once where both ends have the same.
+inline std::string interval_text(const verdict_numbers& v) {
+    std::string low = full_value_text(v, v.estimate.low);
+    const std::string high = full_value_text(v, v.estimate.high);
+    const std::size_t unit = low.find(' '), other = high.find(' ');
+    const bool is_same = unit != std::string::npos && other != std::string::npos &&
+                         low.compare(unit, std::string::npos, high, other) == 0;
+    if (is_same) low.erase(unit);
+    return filled("{low} to {high}", {{"low", low}, {"high", high}});
+}
+/// Returns "56.6 % over the limit", "" if that means nothing.
+inline std::string room_text(const verdict_numbers& v) {
+    const double room = headroom(v);
+    if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
+    const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
+    if (is_difference(v.objective))
+        return filled("{room} {side} the limit",
+                      {{"room", {v.objective.statistic.metric, std::fabs(room * v.limit)}},
+                       {"side", side}});
+    return filled("{percent} % {side} the limit",
+                  {{"percent", digits_text(std::fabs(room) * 100, 3)}, {"side", side}});
+}
+/// Returns the miss that this run would show in four cases of five, "" if that is not known.
+inline std::string smallest_miss_text(const verdict_numbers& v) {
+    if (!(v.detectable > 0)) return {};
+    if (is_difference(v.objective))
+        return filled("the smallest miss this run could show: {miss}",
+                      {{"miss", {v.objective.statistic.metric, v.detectable}}});
+    if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";
+    return filled("the smallest {is_counted?fraction of misses|miss} this run could show: "
+                  "{percent} %",
+                  {{"is_counted", is_counted(v)}, {"percent", digits_text(v.detectable * 100, 2)}});
+}
+/// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
+/// where a verdict is open; `in_full` has it always.
+inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_full) {
+    std::string word = verdict_text(v);
+    for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
+    verdict_parts p;
+    p.name =
+        printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.objective.text().c_str());
+    p.reason = str(v.reason);
+    const bool is_of_loads = is_capacity(v.objective.statistic.metric);
+    if (v.repeats > 0)
+        p.basis = filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} "
+                         "requests",
+                         {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
+                          {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
+                          {"requests", v.requests / v.repeats}});
+    if (is_of_loads) return p;  // its reason names the loads
+    p.measured = filled("{is_of_model?modelled|measured} {value}[ ({ratio})]",
+                        {{"is_of_model", is_of_model(v)}, {"value", full_value_text(v, v.measured)},
+                         {"ratio", ratio_of_text(v)}});
+    p.typical = basis_text(v, full_value_text);
+    p.room = room_text(v);
+    if (has_interval(v)) p.interval = filled("interval {interval}",
+                                             {{"interval", interval_text(v)}});
+    if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
+    p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
+    return p;
+}
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
+    const verdict_parts p = parts_of(v, width, in_full);
+    const std::string found =
+        filled("{found}[ ({shown})]",
+               {{"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
+                {"shown", joined_texts({p.interval, p.smallest_miss}, "; ")}});
+    return filled("{name}[  {rest}]",
+                  {{"name", p.name},
+                   {"rest", joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ")}});
+}
+
+/// The same, wrapped for a console.
+inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
+    return wrapped(verdict_line(v, width), console_columns, 6);
+}
+/// Returns "FAIL, measured 39.2 ms, 57 % over the limit", for a place that has the line already.
+inline std::string verdict_in_short(const slo_verdict& v) {
+    const verdict_parts p = parts_of(v, 0, false);
+    const std::string word = p.name.substr(0, p.name.find(' '));
+    const bool is_measured =
+        !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
+    if (!is_measured) return filled("{word}[: {reason}]", {{"word", word}, {"reason", p.reason}});
+    return filled("{word}, {found}[ ({interval})]",
+                  {{"word", word}, {"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
+                   {"interval", p.interval}});
+}
+
+/// Returns a verdict's line without the spaces that align it, for files and annotations.
+inline std::string flat_line(const slo_verdict& v) {
+    std::string line = verdict_line(v, 0, false);
+    line.erase(std::unique(line.begin(), line.end(),
+                           [](char a, char b) { return a == ' ' && b == ' '; }),
+               line.end());
+    return line;
+}
+
+/// "measured 39.2 ms, typical repeat 38.1 ms".
+inline std::string measured_text(const verdict_numbers& v, bool of_model = false) {
+    return filled("{of_model?modelled|measured} {value}[, {basis}]",
+                  {{"of_model", of_model}, {"value", verdict_value_text(v, v.measured)},
+                   {"basis", basis_text(v, verdict_value_text)}});
+}
+
+inline std::string verdict_limit_text(const verdict_numbers& v) {
+    if (is_difference(v.objective)) {
+        const std::string text = str(v.objective.text());
+        return text.substr(text.find("= ") + 2);
+    }
+    return v.objective.factor > 0 ? filled("{factor} x", {{"factor", digits_text(v.limit, 6)}})
+                             : limit_text(v.objective.statistic.metric, v.limit);
+}
+
 // ===== [C] decisions in sentences ================================================================
 
 /// Returns values as the arithmetic of a verdict lists them.
@@ -15944,201 +16078,6 @@ inline std::string difference_text(const cross_check& c) {
         "it counts {reported:.0f} prompt tokens, the usage in its answers {usage:.0f}",
         {{"reported", c.prompt_tokens_reported}, {"usage", c.prompt_tokens}});
     return t;
-}
-
-// ===== [C] verdicts in words =====================================================================
-
-/// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
-/// of counted requests "first 3 repeats" if more came after the decision.
-inline std::string basis_name(const verdict_numbers& v) {
-    if (std::isnan(v.estimate.value)) return {};
-    const std::string unit = name_of(v.counted_in);
-    if (!is_counted(v)) return "typical " + unit;
-    if (v.estimate.value == v.measured) return {};
-    const bool is_one = v.repeats == 1;
-    return filled("first [{repeats} ]{unit}{is_one?|s}",
-                  {{"repeats", is_one ? 0 : v.repeats}, {"unit", unit}, {"is_one", is_one}});
-}
-inline bool has_interval(const verdict_numbers& v) {
-    const estimate_t& e = v.estimate;
-    return !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
-}
-
-/// The guard on errors also passes if it is only observed: nobody has to show it.
-inline bool is_only_observed(const verdict_numbers& v) {
-    return v.outcome == verdict::pass && v.objective.statistic.metric == metric_id::error_rate &&
-           v.estimate.high > v.limit;
-}
-/// Returns "observed" for a pass that nothing shows.
-inline const char* verdict_text(const verdict_numbers& v) {
-    return is_only_observed(v) ? "observed" : to_string(v.outcome);
-}
-/// Returns the verdict whose colour this one has.
-inline verdict verdict_like(const verdict_numbers& v) {
-    return is_only_observed(v) ? verdict::skipped : v.outcome;
-}
-
-/// Begins the reason of a rehearsed objective.
-inline constexpr const char* rehearsal_word = "a rehearsal";
-/// Whether its numbers are of a model: nothing was measured.
-inline bool is_of_model(const slo_verdict& v) {
-    return v.outcome == verdict::skipped && str(v.reason).starts_with(rehearsal_word);
-}
-
-/// The parts of a verdict's line: the objective, the measured value, and the value that is judged.
-struct verdict_parts {
-    std::string name{}, measured{}, typical{}, room{}, interval{}, smallest_miss{}, basis{};
-    std::string reason{};
-};
-/// Joins the texts that are not empty.
-inline std::string joined_texts(std::initializer_list<std::string_view> texts,
-                                const char* between) {
-    std::string out;
-    for (const std::string_view t : texts)
-        if (!t.empty()) out.append(out.empty() ? "" : between).append(t);
-    return out;
-}
-/// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
-inline std::string ratio_of_text(const verdict_numbers& v) {
-    const statistic_data& what = v.objective.statistic;
-    const bool is_known = v.denominator > 0 || (is_difference(v.objective) && v.denominator == 0);
-    if (!is_known || !std::isfinite(v.numerator)) return {};
-    const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
-    return filled("{numerator} against {denominator}",
-                  {{"numerator", {m, v.numerator}}, {"denominator", {m, v.denominator}}});
-}
-/// As `verdict_value_text`; a ratio also names the baseline.
-inline std::string full_value_text(const verdict_numbers& v, double x) {
-    const bool ratio =
-        v.objective.factor > 0 && !is_difference(v.objective) && std::isfinite(x);
-    return filled("{value}{is_ratio? baseline}",
-                  {{"value", verdict_value_text(v, x)}, {"is_ratio", ratio}});
-}
-/// Whether the value that is judged tells no more than the measured one: the same to about three
-/// digits, and on the same side of the limit.
-inline bool is_judged_as_measured(const verdict_numbers& v) {
-    const double value = v.estimate.value, off = std::fabs(value - v.measured);
-    const bool is_near = off <= 0.005 * std::fabs(v.measured);  // false for NaN
-    return is_near && (value <= v.limit) == (v.measured <= v.limit);
-}
-/// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
-inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
-    const std::string value = text_of(v, v.estimate.value);
-    const bool reads_alike = value == text_of(v, v.measured) || is_judged_as_measured(v);
-    return filled("[{name} {value}]",
-                  {{"name", reads_alike ? "" : basis_name(v)}, {"value", value}});
-}
-/// "50.7 to 56.1 ms": the unit once where both ends have the same.
-inline std::string interval_text(const verdict_numbers& v) {
-    std::string low = full_value_text(v, v.estimate.low);
-    const std::string high = full_value_text(v, v.estimate.high);
-    const std::size_t unit = low.find(' '), other = high.find(' ');
-    const bool is_same = unit != std::string::npos && other != std::string::npos &&
-                         low.compare(unit, std::string::npos, high, other) == 0;
-    if (is_same) low.erase(unit);
-    return filled("{low} to {high}", {{"low", low}, {"high", high}});
-}
-/// Returns "56.6 % over the limit", "" if that means nothing.
-inline std::string room_text(const verdict_numbers& v) {
-    const double room = headroom(v);
-    if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
-    const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
-    if (is_difference(v.objective))
-        return filled("{room} {side} the limit",
-                      {{"room", {v.objective.statistic.metric, std::fabs(room * v.limit)}},
-                       {"side", side}});
-    return filled("{percent} % {side} the limit",
-                  {{"percent", digits_text(std::fabs(room) * 100, 3)}, {"side", side}});
-}
-/// Returns the miss that this run would show in four cases of five, "" if that is not known.
-inline std::string smallest_miss_text(const verdict_numbers& v) {
-    if (!(v.detectable > 0)) return {};
-    if (is_difference(v.objective))
-        return filled("the smallest miss this run could show: {miss}",
-                      {{"miss", {v.objective.statistic.metric, v.detectable}}});
-    if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";
-    return filled("the smallest {is_counted?fraction of misses|miss} this run could show: "
-                  "{percent} %",
-                  {{"is_counted", is_counted(v)}, {"percent", digits_text(v.detectable * 100, 2)}});
-}
-/// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
-/// where a verdict is open; `in_full` has it always.
-inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_full) {
-    std::string word = verdict_text(v);
-    for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
-    verdict_parts p;
-    p.name =
-        printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.objective.text().c_str());
-    p.reason = str(v.reason);
-    const bool is_of_loads = is_capacity(v.objective.statistic.metric);
-    if (v.repeats > 0)
-        p.basis = filled("{repeats} {unit}{is_one?|s}{is_at_limit? at the limit} x {requests} "
-                         "requests",
-                         {{"repeats", v.repeats}, {"unit", v.unit}, {"is_one", v.repeats == 1},
-                          {"is_at_limit", is_of_loads && v.counted_in != verdict_unit::pair},
-                          {"requests", v.requests / v.repeats}});
-    if (is_of_loads) return p;  // its reason names the loads
-    p.measured = filled("{is_of_model?modelled|measured} {value}[ ({ratio})]",
-                        {{"is_of_model", is_of_model(v)}, {"value", full_value_text(v, v.measured)},
-                         {"ratio", ratio_of_text(v)}});
-    p.typical = basis_text(v, full_value_text);
-    p.room = room_text(v);
-    if (has_interval(v)) p.interval = filled("interval {interval}",
-                                             {{"interval", interval_text(v)}});
-    if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
-    p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
-    return p;
-}
-inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
-    const verdict_parts p = parts_of(v, width, in_full);
-    const std::string found =
-        filled("{found}[ ({shown})]",
-               {{"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
-                {"shown", joined_texts({p.interval, p.smallest_miss}, "; ")}});
-    return filled("{name}[  {rest}]",
-                  {{"name", p.name},
-                   {"rest", joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ")}});
-}
-
-/// The same, wrapped for a console.
-inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
-    return wrapped(verdict_line(v, width), console_columns, 6);
-}
-/// Returns "FAIL, measured 39.2 ms, 57 % over the limit", for a place that has the line already.
-inline std::string verdict_in_short(const slo_verdict& v) {
-    const verdict_parts p = parts_of(v, 0, false);
-    const std::string word = p.name.substr(0, p.name.find(' '));
-    const bool is_measured =
-        !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
-    if (!is_measured) return filled("{word}[: {reason}]", {{"word", word}, {"reason", p.reason}});
-    return filled("{word}, {found}[ ({interval})]",
-                  {{"word", word}, {"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
-                   {"interval", p.interval}});
-}
-
-/// Returns a verdict's line without the spaces that align it, for files and annotations.
-inline std::string flat_line(const slo_verdict& v) {
-    std::string line = verdict_line(v, 0, false);
-    line.erase(std::unique(line.begin(), line.end(),
-                           [](char a, char b) { return a == ' ' && b == ' '; }),
-               line.end());
-    return line;
-}
-
-/// "measured 39.2 ms, typical repeat 38.1 ms".
-inline std::string measured_text(const verdict_numbers& v, bool of_model = false) {
-    return filled("{of_model?modelled|measured} {value}[, {basis}]",
-                  {{"of_model", of_model}, {"value", verdict_value_text(v, v.measured)},
-                   {"basis", basis_text(v, verdict_value_text)}});
-}
-
-inline std::string verdict_limit_text(const verdict_numbers& v) {
-    if (is_difference(v.objective)) {
-        const std::string text = str(v.objective.text());
-        return text.substr(text.find("= ") + 2);
-    }
-    return v.objective.factor > 0 ? filled("{factor} x", {{"factor", digits_text(v.limit, 6)}})
-                             : limit_text(v.objective.statistic.metric, v.limit);
 }
 
 // ===== [C] files of other tools, read value by value =============================================
@@ -19227,453 +19166,23 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C] the search for a capacity =============================================================
-// Loads are doubled or halved until one clearly holds and one clearly misses, then the gaps beside
-// these two are halved on the logarithmic scale: a grid of loads 9 % apart. All probes at a load
-// are judged together, after each from the third to the fifth. The next load depends only on
-// earlier probes, so a stored search can be repeated.
+// ===== [C] loads that are searched: an extension does it =========================================
 
 /// The result at a load.
 enum class carried : unsigned char { open, holds, misses };
-
-/// One run of the scenario at one load.
-struct probe {
-    probe_of part = probe_of::search;
-    double load = 0;     // requests/s or users
-    double margin = 0;   // the worst log(statistic/limit); below 0 all objectives hold
-    bool over = false;   // the load exceeded the server: a miss without a size
-    bool invalid = false;  // the client did not keep up, so it shows nothing
-    carried shown = carried::open;  // with all earlier probes at this load
-};
-
-/// The limits of a search.
-struct search_parameters {
-    double start = 1;      // the first load
-    double least = 1e-3, most = 1e6;  // up_to(most)
-    bool whole = false;    // users
-    int max_probes = 16;
-};
-
-/// The state of a search.
-struct search_state {
-    double low = 0;           // the highest load shown to hold its objectives, 0: none
-    double high = infinity;   // the lowest shown to miss one
-    // With both ends:
-    double estimate = not_a_number;    // the middle of them
-    double elasticity = not_a_number;  // d margin / d log load between them
-    bool monotone() const { return low < high; }
-    bool has_both() const { return low > 0 && high < infinity && monotone(); }
-};
-
-/// Whether the client affected two probes in a row. Then the search stops.
-inline bool client_gave_up(const vector<probe>& probes) {
-    const std::size_t n = probes.size();
-    return n > 1 && probes[n - 1].invalid && probes[n - 2].invalid;
-}
-inline constexpr const char* client_gave_up_text = "the client could not keep up twice in a row";
-
-// ---- the probes at each load
-
-// Margins without a size: the statistic at 4.5 times its limit, or far below it.
-inline constexpr double max_margin = 1.5, min_margin = -3;
-// Nearer to its limit a statistic has to be measured too often to decide.
-inline constexpr double clear_margin = 0.06;
-
-/// All valid probes at one load.
-struct probed_load {
-    double load = 0, margin = 0;  // the mean margin
-    int probes = 0;
-    carried shown = carried::open;
-    /// The result so far, or the one that more probes are likely to show.
-    carried looks() const {
-        if (shown != carried::open) return shown;
-        if (probes >= last_analysis || std::fabs(margin) < clear_margin) return carried::open;
-        return margin < 0 ? carried::holds : carried::misses;
-    }
-};
-/// Returns the loads in rising order.
-inline vector<probed_load> loads_of(const vector<probe>& probes) {
-    vector<probed_load> loads;
-    for (const probe& p : probes) {
-        if (p.invalid) continue;
-        auto at = std::lower_bound(loads.begin(), loads.end(), p.load,
-                                   [](const probed_load& l, double load) { return l.load < load; });
-        if (at == loads.end() || at->load != p.load) at = loads.insert(at, {p.load});
-        const double margin = std::clamp(p.over ? infinity : p.margin, min_margin, max_margin);
-        at->margin += (margin - at->margin) / ++at->probes;
-        if (at->shown == carried::open) at->shown = p.shown;
-    }
-    return loads;
-}
-inline search_state state_of(const vector<probe>& probes) {
-    search_state s;
-    double at_low = 0, at_high = 0;
-    for (const probed_load& l : loads_of(probes)) {
-        if (l.shown == carried::holds) {
-            s.low = l.load;
-            at_low = l.margin;
-        }
-        if (l.shown == carried::misses && s.high == infinity) {
-            s.high = l.load;
-            at_high = l.margin;
-        }
-    }
-    if (s.has_both()) {
-        s.estimate = std::sqrt(s.low * s.high);
-        s.elasticity = (at_high - at_low) / std::log(s.high / s.low);
-    }
-    return s;
-}
-
-// ---- the next load
-
-// A load far beyond the capacity takes long to drain and may change the server.
-inline constexpr double step_out = 2;
-inline constexpr double narrow_gap = 1.1;  // the ratio of neighbours on the grid
-// Two probes hardly know their spread, which is large at a knee.
-inline constexpr int least_of_an_end = 3, spare_probes = 2;
-
-/// Whether there is a load of the grid between these two.
-inline bool is_wide(const search_parameters& t, double low, double high) {
-    return high > narrow_gap * low && (!t.whole || high - low > 1);
-}
-inline double in_range(const search_parameters& t, double load) {
-    if (t.whole) load = std::round(load);
-    return std::clamp(load, t.whole ? std::max(1.0, t.least) : t.least, t.most);
-}
-
-/// Returns the next load, nothing if the search ends.
-inline std::optional<double> next_load(const search_parameters& t,
-                                       const vector<probe>& probes) {
-    if (probes.empty()) return in_range(t, t.start);
-    const int left = t.max_probes - static_cast<int>(probes.size());
-    if (left <= 0 || client_gave_up(probes)) return std::nullopt;
-    if (probes.back().invalid) return probes.back().load;
-
-    // The ends: the lowest load that looks missed, and the highest below it that looks held.
-    const vector<probed_load> loads = loads_of(probes);
-    std::size_t high = 0;
-    while (high < loads.size() && loads[high].looks() != carried::misses) ++high;
-    std::size_t held = high;  // the low end is the load before it
-    while (held > 0 && loads[held - 1].looks() != carried::holds) --held;
-    const bool has_low = held > 0, has_high = high < loads.size();
-    const double down = in_range(t, loads.front().load / step_out);
-    const double up = in_range(t, loads.back().load * step_out);
-    if (!has_low && down < loads.front().load) return down;
-    if (!has_high && up > loads.back().load) return up;
-
-    const probed_load low_end = has_low ? loads[held - 1] : probed_load{};
-    const probed_load high_end = has_high ? loads[high] : probed_load{};
-    const auto needed = [](bool has, const probed_load& end) {
-        return has && end.shown == carried::open ? std::max(1, least_of_an_end - end.probes) : 0;
-    };
-    const int for_low = needed(has_low, low_end), for_high = needed(has_high, high_end);
-    if (left > for_low + for_high + spare_probes)
-        for (const std::size_t i : {held, high})
-            if (i > 0 && i < loads.size() && is_wide(t, loads[i - 1].load, loads[i].load))
-                return in_range(t, std::sqrt(loads[i - 1].load * loads[i].load));
-    if (for_low == 0 && for_high == 0) return std::nullopt;
-    // In turn, so that a server's drift does not look like a load. If probes suffice for one end
-    // only, it is the one that needs fewer.
-    bool low_first = low_end.probes <= high_end.probes;
-    if (for_low + for_high > left) low_first = for_low <= for_high;
-    if (for_high == 0 || (for_low > 0 && low_first)) return low_end.load;
-    return high_end.load;
-}
-
-// ---- a server that changes
-
-inline constexpr double false_trend = 0.01;  // of searches on a constant server
-// A noisy machine's speed varies by this much between probes, which few probes cannot tell from a
-// trend.
-inline constexpr double noisy_wander = 0.03;
-inline constexpr double wander_df = 4, steepest = 20;
-
-/// Growth of the margins at equal loads from the first to the last probe, if it is shown. Then no
-/// load in between was carried before and after, so there is no single capacity.
-inline std::optional<double> trend_of(const vector<probe>& probes, const search_state& s) {
-    const auto has_size = [](const probe& p) {
-        return !p.invalid && !p.over && std::isfinite(p.margin);
-    };
-    double when2 = 0, both = 0, margin2 = 0, df = -1;
-    for (std::size_t i = 0; i < probes.size(); ++i) {
-        if (!has_size(probes[i])) continue;
-        double n = 0, when = 0, margin = 0;  // of all at this load
-        for (std::size_t k = 0; k < probes.size(); ++k) {
-            if (probes[k].load != probes[i].load || !has_size(probes[k])) continue;
-            ++n;
-            when += static_cast<double>(k);
-            margin += probes[k].margin;
-        }
-        const double x = static_cast<double>(i) - when / n, y = probes[i].margin - margin / n;
-        when2 += x * x;
-        both += x * y;
-        margin2 += y * y;
-        df += 1 - 1 / n;
-    }
-    if (df < 0.5) return std::nullopt;
-    double slope = s.elasticity;
-    const vector<probed_load> loads = loads_of(probes);
-    const probed_load &least = loads.front(), &most = loads.back();
-    if (std::isnan(slope))
-        slope = (most.margin - least.margin) / std::log(most.load / least.load);
-    if (!(slope < steepest)) slope = steepest;  // also of one load
-    const double by = both / when2, moved = noisy_wander * slope;
-    const double believed = wander_df * (prior_sd * prior_sd + moved * moved);
-    const double remaining = std::max(margin2 - by * both, 0.0), all_df = wander_df + df;
-    const double se = std::sqrt((believed + remaining) / all_df / when2);
-    if (std::fabs(by) < student_t_quantile(1 - false_trend / 2, all_df) * se) return std::nullopt;
-    return by * static_cast<double>(probes.size() - 1);
-}
-
-// ===== [C] the capacity that probes show =========================================================
-// From the measurements alone, so that a stored search can be judged again.
-
-// ---- one probe
-
-/// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
-/// positive on the side of a miss.
-inline double margin_of(const slo& s, const repeat_data& d) {
-    const double value = evaluate(s.statistic, d);
-    const double sign = s.at_most ? 1 : -1;
-    if (std::isnan(value)) return infinity;
-    if (!is_request_fraction(s.statistic.metric)) return sign * std::log(value / s.bound);
-    const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
-    const auto logit = [&](double fraction) {
-        const double inside = std::clamp(fraction, 0.5 / n, 1 - 0.5 / n);
-        return std::log(inside / (1 - inside));
-    };
-    return sign * (logit(value) - logit(s.bound));
-}
-/// The margin of the objective nearest to a miss, or furthest beyond it.
-inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
-    double worst = -infinity;
-    for (const slo& s : slos)
-        if (!s.is_advisory) worst = std::max(worst, margin_of(s, d));
-    return worst;
-}
-inline bool is_all_failed(const repeat_data& d) {
-    return std::none_of(d.records.begin(), d.records.end(), is_pooled);
-}
-/// Whether the load exceeded the server, or all requests failed.
-inline bool is_over(const repeat_data& d, double arrival_cv2) {
-    return is_all_failed(d) ||
-           (!std::isnan(arrival_cv2) && over_saturated_repeat(d, arrival_cv2));
-}
-
-// ---- one load
-
-/// The error levels of either end: 2.5 % for a load that misses and is shown to hold, and 2.5 % for
-/// the reverse.
-inline judging_options options_of_an_end() {
-    judging_options o;
-    o.false_pass = o.false_fail = fraction(0.025);
-    return o;
-}
-/// The rule for a load. It holds if each objective holds, and misses if one misses, including the
-/// guard on errors.
-inline judging_rule rule_of_a_load(judging_options o, const vector<slo>& objectives_held,
-                                   int most = last_analysis) {
-    double blocking = 1;  // the guard
-    for (const slo& s : objectives_held) blocking += !s.is_advisory;
-    o.false_fail = fraction(o.false_fail.value / blocking);
-    o.holm = false;
-    judging_rule r = rule_of(o, first_analysis, std::max(most, last_analysis));
-    r.trusts_prior = true;  // a search measures many loads at least twice
-    return r;
-}
-
-/// The result of all measurements at one load.
-inline carried carried_at(const measurements& e, const judging_parameters& t,
-                          int least = first_analysis) {
-    if (e.candidate.size() < static_cast<std::size_t>(least)) return carried::open;
-    const analysis f = analyse(e, t);
-    const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
-    if (all_failed || f.on.saturated) return carried::misses;
-    bool holds = true;
-    for (const decision& v : f.verdicts) {
-        if (v.objective.is_advisory) continue;
-        if (v.outcome == verdict::fail) return carried::misses;
-        holds = holds && v.outcome == verdict::pass;
-    }
-    return holds ? carried::holds : carried::open;
-}
-
-// ---- all probes
-
-/// Whether the client may have misled a search at this probe. Whether its errors matter for the
-/// result of a load is checked once that is shown.
-inline bool is_misled(const judging_parameters& t, const repeat_data& d) {
-    constexpr double another_load = 0.20;  // this fraction was sent late
-    return d.part == probe_of::search &&
-           (client_lost_much(d) || late_fraction_of(d, late_after_s(t)) > another_load);
-}
-/// The probe of a repeat, before it is judged.
-inline probe probe_of_repeat(const measurements& e, const judging_parameters& t,
-                             const repeat_data& d) {
-    probe p;
-    p.part = d.part;
-    p.load = d.load;
-    p.margin = worst_margin(t.objectives_held, d);
-    p.over = is_over(d, e.arrival_cv2);
-    p.invalid = !d.disturbed.empty() || !self_check_of(e, repeat_list::of(d)).ok || is_misled(t, d);
-    return p;
-}
-
-/// The judging parameters at one load.
-inline judging_parameters parameters_of_a_load(judging_parameters t) {
-    t.slos = std::move(t.objectives_held);
-    t.objectives_held.clear();
-    t.day_sd = t.stored.day_sd;
-    return t;
-}
-/// The same measurements with some of the candidate's repeats alone.
-inline measurements with_repeats(const load_conditions& under, repeat_list candidate) {
-    measurements some;
-    static_cast<load_conditions&>(some) = under;
-    some.candidate = std::move(candidate);
-    return some;
-}
-/// The valid ones at one load.
-inline measurements measurements_at(const measurements& e, const judging_parameters& t,
-                                    double load) {
-    return with_repeats(e, e.candidate.those([&](const repeat_data& d) {
-        return d.load == load && !probe_of_repeat(e, t, d).invalid;
-    }));
-}
-
-/// The result of all probes.
-struct found_capacity {
-    vector<probe> probes{};  // in order
-    search_state state{};
-    std::string limiting_objective{};  // "" if none
-    std::optional<double> trend{};     // of margins, if the server changed
-    bool is_search() const { return !probes.empty() && probes[0].part == probe_of::search; }
-};
-
-inline vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
-    const judging_parameters judged_by = parameters_of_a_load(t);
-    std::map<double, repeat_list> at;
-    vector<probe> probes;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        probe p = probe_of_repeat(e, t, e.candidate[i]);
-        if (!p.invalid) {
-            at[p.load].push_back(e.candidate.shared(i));
-            p.shown = carried_at(with_repeats(e, at[p.load]), judged_by,
-                                 p.part == probe_of::search ? least_of_an_end : first_analysis);
-        }
-        probes.push_back(p);
-    }
-    return probes;
-}
-
-/// The objective nearest to a miss at this load, or furthest beyond it.
-inline std::string limiting_objective_at(const measurements& e, const judging_parameters& t,
-                                         double load) {
-    const repeat_list here =
-        e.candidate.those([&](const repeat_data& d) { return d.load == load; });
-    const auto sum_of = [&](const auto& value) {
-        double sum = 0;
-        for (const repeat_data& d : here) sum += value(d);
-        return sum;
-    };
-    const auto n = static_cast<double>(here.size());
-    if (2 * sum_of([&](const repeat_data& d) { return is_over(d, e.arrival_cv2) ? 1 : 0; }) > n)
-        return "the server's throughput";
-    std::string name;
-    double worst = -infinity;
-    for (const slo& s : t.objectives_held) {
-        if (s.is_advisory) continue;
-        const double margins = sum_of([&](const repeat_data& d) { return margin_of(s, d); });
-        if (margins <= worst) continue;
-        worst = margins;
-        name = str(s.statistic.name);
-    }
-    const slo errors = error_limit(t.objectives_held);
-    const double failed =
-        sum_of([&](const repeat_data& d) { return evaluate(errors.statistic, d); });
-    return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.statistic.name) : name;
-}
-
-inline found_capacity capacity_of(const measurements& e, const judging_parameters& t) {
-    found_capacity f;
-    f.probes = probes_of(e, t);
-    f.state = state_of(f.probes);
-    if (f.is_search()) f.trend = trend_of(f.probes, f.state);
-    if (f.trend) {  // an end that was shown once no longer counts
-        f.state.low = 0;
-        f.state.high = infinity;
-    }
-    if (f.state.high < infinity) f.limiting_objective = limiting_objective_at(e, t, f.state.high);
-    else if (f.state.low > 0) f.limiting_objective = limiting_objective_at(e, t, f.state.low);
-    return f;
-}
-
-/// Whether the numbers at a load decide.
-inline bool is_decided(const measurements& e, const judging_parameters& t) {
-    bool open = false;
-    for (const slo& s : t.slos) {
-        if (s.is_advisory) continue;
-        const verdict v = decision_by_numbers(e, t, s).outcome;
-        if (v == verdict::fail) return true;
-        open = open || v == verdict::inconclusive;
-    }
-    return !open;
-}
-/// Why the client affects the result of a load, and the index of the repeat. An open load has more
-/// probes anyway.
-inline std::optional<client_error> client_error_at(const measurements& e,
-                                                   const judging_parameters& t, double load) {
-    const measurements at = measurements_at(e, t, load);
-    if (at.candidate.size() < static_cast<std::size_t>(first_analysis)) return {};
-    const judging_parameters judged_by = parameters_of_a_load(t);
-    if (!is_decided(at, judged_by)) return {};
-    std::optional<client_error> error = analyse(at, judged_by).by_client;
-    if (!error) return {};
-    const repeat_data* const affected = &at.candidate[error->repeat];
-    while (&e.candidate[error->repeat] != affected) ++error->repeat;
-    return error;
-}
-
-/// Calls `f` with the repeats of tables and pooled numbers: the highest load shown to be carried,
-/// or else the first measured one. For a gate of one load these are all repeats.
-template <class F>
-auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&& f) {
-    if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
-    const double low = state_of(probes_of(e, t)).low;
-    const double load = low > 0 ? low : e.candidate.front().load;
-    const measurements at = with_repeats(
-        e, e.candidate.those([&](const repeat_data& d) { return d.load == load; }));
-    return f(at);
-}
-
 inline const char* to_string(carried c) {
     return c == carried::holds ? "carried" : c == carried::misses ? "too much" : "nothing";
 }
 
-// ---- verdicts
-
-/// Why a load is decided or open.
-inline std::string text_at(const measurements& seen, const judging_parameters& t) {
-    const analysis f = analyse(seen, parameters_of_a_load(t));
-    if (f.on.saturated) return described(f.on.saturated);
-    const decision* nearest = nullptr;
-    for (const verdict v : {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::pass})
-        for (const decision& x : f.verdicts) {
-            if (x.objective.is_advisory || x.outcome != v || (nearest && nearest->outcome != v))
-                continue;
-            const bool nearer = nearest && !(headroom(x) >= headroom(*nearest));
-            if (!nearest || nearer) nearest = &x;
-        }
-    if (!nearest) return {};
-    const std::string room = room_text(*nearest), why = described(nearest->why, *nearest);
-    return str(nearest->objective.text()) + " " + to_string(nearest->outcome) + ": " +
-           measured_text(*nearest) +
-           (room.empty() ? "" : ", " + room) + (why.empty() ? "" : "; " + why);
-}
-
-/// "capacity in [11.4, 12.6] req/s, limited by p90(ttft), 13 probes".
-inline std::string capacity_text(metric_id unit, const search_state& s,
+/// Where a capacity lies.
+struct capacity_ends {
+    double low = 0;          // the highest load shown to hold its objectives, 0: none
+    double high = infinity;  // the lowest shown to miss one
+    bool monotone() const { return low < high; }
+    bool has_both() const { return low > 0 && high < infinity && monotone(); }
+};
+/// "capacity in [11.4, 12.6] req/s, limited by p90(ttft)".
+inline std::string capacity_text(metric_id unit, const capacity_ends& s,
                                  const std::string& limiting_objective) {
     const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
     const std::string found =
@@ -19684,344 +19193,93 @@ inline std::string capacity_text(metric_id unit, const search_state& s,
                             : "no capacity is shown";
     return found + (limiting_objective.empty() ? "" : ", limited by " + limiting_objective);
 }
-inline std::string capacity_line(metric_id unit, const found_capacity& f) {
-    return capacity_text(unit, f.state, f.limiting_objective) +
-           printed(", %zu probes", f.probes.size());
-}
-/// "12 req/s (bracket): -8.1 % of the limit, shown to be carried".
-inline std::string probe_text(metric_id unit, const probe& p) {
-    const std::string shows = p.shown == carried::holds    ? ", shown to be carried"
-                              : p.shown == carried::misses ? ", shown to be too much"
-                                                           : "";
-    const std::string margin =
-        p.over ? "it outgrew the server"
-               : printed("%+.1f %% of the limit", 100 * std::expm1(p.margin));
-    return value_text(unit, p.load) + ": " + (p.invalid ? "the client could not keep up" : margin) +
-           shows;
-}
-/// How well objectives that hardly depend on the load can locate the capacity, "" if they depend on
-/// it enough.
-inline std::string flatness_text(const found_capacity& f) {
-    if (!(f.state.elasticity < 1)) return {};
-    const double sd = prior_sd / std::max(f.state.elasticity, 0.01);
-    return printed("1 %% more load moves %s by %.2g %%: it hardly depends on the load, and cannot "
-                   "locate a capacity better than to +-%.0f %%",
-                   f.limiting_objective.empty() ? "the objectives" : f.limiting_objective.c_str(),
-                   f.state.elasticity, 100 * 2 * sd / std::sqrt(3.0));
-}
-inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
-    std::string t = capacity_line(unit, f);
-    for (std::size_t i = 0; i < f.probes.size(); ++i)
-        t += printed("\n  %zu. ", i + 1) + probe_text(unit, f.probes[i]);
-    const std::string flat = flatness_text(f);
-    return t + (flat.empty() ? "" : "\n  " + flat);
-}
-/// Why measurements at a load are invalid, "" if valid: unusable answers or a buffered stream.
-/// Overload is not one of these.
-inline std::string invalid_at_a_load(const measurements& e, const judging_parameters& t) {
-    const judging_parameters judged_by = parameters_of_a_load(t);
-    std::set<double> seen;
-    for (const repeat_data& d : e.candidate) {
-        if (!seen.insert(d.load).second) continue;
-        const measurements at = measurements_at(e, t, d.load);
-        if (at.candidate.size() < static_cast<std::size_t>(first_analysis)) continue;
-        const analysis f = analyse(at, judged_by);
-        if (f.on.saturated || f.on.invalid || f.by_client) continue;
-        for (const decision& v : f.verdicts)
-            if (v.outcome == verdict::invalid && !v.objective.is_advisory)
-                return str(v.objective.text()) + ": " + described(v.why, v);
-    }
-    return {};
-}
-/// "the server became slower while it was searched: ...", "" if it did not change.
-inline std::string trend_text(const found_capacity& f) {
-    if (!f.trend) return {};
-    const bool slower = *f.trend > 0;
-    return printed("the server became %s while it was searched: at equal loads what its "
-                   "objectives limit %s by %.0f %% from the first probe to the last, so it has no "
-                   "one capacity",
-                   slower ? "slower" : "faster", slower ? "worsened" : "improved",
-                   100 * std::fabs(std::expm1(*f.trend)));
-}
-/// Why a search is invalid, "" if valid.
-inline std::string fault_of_search(const measurements& e, const judging_parameters& t,
-                                   const found_capacity& f) {
-    for (const std::string& why : {described(fault_of_gate(e)), invalid_at_a_load(e, t)})
-        if (!why.empty()) return why;
-    if (f.trend) return trend_text(f);
-    if (!f.state.monotone()) return "not monotone: a load is shown to be carried above one that is "
-                                    "shown to be too much";
-    return client_gave_up(f.probes) ? client_gave_up_text : "";
-}
 
-inline decision capacity_verdict(const measurements& e, const judging_parameters& t,
-                                 const validity_checks& g, const found_capacity& f, const slo& s) {
-    decision v = undecided(s);
-    v.limit = s.bound;
-    const double asked = s.bound;
-    v.estimate = {f.is_search() ? f.state.estimate : not_a_number, f.state.low, f.state.high};
-    v.counted_in = verdict_unit::probe;
-    v.decided_by = verdict_method::loads;
-    for (const probe& p : f.probes) {
-        v.margins.push_back({p.load, p.margin});
-        v.repeats += p.load == asked && !p.invalid;
-    }
-    const measurements at = measurements_at(e, t, asked);
-    v.requests = measured_requests(at, at.candidate.size());
-    const cause stopped = with_text(because::stopped, e.stopped);
-    if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
-    if (g.invalid) return decided(v, verdict::invalid, g.invalid);
-    if (!f.state.monotone())
-        return decided(v, verdict::invalid, {because::not_monotone, {f.state.low, f.state.high}});
-    if (f.state.low >= asked) v.outcome = verdict::pass;
-    else if (f.state.high <= asked) v.outcome = verdict::fail;
-    else if (cause why = with_text(because::reported, fault_of_search(e, t, f)))
-        return decided(v, verdict::invalid, std::move(why));
-    v.at_the_load = at.candidate.empty() ? "" : text_at(at, t);
-    v.why = {{because::carries, {f.state.low, f.state.high}}};
-    if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
-    if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));
-    return v;
+struct gate_report;
+
+/// The result of a search as reports show it.
+class search_figures {
+public:
+    virtual ~search_figures() = default;
+    virtual std::string console() const = 0;  // its probes, a line each
+    virtual std::string page(const gate_report& g) const = 0;
+    virtual void fields(field_visitor& v) = 0;
+
+    std::string line{};
+    std::string flat{};       // why the capacity cannot be located better
+    std::string fault{};      // why the search is invalid
+    std::string tables_at{};  // "at 12 req/s"
+    capacity_ends ends{};
+};
+
+/// One for the program. It is asked about loads of up_to(...), and about objectives on a capacity.
+class load_search {
+public:
+    /// Throws std::invalid_argument if a scenario cannot be searched, or should be and is not.
+    virtual void check(const scenario& s, const arrival_data& a, scenario_use use) const = 0;
+    /// Turns a plan for one load into a search.
+    virtual void become_search(planned_traffic& sent, planned_judging& judged,
+                               const judging_options& judging, scenario_use use) const = 0;
+    /// The scenario at one load, whose answers take so long.
+    virtual plan at_load(const plan& p, double load, double answer_s) const = 0;
+    virtual double seconds_of_first_probe(const plan& p) const = 0;
+    virtual std::string extent_text(const planned_traffic& p) const = 0;
+    virtual std::string probes_text(const plan& p) const = 0;
+
+    virtual analysis analyse(const measurements& e, const judging_parameters& t) const = 0;
+    /// The verdict on one more SLO, as if the gate had it, too.
+    virtual decision judged_also(const measurements& e, const judging_parameters& t,
+                                 const slo& s) const = 0;
+    /// The measurements of tables and pooled numbers: those at the highest load shown to be
+    /// carried, or else at the first measured one.
+    virtual measurements at_load_of_tables(const measurements& e,
+                                           const judging_parameters& t) const = 0;
+    /// Divides the objectives of a stored gate into capacities and what a load must hold.
+    virtual void divide(const std::string& gate, const measurements& e,
+                        judging_parameters& t) const = 0;
+    virtual std::shared_ptr<search_figures> figures(const plan& p, const measurements& e,
+                                                    const judging_parameters& t) const = 0;
+    virtual std::shared_ptr<search_figures> no_figures() const = 0;
+
+protected:
+    ~load_search() = default;
+};
+/// The extension that is compiled in, or null.
+inline constinit const load_search* known_search = nullptr;
+/// Throws std::invalid_argument if there is none.
+inline const load_search& the_search() {
+    if (!known_search)
+        refuse({"a load that is searched, and objectives on a capacity, need #include "
+                "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is"});
+    return *known_search;
 }
-
-// ---- gates of one load and searches
-
-/// The client's conduct over all probes. A probe that overloaded the client shows nothing, and
-/// matters only if no other probe shows anything.
-inline own_check check_of_search(const measurements& e, const judging_parameters& t, own_check c) {
-    c.asked_rate = c.achieved_rate = 0;  // differs by load
-    bool any = false;
-    cause last;
-    for (const repeat_data& d : repeats_of(e)) {
-        any = any || !probe_of_repeat(e, t, d).invalid;
-        if (cause why = self_check_of(e, repeat_list::of(d)).why) last = std::move(why);
-    }
-    c.why = any ? cause{} : std::move(last);
-    c.ok = !c.why;
-    return c;
-}
-
-/// Analyses a gate of one load or a search.
-inline analysis analyse_gate(const measurements& e, const judging_parameters& t) {
-    if (t.objectives_held.empty()) return analyse(e, t);
-    analysis f;
-    f.on = validity_checks_of(e);
-    f.on.saturated = {};  // part of the search
-    f.on.self_check = check_of_search(e, t, f.on.self_check);
-    const found_capacity found = capacity_of(e, t);
-    for (const slo& s : t.slos) f.verdicts.push_back(capacity_verdict(e, t, f.on, found, s));
-    return f;
-}
-
-/// The verdict on one more SLO, as if the gate had it, too. A search judges only capacities, unless
-/// all of it was at one load.
-inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
-                                     const slo& s) {
-    if (t.objectives_held.empty()) return decision_on_another(e, t, s);
-    if (is_capacity(s.statistic.metric))
-        return capacity_verdict(e, t, validity_checks_of(e), capacity_of(e, t), s);
-    for (const repeat_data& d : e.candidate)
-        if (d.load != e.candidate.front().load)
-            return decided(undecided(s), verdict::invalid, {because::several_loads});
-    return decision_on_another(e, parameters_of_a_load(t), s);
-}
-
-// ===== [C] capacity searches as scenarios ========================================================
-
-// ---- what is refused
 
 inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
 
-/// Refuses capacity objectives without a search.
-inline void check_no_search(const scenario& s, const arrival_data& a, scenario_use use) {
-    const std::string given = "arrivals is " + arrival_text(a) + ", one load: ";
-    const char* cure = is_counted_in_users(a) ? "closed_loop(up_to(256)), for one"
-                                              : "poisson(up_to(64_rps)), for one";
-    if (use == scenario_use::find_capacity)
-        refuse({given, "find_capacity searches a load of up_to(...): ", cure});
-    for (const slo& x : s.slos)
-        if (is_of_capacity(x))
-            refuse({"the SLO ", str(x.text()), " is refused: ", given,
-                    "a capacity is that of a load of up_to(...): ", cure});
+/// Analyses a gate of one load or a search.
+inline analysis analyse_gate(const measurements& e, const judging_parameters& t) {
+    return t.objectives_held.empty() ? analyse(e, t) : the_search().analyse(e, t);
 }
-
-inline double max_load(const arrival_data& a) {
-    return is_counted_in_users(a) ? static_cast<double>(a.users) : a.rate;
+/// The verdict on one more SLO, as if the gate had it, too.
+inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
+                                     const slo& s) {
+    return t.objectives_held.empty() ? decision_on_another(e, t, s)
+                                     : the_search().judged_also(e, t, s);
 }
-
-/// Refuses scenarios that cannot be searched.
-inline void check_search(const scenario& s, scenario_use use) {
-    const arrival_data& a = s.arrivals.data();
-    const std::string given = "arrivals is " + arrival_text(a) + ": ";
-    if (use == scenario_use::measure)
-        refuse({given, "run() measures one load, use find_capacity() or a gate()"});
-    if (a.max_in_flight != 0)
-        refuse({given, "with so many in flight at most, a load above that never reaches the "
-                       "server: leave max_in_flight out"});
-    int capacities = 0;
-    bool has_other = false;
-    for (const slo& x : s.slos) {
-        const std::string why = "the SLO " + str(x.text()) + " is refused: ";
-        if (!is_of_capacity(x)) {
-            has_other = has_other || !x.is_advisory;
-            if (x.factor != 0)
-                refuse({why, "what a load must hold has limits of its own"});
-            if (is_throughput(x.statistic.metric))
-                refuse(
-                    {why,
-                     is_cost(x.statistic.metric) ? "a cost per token falls" : "a throughput rises",
-                     " with the load, and cannot be what the load must hold"});
-            if (is_of_server(x.statistic.metric))
-                refuse({why, "what a load must hold is what its users see; server metrics are "
-                             "judged at one load"});
-            if (is_of_start(x.statistic.metric))
-                refuse({why, "a start has nothing to do with the load"});
-            continue;
-        }
-        ++capacities;
-        if (!(x.bound <= max_load(a))) refuse({why, given, "more than that is not tried"});
-    }
-    if (!has_other)
-        refuse({given, "the objectives must say what a load has to keep, as in {p90(ttft) <= "
-                       "500_ms, capacity >= 12_rps}"});
-    if (capacities == 0 && use != scenario_use::find_capacity)
-        refuse({given, "a gate needs an objective that decides it, capacity >= 12_rps for one; "
-                       "find_capacity() only measures"});
-    if (use != scenario_use::gate && s.repeats != 0)
-        refuse({given, printed("repeats is %lld: a search takes as many probes as it needs",
-                               static_cast<long long>(s.repeats))});
-    if (s.baseline.is_live() || s.baseline.is_stored() || s.baseline.is_of_extension())
-        refuse({given, "the scenario has a baseline, and a capacity is held against none"});
-}
-
-// ---- from a plan to a search
-
-/// The metric with the unit of the load.
-inline metric_id load_metric(const planned_traffic& p) {
-    return is_counted_in_users(p.arrivals) ? metric_id::capacity_in_users
-                                           : metric_id::capacity_in_rate;
-}
-
-inline constexpr int max_probes_of_a_search = 16;
-inline constexpr long long requests_of_a_probe = 100;
-inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
-
-/// The loads of objectives, without duplicates.
-inline vector<double> asked_loads(const vector<slo>& slos) {
-    vector<double> asked;
-    for (const slo& s : slos)
-        if (std::find(asked.begin(), asked.end(), s.bound) == asked.end()) asked.push_back(s.bound);
-    return asked;
-}
-
-/// Turns a plan for one load into a search.
-inline void become_search(planned_traffic& sent, planned_judging& judged,
-                          const judging_options& judging, scenario_use use) {
-    // Loads of counting objectives are decided first.
-    vector<slo> all;
-    for (const bool advisory : {false, true})
-        for (const slo& s : judged.slos)
-            if (s.is_advisory == advisory) all.push_back(s);
-    judged.slos.clear();
-    searched_load& search = judged.search;
-    long long least =
-        sent.requests == 0 && sent.duration_s == 0 ? requests_of_a_probe : sent.requests;
-    for (slo& s : all) {
-        if (is_of_capacity(s)) {
-            judged.slos.push_back(s);
-            continue;
-        }
-        least = std::max(least, least_values_of(s.statistic));
-        search.objectives_held.push_back(s);
-    }
-    sent.requests = least;
-    search.to_the_interval = use == scenario_use::find_capacity;
-    judged.rule = search.to_the_interval
-                      ? rule_of_a_load(options_of_an_end(), search.objectives_held)
-                      : rule_of_a_load(judging, search.objectives_held, judged.max_repeats);
-    judged.max_if_noisy = 0;
-    search.asked = asked_loads(judged.slos);
-}
-
-// ---- the next load
-
-inline search_parameters search_parameters_of(const plan& p) {
-    search_parameters t;
-    t.whole = is_counted_in_users(p.sent->arrivals);
-    t.most = max_load(p.sent->arrivals);
-    t.least = t.whole ? 1 : t.most / 1000;
-    // Starts low, since overload takes long to drain.
-    const planned_judging& j = *p.judged;
-    t.start = j.search.asked.empty() ? std::max(t.least, t.most / 16) : j.search.asked[0];
-    t.max_probes = j.max_repeats;
-    return t;
-}
-/// Returns the load of the next probe, nothing if the search ends. For objectives it is each of
-/// their loads until that is decided.
-inline std::optional<double> next_load(const plan& p, const vector<probe>& probes) {
-    const planned_judging& j = *p.judged;
-    if (j.search.to_the_interval) return next_load(search_parameters_of(p), probes);
-    if (client_gave_up(probes)) return std::nullopt;
-    const vector<probed_load> tried = loads_of(probes);
-    for (const double load : j.search.asked) {
-        const auto at = std::find_if(tried.begin(), tried.end(),
-                                     [&](const probed_load& l) { return l.load == load; });
-        if (at == tried.end() || (at->shown == carried::open && at->probes < j.max_repeats))
-            return load;
-    }
-    return std::nullopt;
-}
-
-/// The most probes of a search.
-inline int max_probes(const planned_judging& j) {
-    if (j.search.to_the_interval) return j.max_repeats;
-    return j.max_repeats * static_cast<int>(std::max<std::size_t>(1, j.search.asked.size()));
-}
-
-// ---- the plan of one probe
-
-inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
-    return (is_counted_in_users(p.arrivals) ? answer_s + mean_seconds(p.arrivals.think) : 1) / load;
-}
-/// Seconds of a probe's measured part.
-inline double probe_seconds(const planned_traffic& p, double load, double answer_s) {
-    return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe,
-                     least_load_s(answer_s),
-                     static_cast<double>(p.requests) * between_requests_s(p, load, answer_s)});
-}
-/// The load of a probe. Its warm-up has the same load, for the time asked for and until the server
-/// is full.
-inline planned_traffic traffic_at(planned_traffic t, double load, double answer_s) {
-    const double seconds = probe_seconds(t, load, answer_s);
-    const double warmup_s =
-        static_cast<double>(t.warmup_requests) * between_requests_s(t, load, answer_s);
-    t.hash.clear();
-    t.arrivals.is_searched = false;
-    t.warmup_requests = 0;
-    const double filling_s = std::max(std::min(lead_of_a_probe, seconds / 4), answer_s);
-    t.warmup_s = std::max({t.warmup_s, warmup_s, t.arrivals.users_ramp_s + filling_s});
-    t.requests = 0;
-    t.duration_s = seconds;
-    if (is_counted_in_users(t.arrivals)) t.arrivals.users = std::llround(load);
-    else t.arrivals.rate = load;
-    if (!is_counted_in_users(t.arrivals) && t.stride == 1) {
-        t.requests = static_cast<long long>(rounded_up(load * seconds));
-        t.duration_s = 0;
-    }
-    return t;
-}
-/// The scenario at one load.
-inline plan at_load(const plan& p, double load, double answer_s) {
-    plan at = with_traffic(p, [&](planned_traffic& t) { t = traffic_at(t, load, answer_s); });
-    return with_judging(std::move(at), [](planned_judging& j) {
-        j.slos = std::move(j.search.objectives_held);
-        j.search = {};
-    });
+/// Calls `f` with the repeats of tables and pooled numbers. For a gate of one load these are all
+/// repeats.
+template <class F>
+auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&& f) {
+    if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
+    const measurements at = the_search().at_load_of_tables(e, t);
+    return f(at);
 }
 /// Least seconds of a repeat, or of a search's first probe; 0 if unknown before the run.
 inline double seconds_of_one(const plan& p) {
-    if (!p.searches()) return expected_seconds(p);
-    return expected_seconds(traffic_at(p, search_parameters_of(p).start, 0));
+    return p.searches() ? the_search().seconds_of_first_probe(p) : expected_seconds(p);
+}
+inline void fields_of(field_visitor& v, std::shared_ptr<search_figures>& s) {
+    const auto named = s || !known_search ? s : known_search->no_figures();
+    if (named) named->fields(v);
 }
 
 // ===== [C] which SLOs a scenario can have, and on which day they block ===========================
@@ -21006,8 +20264,6 @@ inline bool has_values(const slo_list& slos) {
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_paired = s.baseline.is_live();
-    constexpr int probes = max_probes_of_a_search;
-    if (use == scenario_use::find_capacity) return {probes, probes};
     const bool judges = use == scenario_use::gate || s.slos.size() > 0;
     const long long asked = s.repeats;
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
@@ -21070,8 +20326,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     check_counts(s);
     check_baseline(s);
     check_profile(s);
-    if (arrivals.is_searched) check_search(s, use);
-    else check_no_search(s, arrivals, use);
+    if (arrivals.is_searched || use == scenario_use::find_capacity ||
+        any_of(s.slos, is_of_capacity))
+        the_search().check(s, arrivals, use);
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
     planned_traffic sent;
@@ -21108,7 +20365,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .slos = {s.slos.begin(), s.slos.end()},
                            .on_fail = s.on_fail,
                            .usd_per_hour = planned_cost(s, api)};
-    if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
+    if (arrivals.is_searched) the_search().become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
     check_tasks_begin(sent);
     sent.recovery = planned_recovery(sent, s.slos);
@@ -21172,9 +20429,7 @@ inline std::string warmup_text(const planned_traffic& p) {
 /// Returns the length of one repeat; of a search, the least length of one probe.
 inline std::string extent_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.extent;
-    if (p.searches())
-        return printed("probes of %g s and %lld requests at least, longer where answers are slow",
-                       p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
+    if (p.searches()) return the_search().extent_text(p);
     std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return p.is_read ? t : t + warmup_text(p);
@@ -21243,18 +20498,9 @@ inline const char* counted_text(const plan& p) {
     const planned_judging& j = *p.judged;
     return p.searches() ? "probe" : to_string(counting_unit(j.has_baseline));
 }
-inline std::string probe_name(const plan& p, std::size_t before) {
-    return printed("probe %zu of at most %d", before + 1, max_probes(*p.judged));
-}
 inline std::string repeats_text(const plan& p) {
     const planned_judging& j = *p.judged;
-    if (j.search.to_the_interval) return printed("at most %d probes", j.max_repeats);
-    if (p.searches()) {
-        std::string loads;
-        for (const double load : j.search.asked)
-            loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
-        return printed("%d to %d probes at ", j.first_repeats, j.max_repeats) + loads;
-    }
+    if (p.searches()) return the_search().probes_text(p);
     const bool exactly = has_fixed_repeats(j);
     return (exactly ? "" : printed("%d to ", j.first_repeats)) +
            printed("%d %s%s", j.max_repeats,
@@ -21994,51 +21240,6 @@ inline vector<curve_point> ttft_by_prompt_of(const repeat_list& variant) {
 
 // ===== [C] the numbers of a gate that reports show, computed once ================================
 
-/// One probe as reports show it.
-struct load_point {
-    probe what{};
-    long long requests = 0;        // measured ones
-    vector<double> values{};  // of the objectives that the load must hold
-    std::string disturbed{};  // why the probe shows nothing
-};
-/// The result of a search, empty where the gate has one load.
-struct load_curve {
-    metric_id unit = metric_id::capacity_in_rate;
-    vector<slo> objectives_held{};
-    vector<load_point> points{};
-    search_state state{};
-    std::string limiting_objective{}, line{};
-    std::string flat{};  // why the capacity cannot be located better
-    std::string fault{};  // why the search is invalid
-    double of_tables = 0;  // the load that the tables are about
-    bool empty() const { return objectives_held.empty(); }
-    /// "at 12 req/s", "" where the gate has one load.
-    std::string tables_at() const {
-        return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
-    }
-};
-inline load_curve load_curve_of(const plan& p, const measurements& e, const judging_parameters& t) {
-    load_curve c;
-    if (!p.searches()) return c;
-    const found_capacity found = capacity_of(e, t);
-    c.unit = load_metric(p);
-    c.objectives_held = t.objectives_held;
-    c.state = found.state;
-    c.limiting_objective = found.limiting_objective;
-    c.line = capacity_line(c.unit, found);
-    c.flat = flatness_text(found);
-    c.fault = fault_of_search(e, t, found);
-    for (const repeat_data& d : e.candidate) {
-        load_point at{found.probes[c.points.size()],
-                      std::count_if(d.records.begin(), d.records.end(), is_measured),
-                      {},
-                      d.disturbed};
-        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.statistic, d));
-        c.points.push_back(at);
-    }
-    return c;
-}
-
 /// One repeat as reports show it.
 struct repeat_figures : repeat_facts {
     std::size_t requests = 0, failed = 0;  // measured ones
@@ -22087,7 +21288,9 @@ struct gate_figures {
     bool has_goodput = false;
     std::uint64_t counted_gaps = 0;  // gaps kept as histograms because there were too many
     variant_figures candidate{}, baseline{};
-    load_curve search{};
+    std::shared_ptr<search_figures> search{};  // null where the gate has one load
+    std::string tables_at() const { return search ? search->tables_at : ""; }
+    std::string fault() const { return search ? search->fault : ""; }  // why it is invalid
 };
 
 /// The statistics of each repeat that result.json keeps for comparisons with later runs.
@@ -22231,9 +21434,7 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const vecto
 /// The figures of a search are those of one load: its repeats are all probes.
 inline gate_figures figures_of_search(const plan& p, const measurements& e,
                                       const judging_parameters& t) {
-    double load = 0;
     gate_figures g = with_load_of_tables(e, t, [&](const measurements& at) {
-        if (!at.candidate.empty()) load = at.candidate.front().load;
         return figures_of(p, at, t.objectives_held);
     });
     for (auto* variant : {&g.candidate, &g.baseline}) {
@@ -22241,8 +21442,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
         for (const repeat_data& d : variant == &g.candidate ? e.candidate : e.baseline)
             variant->repeats.push_back(repeat_figures_of(d, g.kept));
     }
-    g.search = load_curve_of(p, e, t);
-    g.search.of_tables = load;
+    g.search = the_search().figures(p, e, t);
     return g;
 }
 
@@ -22921,39 +22121,6 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
             statistics.push_back({str(kept[i].name), r.statistics[i]});
         fields_of(v, r, r.checked, statistics);
     });
-}
-
-inline void fields_of(field_visitor& v, load_point& p) {
-    v.number({"load"}, p.what.load, rate_range);
-    v.choice({"part"}, p.what.part, probe_of::asked);
-    v.number({"margin", "the worst ln(statistic/limit), of fractions the difference of logits; "
-                        "above 0 is a miss"}, p.what.margin, any_number);
-    v.flag({"over_saturated"}, p.what.over);
-    v.flag({"invalid", "the client had too great a part in it"}, p.what.invalid);
-    v.choice({"shows", "with those before it at the same load"}, p.what.shown, carried::misses);
-    v.whole({"requests"}, p.requests);
-    v.numbers({"values", "of `objectives_held`"}, p.values, any_number);
-}
-/// The result of a search, and its probes.
-inline void fields_of(field_visitor& v, load_curve& c) {
-    std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
-    v.text({"unit", "requests/s or users"}, unit);
-    v.number({"low", "the highest load that was shown to hold all objectives, 0: none"},
-             c.state.low, rate_range);
-    v.number({"high", "the lowest load that was shown to miss one, null: none"}, c.state.high,
-             {0, max_rate, infinity});
-    v.number({"estimate", "the middle of both ends, null: an end is missing"}, c.state.estimate,
-             any_number);
-    v.number({"elasticity", "by how many percent 1 % more load moves what bounds it, null: an "
-                            "end is missing"},
-             c.state.elasticity, any_number);
-    v.text({"limiting_objective"}, c.limiting_objective);
-    v.text({"line"}, c.line);
-    v.text({"fault", "why the search says nothing"}, c.fault);
-    vector<std::string> objectives_held;
-    for (const slo& s : c.objectives_held) objectives_held.push_back(str(s.text()));
-    v.texts({"objectives_held", "the objectives that a load must hold"}, objectives_held);
-    v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
 }
 
 /// The side of the limit on which values meet it.
@@ -23964,15 +23131,11 @@ inline std::string calibration_text(const gate_report& g) {
 
 /// Returns the result and the probes of a search for an interval, "" without one.
 inline std::string search_text(const gate_report& g) {
-    const load_curve& c = g.figures.search;
-    if (c.empty() || !g.what.judged->search.to_the_interval) return {};
-    std::string out = filled("  {line}\n", {{"line", c.line}});
-    for (std::size_t i = 0; i < c.points.size(); ++i)
-        fill(out, "    {number}. {probe}\n",
-             {{"number", printed("%2zu", i + 1)}, {"probe", probe_text(c.unit, c.points[i].what)}});
-    fill(out, "[  {flat}\n][  {fault}\n][  {stopped}\n]",
-         {{"flat", c.flat}, {"fault", c.fault}, {"stopped", g.under.stopped}});
-    return out;
+    const auto& c = g.figures.search;
+    if (!c || !g.what.judged->search.to_the_interval) return {};
+    return filled("  {line}\n{probes}[  {flat}\n][  {fault}\n][  {stopped}\n]",
+                  {{"line", c->line}, {"probes", c->console()}, {"flat", c->flat},
+                   {"fault", c->fault}, {"stopped", g.under.stopped}});
 }
 
 /// Returns text in a verdict's colour, after its symbol, if the console can show them.
@@ -24040,7 +23203,7 @@ inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
 /// Returns the table of latencies, and that of labels if there are any.
 inline std::string tables_text(const gate_report& g) {
     const gate_figures& f = g.figures;
-    report_table t{{f.search.tables_at(), "mean", "p50", "p90", "p99", "max"}};
+    report_table t{{f.tables_at(), "mean", "p50", "p90", "p99", "max"}};
     for (std::size_t i = 0; i < f.table_rows; ++i)
         for (const variant_figures* variant : {&f.candidate, &f.baseline}) {
             const bool is_baseline = variant == &f.baseline;
@@ -24265,7 +23428,7 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.object({"scenario", "the load as it was asked for", at_times}, true, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
     v.object({"capacity", "what a search for the most load found", at_times},
-             !g.figures.search.empty(), g.figures.search);
+             g.figures.search != nullptr, g.figures.search);
     expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
                            expected_requests(g.what),
                            expected_first_turns(g.what)};
@@ -24391,11 +23554,11 @@ public:
             add_case("gate", skip ? "skipped" : "error", g.refusal, gate_place);
         }
         if (!g.beside.empty()) add_case("test case", "failure", g.beside, gate_place);
-        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
-            add_property("capacity: low", json_number(c.state.low));
-            add_property("capacity: high", json_number(c.state.high));
-            add_case("the search", c.fault.empty() ? "" : "error",
-                     filled("{line}[; {fault}]", {{"line", c.line}, {"fault", c.fault}}),
+        if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval) {
+            add_property("capacity: low", json_number(c->ends.low));
+            add_property("capacity: high", json_number(c->ends.high));
+            add_case("the search", c->fault.empty() ? "" : "error",
+                     filled("{line}[; {fault}]", {{"line", c->line}, {"fault", c->fault}}),
                      gate_place);
         }
         for (const slo_verdict& v : g.verdicts) add_verdict(v);
@@ -24490,9 +23653,9 @@ inline std::string summary_of(const gate_report& g) {
                               {"beside", g.beside}, {"refusal", g.refusal},
                               {"unverified", unverified_servers(g)}});
     if (!g.refusal.empty()) return out;
-    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
+    if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval)
         fill(out, "{line:m}\n\n[{flat:m}\n\n][{fault:m}\n\n][{stopped:m}\n\n]",
-             {{"line", c.line}, {"flat", c.flat}, {"fault", c.fault},
+             {{"line", c->line}, {"flat", c->flat}, {"fault", c->fault},
               {"stopped", g.under.stopped}});
     if (!g.verdicts.empty())
         fill(out, "| verdict | objective | {is_measured?measured|modelled} | typical repeat | "
@@ -24701,7 +23864,7 @@ inline std::string github_annotations(const vector<gate_report>& gates,
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
-        for (const std::string& why : {g.beside, g.figures.search.fault})
+        for (const std::string& why : {g.beside, g.figures.fault()})
             if (!why.empty()) add(1, "error", g.what.file, g.what.line, g.what.name, why);
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
@@ -24761,9 +23924,9 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
             fill(limits, "llmbench_slo_limit{labels}{value}\n",
                  {{"labels", of}, {"value", number(v.limit)}});
         }
-        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
+        if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
-                 {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
+                 {std::pair{"low", c->ends.low}, std::pair{"high", c->ends.high}})
                 fill(loads, "llmbench_capacity{gate}end=\"{end}\"} {value}\n",
                      {{"gate", gate}, {"end", end}, {"value", number(value)}});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
@@ -24915,8 +24078,8 @@ inline std::string escaped_lines(std::string_view s) {
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
     if (!g.beside.empty()) return g.beside + ".";
-    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
-        return (c.fault.empty() ? c.line : c.fault) + ".";
+    if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval)
+        return (c->fault.empty() ? c->line : c->fault) + ".";
     if (g.verdicts.empty()) return "Measured only: no objective was set.";
     for (const verdict outcome :
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
@@ -25587,75 +24750,6 @@ private:
     const vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C] the report page: the result of a search ===============================================
-
-inline const char* style_of(carried shown) {
-    return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
-}
-/// Draws one objective over the load.
-inline std::string objective_figure(const load_curve& c, std::size_t which) {
-    const slo& s = c.objectives_held[which];
-    const metric_id id = s.statistic.metric;
-    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
-    for (const load_point& p : c.points) {
-        least = std::min(least, p.what.load);
-        most = std::max(most, p.what.load);
-        const double v = p.values[which];
-        if (!std::isfinite(v) || !(v > 0)) continue;
-        low = std::min(low, std::max(v, s.bound / 10));
-        high = std::max(high, std::min(v, s.bound * 10));
-    }
-    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
-                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
-                 is_request_fraction(id)
-                     ? plot_scale{plot_scale::shape::linear, 0, 1}
-                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
-                 plot_unit_of(facts_of(id).unit));
-    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
-        drawing.stretch(c.state.low, c.state.high);
-    drawing.limit_across(s.bound, limit_text(id, s.bound));
-    std::string alt = filled("{statistic} over the load, limit {limit}",
-                             {{"statistic", s.statistic.name}, {"limit", limit_text(id, s.bound)}});
-    for (const load_point& p : c.points) {
-        const double v = p.values[which];
-        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
-        drawing.dot(style_of(p.what.shown), {p.what.load, shown});
-        fill(alt, ", {value} at {load}", {{"value", {id, v}}, {"load", p.what.load}});
-    }
-    return drawing.figure(filled("{objective:x}<span>over {is_of_users?users|requests/s}</span>",
-                                 {{"objective", s.text()},
-                                  {"is_of_users", c.unit == metric_id::capacity_in_users}}),
-                          alt, false);
-}
-inline std::string search_html(const gate_report& g) {
-    const load_curve& c = g.figures.search;
-    if (c.empty() || c.points.empty()) return {};
-    std::string h = filled(
-        "<h3>Capacity</h3>\n[<p>{line:x}.</p>\n][<p class=\"note\">{flat:x}.</p>\n][<p "
-                           "class=\"note\">{fault:x}.</p>\n]<p class=\"note\">Each dot is a "
-                           "probe: green where all at its load show that it is carried, red where "
-                           "they show that it is too much, hollow where they show nothing. The "
-                           "dashed line is the limit, the grey stretch the capacity.</p>\n<div "
-                           "class=\"plots\">\n",
-                           {{"line", c.line}, {"flat", c.flat}, {"fault", c.fault}});
-    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
-    report_table t{{"probe", "shows", "load", "requests"}, 2};
-    for (const slo& s : c.objectives_held) t.head.push_back(str(s.statistic.name));
-    for (const load_point& p : c.points) {
-        t.add({t.rows.size() + 1,
-               !p.disturbed.empty()            ? p.disturbed.c_str()
-               : p.what.invalid                ? "the client could not keep up"
-               : p.what.shown != carried::open ? to_string(p.what.shown)
-               : p.what.over                   ? "it outgrew the server"
-                                               : "",
-               {c.unit, p.what.load}, p.requests});
-        for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
-            t.append({{c.objectives_held[k].statistic.metric, p.values[k]}});
-    }
-    return filled("{plots}</div>\n{table}",
-                  {{"plots", h}, {"table", page_table("Probes of " + g.what.name, t)}});
-}
-
 // ===== [C] the report page: the whole ============================================================
 // report.html needs no other file. Each drawing is data beside an empty SVG with a text, and the
 // script draws it; without the script the tables say the same. Text of gates, servers and machines
@@ -26011,7 +25105,7 @@ inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
     std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
                            "requests of all repeats; max is the slowest request.</p>\n{labels}",
-                           {{"tables_at", f.search.tables_at()}, {"latency", latency_table(g)},
+                           {{"tables_at", f.tables_at()}, {"latency", latency_table(g)},
                             {"labels", labels_html(g)}});
     for (const variant_figures* variant : {&f.candidate, &f.baseline})
         if (!variant->empty())
@@ -26065,14 +25159,14 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (g.figures.search.empty())
+        if (!g.figures.search)
             fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
     }
     if (!g.calibration.empty())
         fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
-    h += search_html(g) + answers_html(g);
+    h += (g.figures.search ? g.figures.search->page(g) : "") + answers_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
@@ -26233,11 +25327,6 @@ namespace detail {
 inline open_loop open_loop_of(arrival_kind kind, request_rate rate, double burstiness = 1) {
     return open_loop({.kind = kind, .rate = rate.per_second, .burstiness = burstiness});
 }
-inline open_loop searched(const open_loop& at_most) {
-    arrival_data d = at_most.data();
-    d.is_searched = true;
-    return open_loop(d);
-}
 }  // namespace detail
 
 double draw::uniform() { return random_.uniform(); }
@@ -26261,11 +25350,6 @@ open_loop poisson(request_rate rate) {
 open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, {}); }
 open_loop gamma(request_rate rate, double burstiness) {
     return detail::open_loop_of(detail::arrival_kind::gamma, rate, burstiness);
-}
-open_loop constant(searched_rate rate) { return detail::searched(constant(rate.most)); }
-open_loop poisson(searched_rate rate) { return detail::searched(poisson(rate.most)); }
-open_loop gamma(searched_rate rate, double burstiness) {
-    return detail::searched(gamma(rate.most, burstiness));
 }
 open_loop ramp(request_rate from, request_rate to, time_span over) {
     return open_loop({.kind = detail::arrival_kind::ramp,
@@ -26424,12 +25508,6 @@ types::text slo::text() const {
         detail::str(is_ratio ? statistic.parts[0].name : statistic.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
-slo operator>=(capacity_metric, const capacity_limit& l) {
-    const auto id = l.in_users ? detail::metric_id::capacity_in_users
-                               : detail::metric_id::capacity_in_rate;
-    return {detail::make_statistic(detail::statistic_kind::value, id, 0), false, l.bound, 0, false,
-            l.at};
-}
 slo advisory(const slo& s) {
     slo copy = s;
     copy.is_advisory = true;
@@ -26557,20 +25635,6 @@ struct result_access {
         r.self_check_ = self_check;
         r.data_ = box::make(std::move(g));
         return r;
-    }
-    static capacity_result capacity_in(const result& r) {
-        capacity_result c;
-        static_cast<result&>(c) = r;
-        const auto g = gate_of(r);
-        const found_capacity found = g ? capacity_of(g->seen, g->judged_by) : found_capacity{};
-        const metric_id unit = g ? load_metric(g->what) : metric_id::capacity_in_rate;
-        c.low_ = found.state.low;
-        c.high_ = found.state.high;
-        c.limiting_objective_ = found.limiting_objective;
-        c.probes_ = static_cast<int>(found.probes.size());
-        c.line_ = capacity_line(unit, found);
-        c.explained_ = capacity_explained(unit, found);
-        return c;
     }
     /// Returns null for an empty result.
     static std::shared_ptr<const result_data> gate_of(const result& r) { return gate_in(r.data_); }
@@ -33989,7 +33053,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
+    if (!g.figures.fault().empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     // Missing data is never green.
     if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
         g.outcome = gate_outcome::skipped;
@@ -34025,7 +33089,7 @@ inline void only_note(gate_report& g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
         g.verdicts[i].objective.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
+    if (!g.figures.fault().empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
 }
 
 /// Returns a list of all requests, which is made when it is first asked for.
@@ -35153,6 +34217,17 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     return flipped != (pair % 2 == 1);
 }
 
+/// One probe of a search.
+struct probe_order {
+    double load = 0, answer_s = 0;
+    probe_of part = probe_of::asked;
+    std::string name{};
+};
+class gate_run;
+/// Probes loads until the capacity is known, or probes run out: an extension does it.
+using probe_search = void(gate_run&);
+inline constinit probe_search* search_by_probes = nullptr;
+
 /// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run {
 public:
@@ -35220,7 +34295,7 @@ public:
     /// Repeats the load until every SLO is decided, repeats or time are used up, or no verdict is
     /// possible. A repeat with too large a client error is measured again.
     void repeat_until_decided() {
-        if (p_.searches()) return search_capacity();
+        if (p_.searches()) return search_by_probes(*this);
         while (count() < max_repeats_) {
             if (is_out_of_time() || !next_repeat(p_)) {
                 note_end_of_time();
@@ -35263,6 +34338,66 @@ public:
         return std::move(all_);
     }
 
+    // ---- for a search
+
+    const plan& planned() const { return p_; }
+    const measurements& seen() const { return all_.seen; }
+    const judging_parameters& judged_by() const { return all_.judged_by; }
+    void say(const std::string& words) { meter_.say(words); }
+    /// The number of repeats that count.
+    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
+    bool ends_late(long long needed_ns) const {
+        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
+    }
+    void note_end_of_time() {
+        is_analysed_ = false;  // the reason of undecided verdicts changes
+        all_.seen.stopped = budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
+                                        static_cast<double>(needed_ns()) * 1e-9, count(),
+                                        max_repeats_, counted_text(p_));
+    }
+    /// Measures the next repeat, on both variants if there are two; or a probe of this load.
+    /// Returns false if the time ended in between: then it does not count.
+    bool next_repeat(const plan& what, const probe_order* probe = nullptr) {
+        const int position = probe ? -1 : positions_.next(count());
+        const int number = positions_.begin();
+        const long long began = now_ns();
+        is_analysed_ = false;
+        vector<run_variant> variants{run_variant::candidate};
+        if (servers_.has_baseline() && !probe)
+            variants.insert(
+                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
+                run_variant::baseline);
+        bool whole = true;
+        for (const run_variant variant : variants)
+            whole = whole &&
+                    repeat_on(plan_of_variant(what, variant), variant, position, number, probe);
+        if (whole && variants.size() > 1) hold_answers_together();
+        for (vector<kept_text>& texts : texts_) texts.clear();
+        positions_.end({&all_.seen}, position, number, whole);
+        if (whole && !probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        return whole;
+    }
+    /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
+    /// on the result: a repeat is set aside only for an error of the client, and only while a
+    /// verdict depends on that error. Passes without forgiveness and misses that remain with it
+    /// stay. There are at most as many replacements as repeats, so a client that always stalls
+    /// ends.
+    bool repeats_again(const std::optional<client_error>& error) {
+        if (!error || error->repeat >= all_.seen.candidate.size()) return false;
+        const int position = static_cast<int>(error->repeat);
+        if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
+        positions_.set_aside({&all_.seen}, error->repeat, described(error->why));
+        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
+                   described(error->why) + "\n");
+        if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
+        is_analysed_ = false;
+        return true;
+    }
+    /// The probe stays in the list, but counts as no result.
+    void leave_out(std::size_t repeat, const std::string& why) {
+        all_.seen.candidate.change(repeat, [&](repeat_data& d) { d.disturbed = why; });
+    }
+
 private:
     // ---- the repeats
 
@@ -35272,8 +34407,6 @@ private:
                                                          (servers_.has_baseline() ? 2 : 1));
         meter_.say("  the gate takes " + span_text(least, most) + "\n");
     }
-    /// The number of repeats that count.
-    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
     /// The analysis of all repeats so far.
     const analysis& analysis_so_far() {
         if (!is_analysed_) all_.found = analyse_gate(all_.seen, all_.judged_by);
@@ -35293,18 +34426,9 @@ private:
     }
     /// Whether another repeat would end after the deadline.
     bool is_out_of_time() const { return ends_late(needed_ns()); }
-    bool ends_late(long long needed_ns) const {
-        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
-    }
     long long needed_ns() const {
         const double variants = servers_.has_baseline() ? 2 : 1;
         return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
-    }
-    void note_end_of_time() {
-        is_analysed_ = false;  // the reason of undecided verdicts changes
-        all_.seen.stopped = budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
-                                        static_cast<double>(needed_ns()) * 1e-9, count(),
-                                        max_repeats_, counted_text(p_));
     }
     /// Calls `act`, and returns false if the time ended before it was done.
     template <class Act>
@@ -35317,31 +34441,8 @@ private:
             return false;
         }
     }
-    /// Measures the next repeat, on both variants if there are two; or a probe of this load.
-    /// Returns false if the time ended in between: then it does not count.
-    bool next_repeat(const plan& what, double probed_load = 0) {
-        const bool is_probe = probed_load > 0;
-        const int position = is_probe ? -1 : positions_.next(count());
-        const int number = positions_.begin();
-        const long long began = now_ns();
-        is_analysed_ = false;
-        vector<run_variant> variants{run_variant::candidate};
-        if (servers_.has_baseline() && !is_probe)
-            variants.insert(
-                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
-                run_variant::baseline);
-        bool whole = true;
-        for (const run_variant variant : variants)
-            whole = whole && repeat_on(plan_of_variant(what, variant), variant, position, number,
-                                       probed_load);
-        if (whole && variants.size() > 1) hold_answers_together();
-        for (vector<kept_text>& texts : texts_) texts.clear();
-        positions_.end({&all_.seen}, position, number, whole);
-        if (whole && !is_probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
-        return whole;
-    }
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
-                   double probed_load) {
+                   const probe_order* probe) {
         live_target& target = servers_.on(variant);
         const bool was_loaded = number > 0 || &target == loaded_;  // both variants may be one
         loaded_ = &target;
@@ -35350,10 +34451,9 @@ private:
             else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
                 return false;
         }
-        meter_.stage(probed_load > 0 ? probe_name(p_, all_.seen.candidate.size()) + " at " +
-                                           value_text(load_metric(p_), probed_load)
-                                     : stage_text(p_, position, variant) +
-                                           (positions_.is_again() ? ", again" : ""));
+        meter_.stage(probe ? probe->name
+                           : stage_text(p_, position, variant) +
+                                 (positions_.is_again() ? ", again" : ""));
         target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
         const double max_s =
             std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
@@ -35362,8 +34462,8 @@ private:
         const repeat_order asked{.variant = variant,
                                  .number = number,
                                  .gate = gate_,
-                                 .load = probed_load,
-                                 .answer_s = probed_load > 0 ? probes_.at(probed_load).answer_s : 0,
+                                 .load = probe ? probe->load : 0,
+                                 .answer_s = probe ? probe->answer_s : 0,
                                  .deadline_ns = mode_.deadline_ns,
                                  .meter = &meter_,
                                  .show = mode_.answers};
@@ -35377,8 +34477,10 @@ private:
                                               set_ns > 0 ? "forward" : "back",
                                               time_text(std::fabs(static_cast<double>(set_ns)) *
                                                         1e-9).c_str(), number + 1));
-        d.load = probed_load;
-        if (probed_load > 0 && p_.judged->search.to_the_interval) d.part = probe_of::search;
+        if (probe) {
+            d.load = probe->load;
+            d.part = probe->part;
+        }
         note_warmup(d);
         const bool whole = !d.cut_short;
         texts_[variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
@@ -35406,67 +34508,6 @@ private:
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });
     }
-    /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
-    /// on the result: a repeat is set aside only for an error of the client, and only while a
-    /// verdict depends on that error. Passes without forgiveness and misses that remain with it
-    /// stay. There are at most as many replacements as repeats, so a client that always stalls
-    /// ends.
-    bool repeats_again(const std::optional<client_error>& error) {
-        if (!error || error->repeat >= all_.seen.candidate.size()) return false;
-        const int position = static_cast<int>(error->repeat);
-        if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
-        positions_.set_aside({&all_.seen}, error->repeat, described(error->why));
-        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
-                   described(error->why) + "\n");
-        if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
-        is_analysed_ = false;
-        return true;
-    }
-
-    // ---- the search for a capacity
-
-    /// Probes loads until the capacity is known, or probes run out.
-    void search_capacity() {
-        for (;;) {
-            if (count() > 0 && fault_of_gate(all_.seen)) return;
-            const std::optional<double> load = next_load(p_, probes_of(all_.seen, all_.judged_by));
-            if (!load) return;
-            if (!probes_.contains(*load))
-                probes_.emplace(*load, planned_probe{at_load(p_, *load, answer_s_), answer_s_});
-            const plan& what = probes_.at(*load).what;
-            if (ends_late(ns_of(expected_seconds(what))) || !next_repeat(what, *load)) {
-                note_end_of_time();
-                return;
-            }
-            if (was_too_short(all_.seen.candidate.back())) continue;
-            if (const auto error = client_error_at(all_.seen, all_.judged_by, *load))
-                leave_out(*error);
-        }
-    }
-    /// The probe stays in the list, but counts as no result.
-    void leave_out(const client_error& error) {
-        all_.seen.candidate.change(error.repeat,
-                                   [&](repeat_data& d) { d.disturbed = described(error.why); });
-        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) + described(error.why) +
-                   "\n");
-    }
-    /// If answers take so long that a probe measured only the start of its load, the first probe is
-    /// set aside and later ones are longer. A later probe stays, however slow: a selection must not
-    /// depend on the result.
-    bool was_too_short(const repeat_data& d) {
-        const double now = usual_answer_s(d), was = answer_s_;
-        if (is_over(d, all_.seen.arrival_cv2) || now <= was) return false;
-        answer_s_ = now;
-        const double measured_s = probe_seconds(p_, d.load, was);
-        const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
-        const repeat_list& all = all_.seen.candidate;
-        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
-        if (!is_first || !is_too_short(measured_s, probe_seconds(p_, d.load, now))) return false;
-        probes_.erase(d.load);
-        return repeats_again(client_error{{because::probe_too_short, {now, measured_s}},
-                                          all_.seen.candidate.size() - 1});
-    }
-
     // ---- profiles
 
     /// The same load again, with other words; its measurements are not used.
@@ -35518,12 +34559,6 @@ private:
     int max_repeats_ = judged_.max_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
     bool is_analysed_ = false;  // the analysis is that of the repeats so far
-    struct planned_probe {
-        plan what;
-        double answer_s = 0;  // which the plan was made for
-    };
-    std::map<double, planned_probe> probes_{};  // by their loads
-    double answer_s_ = 0;  // duration of an answer, while the server kept up with a probed load
     vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
@@ -36072,31 +35107,6 @@ inline result asserted(const result& r, const char* file, int line) {
 inline const result& asserted(const result& r, const char*, int) { return r; }
 #endif
 
-/// In a search, the other objectives say what a load must meet.
-inline void divide_by_loads(stored_gate& g) {
-    const repeat_list& probes = g.seen.candidate;
-    const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
-    const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
-    const bool has_capacity =
-        std::any_of(g.judged_by.slos.begin(), g.judged_by.slos.end(), is_of_capacity);
-    if (!searched && has_capacity)
-        refuse({"slos: \"", g.name, "\" was measured at one load, which shows no capacity"});
-    if (!searched) return;
-    const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
-        return d.load == probes.front().load;
-    });
-    if (!has_capacity && !one_load)
-        refuse({"slos: \"", g.name, "\" was measured at several loads: ask for its capacity, "
-                                    "beside what a load must keep"});
-    if (!has_capacity) return;
-    vector<slo> capacities;
-    for (const slo& s : g.judged_by.slos)
-        (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
-    g.judged_by.slos = std::move(capacities);
-    if (g.judged_by.objectives_held.empty())
-        refuse({"slos: they must say what a load has to hold"});
-}
-
 // Both files with inline code must be compiled with the same options, else a linker names these.
 #ifdef LLMBENCH_WITH_TLS
 #define LLMBENCH_INLINE_TLS_ "_with_LLMBENCH_WITH_TLS"
@@ -36134,7 +35144,9 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
     const plan what =
         with_judging(g.described, [&](planned_judging& j) { j.slos = g.judged_by.slos; });
-    divide_by_loads(g);
+    const auto is_probe = [](const repeat_data& d) { return d.load > 0; };
+    if (any_of(g.seen.candidate, is_probe) || any_of(g.judged_by.slos, is_of_capacity))
+        the_search().divide(g.name, g.seen, g.judged_by);
     check_stored_objectives(run, what, slos);
     return described(analyse_gate(g.seen, g.judged_by).verdicts);
 }
@@ -36160,9 +35172,6 @@ int exit_code() {
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::gate_of(s, file, line, "run");
-}
-capacity_result find_capacity(const scenario& s, const char* file, int line) {
-    return detail::result_access::capacity_in(detail::gate_of(s, file, line, "find_capacity"));
 }
 result gate(const scenario& s, const char* file, int line) {
     return detail::asserted(detail::gate_of(s, file, line, "gate"), file, line);

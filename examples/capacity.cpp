@@ -1,6 +1,7 @@
 // How much load a server carries under its objectives: as a gate of one load, and as an interval.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_capacity.hpp"
 #include "llmbench_simulated.hpp"
 
 using namespace llmbench;

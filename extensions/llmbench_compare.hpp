@@ -754,7 +754,7 @@ struct drawn_line {
 /// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
 /// with the load beside each dot.
 inline std::string curve_figure(const std::string& caption, const std::string& against,
-                                const search_state& ends, const vector<curve_row>& rows,
+                                const capacity_ends& ends, const vector<curve_row>& rows,
                                 plot_unit x_unit, plot_unit y_unit,
                                 const vector<drawn_line>& lines, bool over_load) {
     double least = infinity, most = 0, highest = 0;
@@ -842,7 +842,7 @@ inline report_table curve_table(metric_id unit, const vector<curve_row>& rows) {
     return t;
 }
 inline std::string curve_html(const std::string& title, const std::string& said, metric_id unit,
-                              const search_state& ends, const vector<curve_row>& rows) {
+                              const capacity_ends& ends, const vector<curve_row>& rows) {
     const curve_columns columns = columns_of_rows(rows);
     vector<double> loads, tokens, p50, p90, tpot;
     bool both = false;
@@ -1279,8 +1279,8 @@ inline judged_load judged_load_of(double load, const std::string& gate,
 /// The interval of the capacity. All loads up to its low end were shown to meet the objectives, all
 /// from its high end to miss one. An end is wrong only if the verdict next to the capacity is (a
 /// fixed sequence of tests; Maurer, Hothorn, Lehmacher 1995), as often as a single verdict.
-inline search_state ends_of(const curve_report& c) {
-    search_state s;
+inline capacity_ends ends_of(const curve_report& c) {
+    capacity_ends s;
     for (const judged_load& p : c.loads) {
         if (p.shows != carried::holds) break;
         s.low = p.load;
@@ -1367,7 +1367,7 @@ inline std::string curves_csv(const vector<curve_report>& curves,
 
 /// In result.json. Each load is also one of the gates.
 inline void fields_of(field_visitor& v, curve_report& c) {
-    search_state ends = ends_of(c);
+    capacity_ends ends = ends_of(c);
     std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
     std::string limiting = limit_of(c), said = curve_line(c);
     v.text({"name"}, c.name);
@@ -1733,7 +1733,7 @@ struct curve_access {
         c.loads_.push_back(load);
         c.results_.push_back(r);
     }
-    static void end_curve(curve_result& c, const search_state& ends, const std::string& line) {
+    static void end_curve(curve_result& c, const capacity_ends& ends, const std::string& line) {
         c.low_ = ends.low;
         c.high_ = ends.high;
         c.line_ = line;

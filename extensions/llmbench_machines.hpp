@@ -1149,7 +1149,8 @@ public:
             c.next.gate = session::of_this_program().running_gate();
             c.next.meter = &meter;
             c.next.show = show;
-            const plan what = c.next.load > 0 ? at_load(p, c.next.load, c.next.answer_s) : p;
+            const plan what =
+                c.next.load > 0 ? the_search().at_load(p, c.next.load, c.next.answer_s) : p;
             try {
                 recorded_repeat(plan_of_variant(what, c.next.variant),
                                 servers.on(c.next.variant), c.next);

@@ -87,7 +87,7 @@ enum class cost_metric : unsigned char { cost_per_million_tokens };
 /// Fraction of the prompt tokens that the server reports as cached.
 enum class prompt_metric : unsigned char { cached_share };
 /// The highest load that holds the other objectives; requests/s, or users of a closed loop.
-enum class capacity_metric : unsigned char { capacity };
+enum class include_llmbench_capacity_hpp : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };  ///< the value of the baseline
 using enum latency_metric;
 using enum session_metric;
@@ -108,7 +108,7 @@ using enum draft_metric;
 using enum energy_metric;
 using enum cost_metric;
 using enum prompt_metric;
-using enum capacity_metric;
+using enum include_llmbench_capacity_hpp;
 using enum baseline_t;
 
 namespace detail {

@@ -218,41 +218,6 @@ protected:
     detail::box data_{};
 };
 
-/// The result of find_capacity. Loads are requests/s, or users of a closed loop. Tables, `measured`
-/// and `estimate` are of the highest load that the server was shown to carry.
-class capacity_result : public result {
-public:
-    capacity_result() = default;
-    /// Returns the highest load shown to meet all objectives; 0: none. In at most 2.5 % of the
-    /// searches the load does not meet them.
-    double low() const { return low_; }
-    /// Returns the lowest load shown to miss an objective; infinite: none. In at most 2.5 % of the
-    /// searches the load meets all.
-    double high() const { return high_; }
-    /// Returns the limiting objective: "p95(ttft)", "error_rate" or "the server's throughput".
-    const types::text& limiting_objective() const { return limiting_objective_; }
-    int probes() const { return probes_; }  ///< number of loads that were measured
-    /// Returns "capacity in [30, 34] users, limited by p95(ttft), 13 probes".
-    const types::text& line() const { return line_; }
-    /// Returns the same with every probe: its load, its margin to a miss and its outcome.
-    const types::text& explain() const { return explained_; }
-    template <class Stream>
-        requires requires(Stream& o) { o.rdbuf(); }
-    friend Stream& operator<<(Stream& o, const capacity_result& c) {
-        o << c.line_.c_str();
-        return o;
-    }
-#ifndef LLMBENCH_NO_DOCTEST
-    friend doctest::String toString(const capacity_result& c) { return c.line_.c_str(); }
-#endif
-
-private:
-    friend struct detail::result_access;
-    double low_ = 0, high_ = 0;
-    int probes_ = 0;
-    types::text limiting_objective_{}, line_{}, explained_{};
-};
-
 /// One objective of a result that was read back. SI units; NaN: the file has no value.
 struct past_slo {
     types::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"

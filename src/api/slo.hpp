@@ -140,21 +140,6 @@ using slo_list = types::list<slo>;
 /// `advisory(p99(itl) <= 80_ms)`.
 slo advisory(const slo& s);
 
-/// A limit on a capacity: a rate, or a number of users.
-struct capacity_limit {
-    double bound = 0;
-    bool in_users = false;
-    source_line at{};
-    capacity_limit(request_rate r, const char* file = __builtin_FILE(),
-                   int line = __builtin_LINE())
-        : bound(r.per_second), at{file, line} {}
-    capacity_limit(user_count n, const char* file = __builtin_FILE(), int line = __builtin_LINE())
-        : bound(n.users), in_users(true), at{file, line} {}
-};
-/// For a scenario with `up_to(...)`: `capacity >= 12_rps`, `capacity >= 64_users`.
-slo operator>=(capacity_metric, const capacity_limit& l);
-slo operator>=(capacity_metric, relative_limit) = delete;  // >= the load that find_capacity() finds
-
 /// A condition on one request, for goodput: `ttft <= 300_ms && tpot <= 30_ms`.
 struct predicate {
     types::list<detail::predicate_step> steps{};
@@ -349,8 +334,6 @@ void operator>=(M, const T&) = delete;  // another side, or no such unit
 template <class M, class T>
     requires detail::any_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant
-template <class T>
-void operator==(capacity_metric, const T&) = delete;
 
 }  // inline namespace v1
 }  // namespace llmbench

@@ -71,17 +71,17 @@ inline length_distribution from_trace(double scale = 1, double most = 1e7) {
     return {length_distribution::shape::trace, scale, most};
 }
 
-/// A load that is searched, up to this: `poisson(up_to(64_rps))`, `closed_loop(up_to(256))`.
-struct searched_rate {
-    request_rate most{};
-};
-struct searched_users {
-    long long most = 0;
-};
-constexpr searched_rate up_to(request_rate most) { return {most}; }
-constexpr searched_users up_to(user_count most) { return {static_cast<long long>(most.users)}; }
-template <detail::integer I>
-constexpr searched_users up_to(I users) { return {static_cast<long long>(users)}; }
+namespace detail {
+template <class T>
+constexpr bool is_none_of_ours = false;
+}  // namespace detail
+/// A load that is searched: llmbench_capacity.hpp has the rates and users that it takes.
+template <class T>
+constexpr T up_to(T most) {
+    static_assert(detail::is_none_of_ours<T>,
+                  "up_to takes a rate or a number of users, and is of llmbench_capacity.hpp");
+    return most;
+}
 
 /// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
 struct load_step {
@@ -115,6 +115,7 @@ public:
     const arrival_data& data() const { return data_; }
 
 protected:
+    friend struct search_access;
     has_arrivals() = default;
     explicit has_arrivals(const arrival_data& d) : data_(d) {}
     arrival_data data_{};
@@ -167,9 +168,6 @@ public:
 class closed_loop_users : public detail::has_arrivals {
 public:
     explicit closed_loop_users(long long users) { data_.users = users; }
-    explicit closed_loop_users(searched_users s) : closed_loop_users(s.most) {
-        data_.is_searched = true;
-    }
     /// Pause of a user between an answer and the next request.
     closed_loop_users think(const time_distribution& t) const {
         closed_loop_users copy = *this;
@@ -198,9 +196,6 @@ open_loop poisson(request_rate rate);
 /// Gamma-distributed gaps of shape `burstiness`, 0.01 to 1000: 1 is Poisson, less is burstier, more
 /// is steadier.
 open_loop gamma(request_rate rate, double burstiness);
-open_loop constant(searched_rate rate);
-open_loop poisson(searched_rate rate);
-open_loop gamma(searched_rate rate, double burstiness);
 /// Poisson arrivals whose rate moves linearly over the given time, then stays.
 open_loop ramp(request_rate from, request_rate to, time_span over);
 /// Poisson arrivals in stages.
@@ -216,7 +211,6 @@ open_loop all_at_once();
 /// A fixed number of users, 1 to 100000.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
-inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }
 
 }  // inline namespace v1
 }  // namespace llmbench

@@ -21,12 +21,12 @@ result run(const scenario& s, const char* file = __builtin_FILE(), int line = __
 /// Measures and asserts every SLO: the test case fails if one is missed or cannot be judged.
 result gate(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
-/// Searches the highest load that meets the scenario's objectives, with arrivals `up_to(...)`. Each
-/// end of the interval is wrong in at most 2.5 % of the searches, from at most 16 probes.
-/// Objectives on the capacity get verdicts, and nothing fails; otherwise as run().
-capacity_result find_capacity(const scenario& s, const char* file = __builtin_FILE(),
-                              int line = __builtin_LINE());
-
+/// Of llmbench_capacity.hpp.
+template <class S = scenario>
+result find_capacity(const S&) {
+    static_assert(detail::is_none_of_ours<S>, "find_capacity is of llmbench_capacity.hpp");
+    return {};
+}
 // Without their extension a compiler finds no matching function and shows these lines.
 struct llmbench_compare_hpp_is_not_included;
 void compare(const llmbench_compare_hpp_is_not_included&);

@@ -16,8 +16,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
 #include "core/traffic/shard.hpp"
-#include "core/capacity/found.hpp"
-#include "core/capacity/searched.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/console.hpp"
 #include "core/bodies/result_data.hpp"
@@ -89,31 +88,6 @@ inline result asserted(const result& r, const char* file, int line) {
 inline const result& asserted(const result& r, const char*, int) { return r; }
 #endif
 
-/// In a search, the other objectives say what a load must meet.
-inline void divide_by_loads(stored_gate& g) {
-    const repeat_list& probes = g.seen.candidate;
-    const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
-    const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
-    const bool has_capacity =
-        std::any_of(g.judged_by.slos.begin(), g.judged_by.slos.end(), is_of_capacity);
-    if (!searched && has_capacity)
-        refuse({"slos: \"", g.name, "\" was measured at one load, which shows no capacity"});
-    if (!searched) return;
-    const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
-        return d.load == probes.front().load;
-    });
-    if (!has_capacity && !one_load)
-        refuse({"slos: \"", g.name, "\" was measured at several loads: ask for its capacity, "
-                                    "beside what a load must keep"});
-    if (!has_capacity) return;
-    vector<slo> capacities;
-    for (const slo& s : g.judged_by.slos)
-        (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
-    g.judged_by.slos = std::move(capacities);
-    if (g.judged_by.objectives_held.empty())
-        refuse({"slos: they must say what a load has to hold"});
-}
-
 // Both files with inline code must be compiled with the same options, else a linker names these.
 #ifdef LLMBENCH_WITH_TLS
 #define LLMBENCH_INLINE_TLS_ "_with_LLMBENCH_WITH_TLS"
@@ -151,7 +125,9 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
     const plan what =
         with_judging(g.described, [&](planned_judging& j) { j.slos = g.judged_by.slos; });
-    divide_by_loads(g);
+    const auto is_probe = [](const repeat_data& d) { return d.load > 0; };
+    if (any_of(g.seen.candidate, is_probe) || any_of(g.judged_by.slos, is_of_capacity))
+        the_search().divide(g.name, g.seen, g.judged_by);
     check_stored_objectives(run, what, slos);
     return described(analyse_gate(g.seen, g.judged_by).verdicts);
 }
@@ -177,9 +153,6 @@ int exit_code() {
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::gate_of(s, file, line, "run");
-}
-capacity_result find_capacity(const scenario& s, const char* file, int line) {
-    return detail::result_access::capacity_in(detail::gate_of(s, file, line, "find_capacity"));
 }
 result gate(const scenario& s, const char* file, int line) {
     return detail::asserted(detail::gate_of(s, file, line, "gate"), file, line);

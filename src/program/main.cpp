@@ -3,6 +3,7 @@
 #define LLMBENCH_IMPLEMENT
 #include "core/base/vector.hpp"
 #include "llmbench.hpp"
+#include "extensions/capacity.hpp"    // up_to(...), capacity
 #include "extensions/embeddings.hpp" // LLMBENCH_API=rerank
 #include "extensions/history.hpp"    // llmbench history, LLMBENCH_HISTORY
 #include "extensions/machines.hpp"   // llmbench merge, LLMBENCH_SHARD

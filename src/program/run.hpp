@@ -6,6 +6,7 @@
 #include "core/dialects/table.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/verbs.hpp"
+#include "extensions/capacity/api.hpp"
 #include "program/arguments.hpp"
 #include "program/run_options.hpp"
 #include "program/values.hpp"

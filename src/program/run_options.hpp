@@ -11,6 +11,7 @@
 #include "core/files/datasets.hpp"
 #include "core/judging/samples.hpp"
 #include "effects/system/settings.hpp"
+#include "extensions/capacity/api.hpp"
 #include "program/slo_text.hpp"
 #include "program/values.hpp"
 

@@ -10,6 +10,7 @@
 #include "core/measured/server_metrics.hpp"
 #include "core/metric/table.hpp"
 #include "effects/system/settings.hpp"
+#include "extensions/capacity/api.hpp"
 
 #include <algorithm>  // any_of, max
 #include <cmath>  // floor

@@ -10,6 +10,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "extensions/capacity/api.hpp"
 
 #include <cmath>  // isfinite
 #include <cstddef>

@@ -4,8 +4,9 @@
 // A trial: another trace, whose true capacity is the load at which the mean log of the worst
 // statistic over the noise of the machine is its limit, within 0.3 %; the first guess of a search
 // lies between half and twice of it, in the rows "from afar" between a sixteenth and twice.
-#include "core/capacity/found.hpp"
-#include "core/capacity/search.hpp"
+#include "extensions/capacity/api.hpp"
+#include "extensions/capacity/core/found.hpp"
+#include "extensions/capacity/core/search.hpp"
 
 #include "support/rates.hpp"
 #include "support/virtual_engine.hpp"

@@ -179,6 +179,11 @@ check_sentences() {
     first_says "$lacks" 'gate({.slos = {p90(ttft) <= 1_s, decode_speed >= 3_tps}});'
     first_says "$lacks" 'advisory(ttft <= 300_ms);'
     # What an extension has of a name that stays in the header.
+    first_says "llmbench_capacity.hpp" 'gate({.arrivals = poisson(up_to(64_rps))});'
+    first_says "llmbench_capacity.hpp" 'arrival_pattern a = closed_loop(up_to(64));'
+    first_says "llmbench_capacity.hpp" 'gate({.slos = {p90(ttft) <= 300_ms, capacity >= 12_rps}});'
+    first_says "llmbench_capacity.hpp" 'auto c = find_capacity({.slos = {p90(ttft) <= 300_ms}});'
+    first_says "llmbench_capacity.hpp" 'scenario s; (void)find_capacity(s);'
     first_says "include.*llmbench_embeddings.hpp" 'any_target t = endpoint{.api = rerank};'
     first_says "$lacks" 'slo s = ttft <= 300_ms && tpot <= 30_ms;'
 }

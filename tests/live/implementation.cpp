@@ -15,6 +15,7 @@ using namespace llmbench;
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
 #include "llmbench_answers.hpp"
+#include "llmbench_capacity.hpp"
 #include "llmbench_compare.hpp"
 #include "llmbench_embeddings.hpp"
 #include "llmbench_history.hpp"

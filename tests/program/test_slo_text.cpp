@@ -1,6 +1,7 @@
 // SLOs from their texts: what is printed is read as the same SLO, what cannot be read says where.
 #include "llmbench.hpp"
 #include "program/slo_text.hpp"
+#include "extensions/capacity/api.hpp"
 
 #include <cstddef>
 #include <stdexcept>

@@ -1,6 +1,7 @@
 // Gates whose load several programs send: shards, and ranks of MPI.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_capacity.hpp"
 #include "llmbench_simulated.hpp"
 #include "llmbench_machines.hpp"
 

@@ -60,7 +60,7 @@ MEASURED = "tests/structure/measured_with.txt"
 RATES = [
     ("core/judging", "verdict, precision, pair, count, answer, label"),
     ("core/measured/drift.hpp", "drift"),
-    ("core/capacity", "capacity"),
+    ("extensions/capacity/core", "capacity"),
     ("extensions/compare/core/settings.hpp", "setting"),
     ("extensions/history/core", "history"),
 ]

@@ -3,6 +3,7 @@
 
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
+#include "llmbench_capacity.hpp"
 
 namespace live {
 

@@ -7,6 +7,7 @@
 #include "support/scratch.hpp"
 #include "support/texts.hpp"
 #include "virtual/scripted_server.hpp"
+#include "llmbench_capacity.hpp"
 #include "llmbench_compare.hpp"
 #include "llmbench_sessions.hpp"
 

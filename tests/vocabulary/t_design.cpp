@@ -1,4 +1,5 @@
 #include "llmbench.hpp"
+#include "llmbench_capacity.hpp"
 #include "llmbench_compare.hpp"
 #include "llmbench_history.hpp"
 #include "llmbench_machines.hpp"

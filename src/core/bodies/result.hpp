@@ -17,8 +17,7 @@
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
-#include "core/capacity/found.hpp"
-#include "core/capacity/searched.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/bodies/result_data.hpp"
 

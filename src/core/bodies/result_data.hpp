@@ -13,8 +13,6 @@
 #include "core/traffic/plan.hpp"
 #include "core/planning/past_extension.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/capacity/found.hpp"
-#include "core/capacity/searched.hpp"
 
 #include <cstddef>  // size_t
 #include <functional>
@@ -57,20 +55,6 @@ struct result_access {
         r.self_check_ = self_check;
         r.data_ = box::make(std::move(g));
         return r;
-    }
-    static capacity_result capacity_in(const result& r) {
-        capacity_result c;
-        static_cast<result&>(c) = r;
-        const auto g = gate_of(r);
-        const found_capacity found = g ? capacity_of(g->seen, g->judged_by) : found_capacity{};
-        const metric_id unit = g ? load_metric(g->what) : metric_id::capacity_in_rate;
-        c.low_ = found.state.low;
-        c.high_ = found.state.high;
-        c.limiting_objective_ = found.limiting_objective;
-        c.probes_ = static_cast<int>(found.probes.size());
-        c.line_ = capacity_line(unit, found);
-        c.explained_ = capacity_explained(unit, found);
-        return c;
     }
     /// Returns null for an empty result.
     static std::shared_ptr<const result_data> gate_of(const result& r) { return gate_in(r.data_); }

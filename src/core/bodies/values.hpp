@@ -52,11 +52,6 @@ namespace detail {
 inline open_loop open_loop_of(arrival_kind kind, request_rate rate, double burstiness = 1) {
     return open_loop({.kind = kind, .rate = rate.per_second, .burstiness = burstiness});
 }
-inline open_loop searched(const open_loop& at_most) {
-    arrival_data d = at_most.data();
-    d.is_searched = true;
-    return open_loop(d);
-}
 }  // namespace detail
 
 double draw::uniform() { return random_.uniform(); }
@@ -80,11 +75,6 @@ open_loop poisson(request_rate rate) {
 open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, {}); }
 open_loop gamma(request_rate rate, double burstiness) {
     return detail::open_loop_of(detail::arrival_kind::gamma, rate, burstiness);
-}
-open_loop constant(searched_rate rate) { return detail::searched(constant(rate.most)); }
-open_loop poisson(searched_rate rate) { return detail::searched(poisson(rate.most)); }
-open_loop gamma(searched_rate rate, double burstiness) {
-    return detail::searched(gamma(rate.most, burstiness));
 }
 open_loop ramp(request_rate from, request_rate to, time_span over) {
     return open_loop({.kind = detail::arrival_kind::ramp,
@@ -242,12 +232,6 @@ types::text slo::text() const {
     const std::string whole =
         detail::str(is_ratio ? statistic.parts[0].name : statistic.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
-}
-slo operator>=(capacity_metric, const capacity_limit& l) {
-    const auto id = l.in_users ? detail::metric_id::capacity_in_users
-                               : detail::metric_id::capacity_in_rate;
-    return {detail::make_statistic(detail::statistic_kind::value, id, 0), false, l.bound, 0, false,
-            l.at};
 }
 slo advisory(const slo& s) {
     slo copy = s;

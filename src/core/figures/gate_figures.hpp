@@ -14,9 +14,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/server.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/capacity/found.hpp"
-#include "core/capacity/search.hpp"
-#include "core/capacity/searched.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/figures/rows.hpp"
 #include "core/figures/server_usage.hpp"
@@ -26,57 +24,13 @@
 #include <algorithm>  // count, count_if, find
 #include <cmath>  // isnan
 #include <cstdint>  // uint64_t
+#include <memory>  // shared_ptr
 #include <string>
 #include <utility>  // pair
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// One probe as reports show it.
-struct load_point {
-    probe what{};
-    long long requests = 0;        // measured ones
-    vector<double> values{};  // of the objectives that the load must hold
-    std::string disturbed{};  // why the probe shows nothing
-};
-/// The result of a search, empty where the gate has one load.
-struct load_curve {
-    metric_id unit = metric_id::capacity_in_rate;
-    vector<slo> objectives_held{};
-    vector<load_point> points{};
-    search_state state{};
-    std::string limiting_objective{}, line{};
-    std::string flat{};  // why the capacity cannot be located better
-    std::string fault{};  // why the search is invalid
-    double of_tables = 0;  // the load that the tables are about
-    bool empty() const { return objectives_held.empty(); }
-    /// "at 12 req/s", "" where the gate has one load.
-    std::string tables_at() const {
-        return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
-    }
-};
-inline load_curve load_curve_of(const plan& p, const measurements& e, const judging_parameters& t) {
-    load_curve c;
-    if (!p.searches()) return c;
-    const found_capacity found = capacity_of(e, t);
-    c.unit = load_metric(p);
-    c.objectives_held = t.objectives_held;
-    c.state = found.state;
-    c.limiting_objective = found.limiting_objective;
-    c.line = capacity_line(c.unit, found);
-    c.flat = flatness_text(found);
-    c.fault = fault_of_search(e, t, found);
-    for (const repeat_data& d : e.candidate) {
-        load_point at{found.probes[c.points.size()],
-                      std::count_if(d.records.begin(), d.records.end(), is_measured),
-                      {},
-                      d.disturbed};
-        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.statistic, d));
-        c.points.push_back(at);
-    }
-    return c;
-}
 
 /// One repeat as reports show it.
 struct repeat_figures : repeat_facts {
@@ -126,7 +80,9 @@ struct gate_figures {
     bool has_goodput = false;
     std::uint64_t counted_gaps = 0;  // gaps kept as histograms because there were too many
     variant_figures candidate{}, baseline{};
-    load_curve search{};
+    std::shared_ptr<search_figures> search{};  // null where the gate has one load
+    std::string tables_at() const { return search ? search->tables_at : ""; }
+    std::string fault() const { return search ? search->fault : ""; }  // why it is invalid
 };
 
 /// The statistics of each repeat that result.json keeps for comparisons with later runs.
@@ -270,9 +226,7 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const vecto
 /// The figures of a search are those of one load: its repeats are all probes.
 inline gate_figures figures_of_search(const plan& p, const measurements& e,
                                       const judging_parameters& t) {
-    double load = 0;
     gate_figures g = with_load_of_tables(e, t, [&](const measurements& at) {
-        if (!at.candidate.empty()) load = at.candidate.front().load;
         return figures_of(p, at, t.objectives_held);
     });
     for (auto* variant : {&g.candidate, &g.baseline}) {
@@ -280,8 +234,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
         for (const repeat_data& d : variant == &g.candidate ? e.candidate : e.baseline)
             variant->repeats.push_back(repeat_figures_of(d, g.kept));
     }
-    g.search = load_curve_of(p, e, t);
-    g.search.of_tables = load;
+    g.search = the_search().figures(p, e, t);
     return g;
 }
 

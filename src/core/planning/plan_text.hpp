@@ -11,7 +11,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/expected.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/capacity/searched.hpp"
+#include "core/capacity/load_search.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // isnan
@@ -32,9 +32,7 @@ inline std::string warmup_text(const planned_traffic& p) {
 /// Returns the length of one repeat; of a search, the least length of one probe.
 inline std::string extent_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.extent;
-    if (p.searches())
-        return printed("probes of %g s and %lld requests at least, longer where answers are slow",
-                       p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
+    if (p.searches()) return the_search().extent_text(p);
     std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return p.is_read ? t : t + warmup_text(p);
@@ -103,18 +101,9 @@ inline const char* counted_text(const plan& p) {
     const planned_judging& j = *p.judged;
     return p.searches() ? "probe" : to_string(counting_unit(j.has_baseline));
 }
-inline std::string probe_name(const plan& p, std::size_t before) {
-    return printed("probe %zu of at most %d", before + 1, max_probes(*p.judged));
-}
 inline std::string repeats_text(const plan& p) {
     const planned_judging& j = *p.judged;
-    if (j.search.to_the_interval) return printed("at most %d probes", j.max_repeats);
-    if (p.searches()) {
-        std::string loads;
-        for (const double load : j.search.asked)
-            loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
-        return printed("%d to %d probes at ", j.first_repeats, j.max_repeats) + loads;
-    }
+    if (p.searches()) return the_search().probes_text(p);
     const bool exactly = has_fixed_repeats(j);
     return (exactly ? "" : printed("%d to ", j.first_repeats)) +
            printed("%d %s%s", j.max_repeats,

@@ -16,7 +16,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/capacity/searched.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/planning/side_tasks.hpp"
 #include "core/planning/workloads.hpp"
@@ -114,8 +114,6 @@ inline bool has_values(const slo_list& slos) {
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_paired = s.baseline.is_live();
-    constexpr int probes = max_probes_of_a_search;
-    if (use == scenario_use::find_capacity) return {probes, probes};
     const bool judges = use == scenario_use::gate || s.slos.size() > 0;
     const long long asked = s.repeats;
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
@@ -178,8 +176,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     check_counts(s);
     check_baseline(s);
     check_profile(s);
-    if (arrivals.is_searched) check_search(s, use);
-    else check_no_search(s, arrivals, use);
+    if (arrivals.is_searched || use == scenario_use::find_capacity ||
+        any_of(s.slos, is_of_capacity))
+        the_search().check(s, arrivals, use);
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
     planned_traffic sent;
@@ -216,7 +215,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .slos = {s.slos.begin(), s.slos.end()},
                            .on_fail = s.on_fail,
                            .usd_per_hour = planned_cost(s, api)};
-    if (arrivals.is_searched) become_search(sent, judged, s.judging, use);
+    if (arrivals.is_searched) the_search().become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
     check_tasks_begin(sent);
     sent.recovery = planned_recovery(sent, s.slos);

@@ -68,11 +68,11 @@ public:
             add_case("gate", skip ? "skipped" : "error", g.refusal, gate_place);
         }
         if (!g.beside.empty()) add_case("test case", "failure", g.beside, gate_place);
-        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
-            add_property("capacity: low", json_number(c.state.low));
-            add_property("capacity: high", json_number(c.state.high));
-            add_case("the search", c.fault.empty() ? "" : "error",
-                     filled("{line}[; {fault}]", {{"line", c.line}, {"fault", c.fault}}),
+        if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval) {
+            add_property("capacity: low", json_number(c->ends.low));
+            add_property("capacity: high", json_number(c->ends.high));
+            add_case("the search", c->fault.empty() ? "" : "error",
+                     filled("{line}[; {fault}]", {{"line", c->line}, {"fault", c->fault}}),
                      gate_place);
         }
         for (const slo_verdict& v : g.verdicts) add_verdict(v);
@@ -167,9 +167,9 @@ inline std::string summary_of(const gate_report& g) {
                               {"beside", g.beside}, {"refusal", g.refusal},
                               {"unverified", unverified_servers(g)}});
     if (!g.refusal.empty()) return out;
-    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
+    if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval)
         fill(out, "{line:m}\n\n[{flat:m}\n\n][{fault:m}\n\n][{stopped:m}\n\n]",
-             {{"line", c.line}, {"flat", c.flat}, {"fault", c.fault},
+             {{"line", c->line}, {"flat", c->flat}, {"fault", c->fault},
               {"stopped", g.under.stopped}});
     if (!g.verdicts.empty())
         fill(out, "| verdict | objective | {is_measured?measured|modelled} | typical repeat | "
@@ -378,7 +378,7 @@ inline std::string github_annotations(const vector<gate_report>& gates,
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
-        for (const std::string& why : {g.beside, g.figures.search.fault})
+        for (const std::string& why : {g.beside, g.figures.fault()})
             if (!why.empty()) add(1, "error", g.what.file, g.what.line, g.what.name, why);
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
@@ -438,9 +438,9 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
             fill(limits, "llmbench_slo_limit{labels}{value}\n",
                  {{"labels", of}, {"value", number(v.limit)}});
         }
-        if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
+        if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
-                 {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
+                 {std::pair{"low", c->ends.low}, std::pair{"high", c->ends.high}})
                 fill(loads, "llmbench_capacity{gate}end=\"{end}\"} {value}\n",
                      {{"gate", gate}, {"end", end}, {"value", number(value)}});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {

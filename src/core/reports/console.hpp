@@ -13,7 +13,6 @@
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
-#include "core/capacity/found.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
 #include "core/reports/gate_report.hpp"
@@ -113,15 +112,11 @@ inline std::string calibration_text(const gate_report& g) {
 
 /// Returns the result and the probes of a search for an interval, "" without one.
 inline std::string search_text(const gate_report& g) {
-    const load_curve& c = g.figures.search;
-    if (c.empty() || !g.what.judged->search.to_the_interval) return {};
-    std::string out = filled("  {line}\n", {{"line", c.line}});
-    for (std::size_t i = 0; i < c.points.size(); ++i)
-        fill(out, "    {number}. {probe}\n",
-             {{"number", printed("%2zu", i + 1)}, {"probe", probe_text(c.unit, c.points[i].what)}});
-    fill(out, "[  {flat}\n][  {fault}\n][  {stopped}\n]",
-         {{"flat", c.flat}, {"fault", c.fault}, {"stopped", g.under.stopped}});
-    return out;
+    const auto& c = g.figures.search;
+    if (!c || !g.what.judged->search.to_the_interval) return {};
+    return filled("  {line}\n{probes}[  {flat}\n][  {fault}\n][  {stopped}\n]",
+                  {{"line", c->line}, {"probes", c->console()}, {"flat", c->flat},
+                   {"fault", c->fault}, {"stopped", g.under.stopped}});
 }
 
 /// Returns text in a verdict's colour, after its symbol, if the console can show them.
@@ -189,7 +184,7 @@ inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
 /// Returns the table of latencies, and that of labels if there are any.
 inline std::string tables_text(const gate_report& g) {
     const gate_figures& f = g.figures;
-    report_table t{{f.search.tables_at(), "mean", "p50", "p90", "p99", "max"}};
+    report_table t{{f.tables_at(), "mean", "p50", "p90", "p99", "max"}};
     for (std::size_t i = 0; i < f.table_rows; ++i)
         for (const variant_figures* variant : {&f.candidate, &f.baseline}) {
             const bool is_baseline = variant == &f.baseline;

@@ -19,7 +19,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/capacity/search.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
@@ -111,7 +111,7 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.object({"scenario", "the load as it was asked for", at_times}, true, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
     v.object({"capacity", "what a search for the most load found", at_times},
-             !g.figures.search.empty(), g.figures.search);
+             g.figures.search != nullptr, g.figures.search);
     expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
                            expected_requests(g.what),
                            expected_first_turns(g.what)};

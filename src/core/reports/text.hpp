@@ -15,7 +15,6 @@
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/capacity/searched.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/server_usage.hpp"

@@ -12,7 +12,6 @@
 #include "core/measured/repeat_fields.hpp"
 #include "core/judging/decision.hpp"
 #include "core/traffic/tokens.hpp"
-#include "core/capacity/found.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/figures/rows.hpp"
@@ -153,39 +152,6 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
             statistics.push_back({str(kept[i].name), r.statistics[i]});
         fields_of(v, r, r.checked, statistics);
     });
-}
-
-inline void fields_of(field_visitor& v, load_point& p) {
-    v.number({"load"}, p.what.load, rate_range);
-    v.choice({"part"}, p.what.part, probe_of::asked);
-    v.number({"margin", "the worst ln(statistic/limit), of fractions the difference of logits; "
-                        "above 0 is a miss"}, p.what.margin, any_number);
-    v.flag({"over_saturated"}, p.what.over);
-    v.flag({"invalid", "the client had too great a part in it"}, p.what.invalid);
-    v.choice({"shows", "with those before it at the same load"}, p.what.shown, carried::misses);
-    v.whole({"requests"}, p.requests);
-    v.numbers({"values", "of `objectives_held`"}, p.values, any_number);
-}
-/// The result of a search, and its probes.
-inline void fields_of(field_visitor& v, load_curve& c) {
-    std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
-    v.text({"unit", "requests/s or users"}, unit);
-    v.number({"low", "the highest load that was shown to hold all objectives, 0: none"},
-             c.state.low, rate_range);
-    v.number({"high", "the lowest load that was shown to miss one, null: none"}, c.state.high,
-             {0, max_rate, infinity});
-    v.number({"estimate", "the middle of both ends, null: an end is missing"}, c.state.estimate,
-             any_number);
-    v.number({"elasticity", "by how many percent 1 % more load moves what bounds it, null: an "
-                            "end is missing"},
-             c.state.elasticity, any_number);
-    v.text({"limiting_objective"}, c.limiting_objective);
-    v.text({"line"}, c.line);
-    v.text({"fault", "why the search says nothing"}, c.fault);
-    vector<std::string> objectives_held;
-    for (const slo& s : c.objectives_held) objectives_held.push_back(str(s.text()));
-    v.texts({"objectives_held", "the objectives that a load must hold"}, objectives_held);
-    v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
 }
 
 /// The side of the limit on which values meet it.

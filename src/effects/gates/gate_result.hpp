@@ -81,7 +81,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
+    if (!g.figures.fault().empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     // Missing data is never green.
     if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
         g.outcome = gate_outcome::skipped;
@@ -117,7 +117,7 @@ inline void only_note(gate_report& g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
         g.verdicts[i].objective.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
+    if (!g.figures.fault().empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
 }
 
 /// Returns a list of all requests, which is made when it is first asked for.

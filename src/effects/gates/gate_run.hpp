@@ -20,9 +20,7 @@
 #include "core/described/described.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/capacity/found.hpp"
-#include "core/capacity/search.hpp"
-#include "core/capacity/searched.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/planning/planning.hpp"
 #include "core/planning/past_extension.hpp"
 #include "core/planning/plan_text.hpp"
@@ -50,7 +48,6 @@
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // llabs
-#include <map>
 #include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -109,6 +106,17 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
     return flipped != (pair % 2 == 1);
 }
+
+/// One probe of a search.
+struct probe_order {
+    double load = 0, answer_s = 0;
+    probe_of part = probe_of::asked;
+    std::string name{};
+};
+class gate_run;
+/// Probes loads until the capacity is known, or probes run out: an extension does it.
+using probe_search = void(gate_run&);
+inline constinit probe_search* search_by_probes = nullptr;
 
 /// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run {
@@ -177,7 +185,7 @@ public:
     /// Repeats the load until every SLO is decided, repeats or time are used up, or no verdict is
     /// possible. A repeat with too large a client error is measured again.
     void repeat_until_decided() {
-        if (p_.searches()) return search_capacity();
+        if (p_.searches()) return search_by_probes(*this);
         while (count() < max_repeats_) {
             if (is_out_of_time() || !next_repeat(p_)) {
                 note_end_of_time();
@@ -220,6 +228,66 @@ public:
         return std::move(all_);
     }
 
+    // ---- for a search
+
+    const plan& planned() const { return p_; }
+    const measurements& seen() const { return all_.seen; }
+    const judging_parameters& judged_by() const { return all_.judged_by; }
+    void say(const std::string& words) { meter_.say(words); }
+    /// The number of repeats that count.
+    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
+    bool ends_late(long long needed_ns) const {
+        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
+    }
+    void note_end_of_time() {
+        is_analysed_ = false;  // the reason of undecided verdicts changes
+        all_.seen.stopped = budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
+                                        static_cast<double>(needed_ns()) * 1e-9, count(),
+                                        max_repeats_, counted_text(p_));
+    }
+    /// Measures the next repeat, on both variants if there are two; or a probe of this load.
+    /// Returns false if the time ended in between: then it does not count.
+    bool next_repeat(const plan& what, const probe_order* probe = nullptr) {
+        const int position = probe ? -1 : positions_.next(count());
+        const int number = positions_.begin();
+        const long long began = now_ns();
+        is_analysed_ = false;
+        vector<run_variant> variants{run_variant::candidate};
+        if (servers_.has_baseline() && !probe)
+            variants.insert(
+                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
+                run_variant::baseline);
+        bool whole = true;
+        for (const run_variant variant : variants)
+            whole = whole &&
+                    repeat_on(plan_of_variant(what, variant), variant, position, number, probe);
+        if (whole && variants.size() > 1) hold_answers_together();
+        for (vector<kept_text>& texts : texts_) texts.clear();
+        positions_.end({&all_.seen}, position, number, whole);
+        if (whole && !probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        return whole;
+    }
+    /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
+    /// on the result: a repeat is set aside only for an error of the client, and only while a
+    /// verdict depends on that error. Passes without forgiveness and misses that remain with it
+    /// stay. There are at most as many replacements as repeats, so a client that always stalls
+    /// ends.
+    bool repeats_again(const std::optional<client_error>& error) {
+        if (!error || error->repeat >= all_.seen.candidate.size()) return false;
+        const int position = static_cast<int>(error->repeat);
+        if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
+        positions_.set_aside({&all_.seen}, error->repeat, described(error->why));
+        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
+                   described(error->why) + "\n");
+        if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
+        is_analysed_ = false;
+        return true;
+    }
+    /// The probe stays in the list, but counts as no result.
+    void leave_out(std::size_t repeat, const std::string& why) {
+        all_.seen.candidate.change(repeat, [&](repeat_data& d) { d.disturbed = why; });
+    }
+
 private:
     // ---- the repeats
 
@@ -229,8 +297,6 @@ private:
                                                          (servers_.has_baseline() ? 2 : 1));
         meter_.say("  the gate takes " + span_text(least, most) + "\n");
     }
-    /// The number of repeats that count.
-    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
     /// The analysis of all repeats so far.
     const analysis& analysis_so_far() {
         if (!is_analysed_) all_.found = analyse_gate(all_.seen, all_.judged_by);
@@ -250,18 +316,9 @@ private:
     }
     /// Whether another repeat would end after the deadline.
     bool is_out_of_time() const { return ends_late(needed_ns()); }
-    bool ends_late(long long needed_ns) const {
-        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
-    }
     long long needed_ns() const {
         const double variants = servers_.has_baseline() ? 2 : 1;
         return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
-    }
-    void note_end_of_time() {
-        is_analysed_ = false;  // the reason of undecided verdicts changes
-        all_.seen.stopped = budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
-                                        static_cast<double>(needed_ns()) * 1e-9, count(),
-                                        max_repeats_, counted_text(p_));
     }
     /// Calls `act`, and returns false if the time ended before it was done.
     template <class Act>
@@ -274,31 +331,8 @@ private:
             return false;
         }
     }
-    /// Measures the next repeat, on both variants if there are two; or a probe of this load.
-    /// Returns false if the time ended in between: then it does not count.
-    bool next_repeat(const plan& what, double probed_load = 0) {
-        const bool is_probe = probed_load > 0;
-        const int position = is_probe ? -1 : positions_.next(count());
-        const int number = positions_.begin();
-        const long long began = now_ns();
-        is_analysed_ = false;
-        vector<run_variant> variants{run_variant::candidate};
-        if (servers_.has_baseline() && !is_probe)
-            variants.insert(
-                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
-                run_variant::baseline);
-        bool whole = true;
-        for (const run_variant variant : variants)
-            whole = whole && repeat_on(plan_of_variant(what, variant), variant, position, number,
-                                       probed_load);
-        if (whole && variants.size() > 1) hold_answers_together();
-        for (vector<kept_text>& texts : texts_) texts.clear();
-        positions_.end({&all_.seen}, position, number, whole);
-        if (whole && !is_probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
-        return whole;
-    }
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
-                   double probed_load) {
+                   const probe_order* probe) {
         live_target& target = servers_.on(variant);
         const bool was_loaded = number > 0 || &target == loaded_;  // both variants may be one
         loaded_ = &target;
@@ -307,10 +341,9 @@ private:
             else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
                 return false;
         }
-        meter_.stage(probed_load > 0 ? probe_name(p_, all_.seen.candidate.size()) + " at " +
-                                           value_text(load_metric(p_), probed_load)
-                                     : stage_text(p_, position, variant) +
-                                           (positions_.is_again() ? ", again" : ""));
+        meter_.stage(probe ? probe->name
+                           : stage_text(p_, position, variant) +
+                                 (positions_.is_again() ? ", again" : ""));
         target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
         const double max_s =
             std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
@@ -319,8 +352,8 @@ private:
         const repeat_order asked{.variant = variant,
                                  .number = number,
                                  .gate = gate_,
-                                 .load = probed_load,
-                                 .answer_s = probed_load > 0 ? probes_.at(probed_load).answer_s : 0,
+                                 .load = probe ? probe->load : 0,
+                                 .answer_s = probe ? probe->answer_s : 0,
                                  .deadline_ns = mode_.deadline_ns,
                                  .meter = &meter_,
                                  .show = mode_.answers};
@@ -334,8 +367,10 @@ private:
                                               set_ns > 0 ? "forward" : "back",
                                               time_text(std::fabs(static_cast<double>(set_ns)) *
                                                         1e-9).c_str(), number + 1));
-        d.load = probed_load;
-        if (probed_load > 0 && p_.judged->search.to_the_interval) d.part = probe_of::search;
+        if (probe) {
+            d.load = probe->load;
+            d.part = probe->part;
+        }
         note_warmup(d);
         const bool whole = !d.cut_short;
         texts_[variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
@@ -363,67 +398,6 @@ private:
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });
     }
-    /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
-    /// on the result: a repeat is set aside only for an error of the client, and only while a
-    /// verdict depends on that error. Passes without forgiveness and misses that remain with it
-    /// stay. There are at most as many replacements as repeats, so a client that always stalls
-    /// ends.
-    bool repeats_again(const std::optional<client_error>& error) {
-        if (!error || error->repeat >= all_.seen.candidate.size()) return false;
-        const int position = static_cast<int>(error->repeat);
-        if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
-        positions_.set_aside({&all_.seen}, error->repeat, described(error->why));
-        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
-                   described(error->why) + "\n");
-        if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
-        is_analysed_ = false;
-        return true;
-    }
-
-    // ---- the search for a capacity
-
-    /// Probes loads until the capacity is known, or probes run out.
-    void search_capacity() {
-        for (;;) {
-            if (count() > 0 && fault_of_gate(all_.seen)) return;
-            const std::optional<double> load = next_load(p_, probes_of(all_.seen, all_.judged_by));
-            if (!load) return;
-            if (!probes_.contains(*load))
-                probes_.emplace(*load, planned_probe{at_load(p_, *load, answer_s_), answer_s_});
-            const plan& what = probes_.at(*load).what;
-            if (ends_late(ns_of(expected_seconds(what))) || !next_repeat(what, *load)) {
-                note_end_of_time();
-                return;
-            }
-            if (was_too_short(all_.seen.candidate.back())) continue;
-            if (const auto error = client_error_at(all_.seen, all_.judged_by, *load))
-                leave_out(*error);
-        }
-    }
-    /// The probe stays in the list, but counts as no result.
-    void leave_out(const client_error& error) {
-        all_.seen.candidate.change(error.repeat,
-                                   [&](repeat_data& d) { d.disturbed = described(error.why); });
-        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) + described(error.why) +
-                   "\n");
-    }
-    /// If answers take so long that a probe measured only the start of its load, the first probe is
-    /// set aside and later ones are longer. A later probe stays, however slow: a selection must not
-    /// depend on the result.
-    bool was_too_short(const repeat_data& d) {
-        const double now = usual_answer_s(d), was = answer_s_;
-        if (is_over(d, all_.seen.arrival_cv2) || now <= was) return false;
-        answer_s_ = now;
-        const double measured_s = probe_seconds(p_, d.load, was);
-        const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
-        const repeat_list& all = all_.seen.candidate;
-        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
-        if (!is_first || !is_too_short(measured_s, probe_seconds(p_, d.load, now))) return false;
-        probes_.erase(d.load);
-        return repeats_again(client_error{{because::probe_too_short, {now, measured_s}},
-                                          all_.seen.candidate.size() - 1});
-    }
-
     // ---- profiles
 
     /// The same load again, with other words; its measurements are not used.
@@ -475,12 +449,6 @@ private:
     int max_repeats_ = judged_.max_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
     bool is_analysed_ = false;  // the analysis is that of the repeats so far
-    struct planned_probe {
-        plan what;
-        double answer_s = 0;  // which the plan was made for
-    };
-    std::map<double, planned_probe> probes_{};  // by their loads
-    double answer_s_ = 0;  // duration of an answer, while the server kept up with a probed load
     vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 

@@ -7,7 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/judging/judge.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/capacity/searched.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"

@@ -9,7 +9,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/bodies/result_data.hpp"
-#include "core/capacity/search.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/validity.hpp"
@@ -92,7 +92,7 @@ struct curve_access {
         c.loads_.push_back(load);
         c.results_.push_back(r);
     }
-    static void end_curve(curve_result& c, const search_state& ends, const std::string& line) {
+    static void end_curve(curve_result& c, const capacity_ends& ends, const std::string& line) {
         c.low_ = ends.low;
         c.high_ = ends.high;
         c.line_ = line;

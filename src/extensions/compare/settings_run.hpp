@@ -14,7 +14,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"
-#include "core/capacity/searched.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/text.hpp"

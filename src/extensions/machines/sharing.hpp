@@ -7,7 +7,7 @@
 #include "api/text.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
-#include "core/capacity/searched.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/judging/rule.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/planning/check_slo.hpp"
@@ -165,7 +165,8 @@ public:
             c.next.gate = session::of_this_program().running_gate();
             c.next.meter = &meter;
             c.next.show = show;
-            const plan what = c.next.load > 0 ? at_load(p, c.next.load, c.next.answer_s) : p;
+            const plan what =
+                c.next.load > 0 ? the_search().at_load(p, c.next.load, c.next.answer_s) : p;
             try {
                 recorded_repeat(plan_of_variant(what, c.next.variant),
                                 servers.on(c.next.variant), c.next);

@@ -3,6 +3,7 @@
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
 #include "llmbench_answers.hpp"
+#include "llmbench_capacity.hpp"
 #include "llmbench_compare.hpp"
 #include "llmbench_embeddings.hpp"
 #include "llmbench_history.hpp"

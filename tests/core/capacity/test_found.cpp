@@ -1,8 +1,9 @@
 // What probes show of a capacity, and verdicts on it: from the evidence alone.
 #include "llmbench.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/capacity/found.hpp"
-#include "core/capacity/searched.hpp"
+#include "extensions/capacity/api.hpp"
+#include "extensions/capacity/core/found.hpp"
+#include "extensions/capacity/core/searched.hpp"
 #include "core/planning/planning.hpp"
 #include "core/described/described.hpp"
 

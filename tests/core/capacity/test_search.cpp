@@ -1,7 +1,7 @@
 // Which load a search tries next, and what it has shown when it ends.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/capacity/search.hpp"
+#include "extensions/capacity/core/search.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,8 @@
 // A load that is searched: what is refused, the plan of one probe, and which load is next.
 #include "llmbench.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/capacity/searched.hpp"
+#include "extensions/capacity/api.hpp"
+#include "extensions/capacity/core/searched.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
 #include "program/slo_text.hpp"

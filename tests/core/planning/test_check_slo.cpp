@@ -5,6 +5,7 @@
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
 #include "support/histories.hpp"
+#include "extensions/capacity/api.hpp"
 
 #include <string>
 

@@ -5,6 +5,7 @@
 #include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
+#include "extensions/capacity/api.hpp"
 
 #include <string>
 

@@ -5,6 +5,7 @@
 #include "core/traffic/trace_hash.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
+#include "extensions/capacity/api.hpp"
 
 #include <cmath>
 #include <string>

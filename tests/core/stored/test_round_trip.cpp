@@ -14,6 +14,7 @@
 #include "support/drawn_fields.hpp"
 #include "support/histories.hpp"  // the judge of a history, which a result may have
 #include "support/texts.hpp"
+#include "extensions/capacity/core/load_curve.hpp"
 
 #include <string>
 #include <tuple>

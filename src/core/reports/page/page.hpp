@@ -18,7 +18,6 @@
 #include "core/reports/text.hpp"
 #include "core/reports/page/sections.hpp"
 #include "core/reports/page/distributions.hpp"
-#include "core/reports/page/search.hpp"
 #include "core/reports/page/verdicts.hpp"
 
 #include <cstddef>  // size_t
@@ -46,7 +45,7 @@ inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
     std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
                            "requests of all repeats; max is the slowest request.</p>\n{labels}",
-                           {{"tables_at", f.search.tables_at()}, {"latency", latency_table(g)},
+                           {{"tables_at", f.tables_at()}, {"latency", latency_table(g)},
                             {"labels", labels_html(g)}});
     for (const variant_figures* variant : {&f.candidate, &f.baseline})
         if (!variant->empty())
@@ -100,14 +99,14 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (g.figures.search.empty())
+        if (!g.figures.search)
             fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
     }
     if (!g.calibration.empty())
         fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
-    h += search_html(g) + answers_html(g);
+    h += (g.figures.search ? g.figures.search->page(g) : "") + answers_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;

@@ -44,8 +44,8 @@ inline std::string escaped_lines(std::string_view s) {
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
     if (!g.beside.empty()) return g.beside + ".";
-    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
-        return (c.fault.empty() ? c.line : c.fault) + ".";
+    if (const auto& c = g.figures.search; g.what.judged->search.to_the_interval)
+        return (c->fault.empty() ? c->line : c->fault) + ".";
     if (g.verdicts.empty()) return "Measured only: no objective was set.";
     for (const verdict outcome :
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {

@@ -4,7 +4,7 @@
 #include "api/metrics.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
-#include "core/capacity/search.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
 #include "core/judging/outcome.hpp"
@@ -120,7 +120,7 @@ struct drawn_line {
 /// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
 /// with the load beside each dot.
 inline std::string curve_figure(const std::string& caption, const std::string& against,
-                                const search_state& ends, const vector<curve_row>& rows,
+                                const capacity_ends& ends, const vector<curve_row>& rows,
                                 plot_unit x_unit, plot_unit y_unit,
                                 const vector<drawn_line>& lines, bool over_load) {
     double least = infinity, most = 0, highest = 0;
@@ -208,7 +208,7 @@ inline report_table curve_table(metric_id unit, const vector<curve_row>& rows) {
     return t;
 }
 inline std::string curve_html(const std::string& title, const std::string& said, metric_id unit,
-                              const search_state& ends, const vector<curve_row>& rows) {
+                              const capacity_ends& ends, const vector<curve_row>& rows) {
     const curve_columns columns = columns_of_rows(rows);
     vector<double> loads, tokens, p50, p90, tpot;
     bool both = false;

@@ -7,8 +7,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
-#include "core/capacity/found.hpp"
-#include "core/capacity/search.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/figures/rows.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/gate_report.hpp"
@@ -193,8 +192,8 @@ inline judged_load judged_load_of(double load, const std::string& gate,
 /// The interval of the capacity. All loads up to its low end were shown to meet the objectives, all
 /// from its high end to miss one. An end is wrong only if the verdict next to the capacity is (a
 /// fixed sequence of tests; Maurer, Hothorn, Lehmacher 1995), as often as a single verdict.
-inline search_state ends_of(const curve_report& c) {
-    search_state s;
+inline capacity_ends ends_of(const curve_report& c) {
+    capacity_ends s;
     for (const judged_load& p : c.loads) {
         if (p.shows != carried::holds) break;
         s.low = p.load;
@@ -281,7 +280,7 @@ inline std::string curves_csv(const vector<curve_report>& curves,
 
 /// In result.json. Each load is also one of the gates.
 inline void fields_of(field_visitor& v, curve_report& c) {
-    search_state ends = ends_of(c);
+    capacity_ends ends = ends_of(c);
     std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
     std::string limiting = limit_of(c), said = curve_line(c);
     v.text({"name"}, c.name);

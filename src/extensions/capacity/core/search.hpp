@@ -8,6 +8,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // clamp, find_if, lower_bound, max, min
@@ -18,9 +19,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// The result at a load.
-enum class carried : unsigned char { open, holds, misses };
 
 /// One run of the scenario at one load.
 struct probe {
@@ -41,14 +39,10 @@ struct search_parameters {
 };
 
 /// The state of a search.
-struct search_state {
-    double low = 0;           // the highest load shown to hold its objectives, 0: none
-    double high = infinity;   // the lowest shown to miss one
+struct search_state : capacity_ends {
     // With both ends:
     double estimate = not_a_number;    // the middle of them
     double elasticity = not_a_number;  // d margin / d log load between them
-    bool monotone() const { return low < high; }
-    bool has_both() const { return low > 0 && high < infinity && monotone(); }
 };
 
 /// Whether the client affected two probes in a row. Then the search stops.

@@ -12,10 +12,11 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
-#include "core/capacity/found.hpp"
-#include "core/capacity/search.hpp"
+#include "core/capacity/load_search.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "extensions/capacity/core/found.hpp"
+#include "extensions/capacity/core/search.hpp"
 
 #include <algorithm>  // find, find_if, max, min
 #include <cmath>  // isfinite, llround
@@ -28,8 +29,6 @@ inline namespace v1 {
 namespace detail {
 
 // ---- what is refused
-
-inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
 
 /// Refuses capacity objectives without a search.
 inline void check_no_search(const scenario& s, const arrival_data& a, scenario_use use) {
@@ -135,11 +134,37 @@ inline void become_search(planned_traffic& sent, planned_judging& judged,
     }
     sent.requests = least;
     search.to_the_interval = use == scenario_use::find_capacity;
+    if (search.to_the_interval) judged.first_repeats = judged.max_repeats = max_probes_of_a_search;
     judged.rule = search.to_the_interval
                       ? rule_of_a_load(options_of_an_end(), search.objectives_held)
                       : rule_of_a_load(judging, search.objectives_held, judged.max_repeats);
     judged.max_if_noisy = 0;
     search.asked = asked_loads(judged.slos);
+}
+
+/// In a search, the other objectives say what a load must meet.
+inline void divide_by_loads(const std::string& gate, const measurements& e, judging_parameters& t) {
+    const repeat_list& probes = e.candidate;
+    const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
+    const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
+    const bool has_capacity =
+        std::any_of(t.slos.begin(), t.slos.end(), is_of_capacity);
+    if (!searched && has_capacity)
+        refuse({"slos: \"", gate, "\" was measured at one load, which shows no capacity"});
+    if (!searched) return;
+    const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
+        return d.load == probes.front().load;
+    });
+    if (!has_capacity && !one_load)
+        refuse({"slos: \"", gate, "\" was measured at several loads: ask for its capacity, "
+                                    "beside what a load must keep"});
+    if (!has_capacity) return;
+    vector<slo> capacities;
+    for (const slo& s : t.slos)
+        (is_of_capacity(s) ? capacities : t.objectives_held).push_back(s);
+    t.slos = std::move(capacities);
+    if (t.objectives_held.empty())
+        refuse({"slos: they must say what a load has to hold"});
 }
 
 // ---- the next load
@@ -217,10 +242,28 @@ inline plan at_load(const plan& p, double load, double answer_s) {
         j.search = {};
     });
 }
-/// Least seconds of a repeat, or of a search's first probe; 0 if unknown before the run.
-inline double seconds_of_one(const plan& p) {
-    if (!p.searches()) return expected_seconds(p);
+/// Seconds of the first probe.
+inline double seconds_of_first_probe(const plan& p) {
     return expected_seconds(traffic_at(p, search_parameters_of(p).start, 0));
+}
+
+// ---- as text
+
+/// The least length of one probe.
+inline std::string extent_of_a_probe(const planned_traffic& p) {
+    return printed("probes of %g s and %lld requests at least, longer where answers are slow",
+                   p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
+}
+inline std::string probe_name(const plan& p, std::size_t before) {
+    return printed("probe %zu of at most %d", before + 1, max_probes(*p.judged));
+}
+inline std::string planned_probes_text(const plan& p) {
+    const planned_judging& j = *p.judged;
+    if (j.search.to_the_interval) return printed("at most %d probes", j.max_repeats);
+    std::string loads;
+    for (const double load : j.search.asked)
+        loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
+    return printed("%d to %d probes at ", j.first_repeats, j.max_repeats) + loads;
 }
 
 }  // namespace detail

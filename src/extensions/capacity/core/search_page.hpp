@@ -6,12 +6,12 @@
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
-#include "core/capacity/search.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/tables.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
+#include "extensions/capacity/core/load_curve.hpp"
 
 #include <algorithm>  // max, min
 #include <cmath>  // isfinite
@@ -60,9 +60,8 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
                                   {"is_of_users", c.unit == metric_id::capacity_in_users}}),
                           alt, false);
 }
-inline std::string search_html(const gate_report& g) {
-    const load_curve& c = g.figures.search;
-    if (c.empty() || c.points.empty()) return {};
+inline std::string search_html(const load_curve& c, const std::string& gate) {
+    if (c.points.empty()) return {};
     std::string h = filled(
         "<h3>Capacity</h3>\n[<p>{line:x}.</p>\n][<p class=\"note\">{flat:x}.</p>\n][<p "
                            "class=\"note\">{fault:x}.</p>\n]<p class=\"note\">Each dot is a "
@@ -86,7 +85,10 @@ inline std::string search_html(const gate_report& g) {
             t.append({{c.objectives_held[k].statistic.metric, p.values[k]}});
     }
     return filled("{plots}</div>\n{table}",
-                  {{"plots", h}, {"table", page_table("Probes of " + g.what.name, t)}});
+                  {{"plots", h}, {"table", page_table("Probes of " + gate, t)}});
+}
+inline std::string load_curve::page(const gate_report& g) const {
+    return search_html(*this, g.what.name);
 }
 
 }  // namespace detail

@@ -22,7 +22,7 @@
 #include "core/judging/validity.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
-#include "core/capacity/search.hpp"
+#include "extensions/capacity/core/search.hpp"
 
 #include <algorithm>  // all_of, clamp, max, none_of
 #include <cmath>  // expm1, fabs, isnan, log, sqrt
@@ -243,20 +243,13 @@ inline std::optional<client_error> client_error_at(const measurements& e,
     return error;
 }
 
-/// Calls `f` with the repeats of tables and pooled numbers: the highest load shown to be carried,
-/// or else the first measured one. For a gate of one load these are all repeats.
-template <class F>
-auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&& f) {
-    if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
+/// The measurements of tables and pooled numbers: those at the highest load shown to be carried, or
+/// else at the first measured one.
+inline measurements measurements_of_tables(const measurements& e, const judging_parameters& t) {
+    if (e.candidate.empty()) return e;
     const double low = state_of(probes_of(e, t)).low;
     const double load = low > 0 ? low : e.candidate.front().load;
-    const measurements at = with_repeats(
-        e, e.candidate.those([&](const repeat_data& d) { return d.load == load; }));
-    return f(at);
-}
-
-inline const char* to_string(carried c) {
-    return c == carried::holds ? "carried" : c == carried::misses ? "too much" : "nothing";
+    return with_repeats(e, e.candidate.those([&](const repeat_data& d) { return d.load == load; }));
 }
 
 // ---- verdicts
@@ -281,17 +274,6 @@ inline std::string text_at(const measurements& seen, const judging_parameters& t
 }
 
 /// "capacity in [11.4, 12.6] req/s, limited by p90(ttft), 13 probes".
-inline std::string capacity_text(metric_id unit, const search_state& s,
-                                 const std::string& limiting_objective) {
-    const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
-    const std::string found =
-        !s.monotone() ? "no capacity: " + low + " is shown to be carried and " + high + " is not"
-        : s.low > 0 && s.high < infinity ? "capacity in " + load_interval_text(unit, s.low, s.high)
-        : s.low > 0 ? "capacity at least " + low + ", no load is shown to be too much"
-        : s.high < infinity ? "capacity less than " + high + ", no load is shown to be carried"
-                            : "no capacity is shown";
-    return found + (limiting_objective.empty() ? "" : ", limited by " + limiting_objective);
-}
 inline std::string capacity_line(metric_id unit, const found_capacity& f) {
     return capacity_text(unit, f.state, f.limiting_objective) +
            printed(", %zu probes", f.probes.size());
@@ -392,7 +374,7 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
     return v;
 }
 
-// ---- gates of one load and searches
+// ---- the whole search
 
 /// The client's conduct over all probes. A probe that overloaded the client shows nothing, and
 /// matters only if no other probe shows anything.
@@ -409,9 +391,7 @@ inline own_check check_of_search(const measurements& e, const judging_parameters
     return c;
 }
 
-/// Analyses a gate of one load or a search.
-inline analysis analyse_gate(const measurements& e, const judging_parameters& t) {
-    if (t.objectives_held.empty()) return analyse(e, t);
+inline analysis analysis_of_search(const measurements& e, const judging_parameters& t) {
     analysis f;
     f.on = validity_checks_of(e);
     f.on.saturated = {};  // part of the search
@@ -421,11 +401,9 @@ inline analysis analyse_gate(const measurements& e, const judging_parameters& t)
     return f;
 }
 
-/// The verdict on one more SLO, as if the gate had it, too. A search judges only capacities, unless
-/// all of it was at one load.
-inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
-                                     const slo& s) {
-    if (t.objectives_held.empty()) return decision_on_another(e, t, s);
+/// A search judges only capacities, unless all of it was at one load.
+inline decision judged_also_by_search(const measurements& e, const judging_parameters& t,
+                                      const slo& s) {
     if (is_capacity(s.statistic.metric))
         return capacity_verdict(e, t, validity_checks_of(e), capacity_of(e, t), s);
     for (const repeat_data& d : e.candidate)

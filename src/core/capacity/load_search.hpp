@@ -1,0 +1,139 @@
+// loads that are searched: an extension does it
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "core/base/fields.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/described/verdict_text.hpp"
+#include "core/traffic/plan.hpp"
+
+#include <memory>  // shared_ptr
+#include <string>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// The result at a load.
+enum class carried : unsigned char { open, holds, misses };
+inline const char* to_string(carried c) {
+    return c == carried::holds ? "carried" : c == carried::misses ? "too much" : "nothing";
+}
+
+/// Where a capacity lies.
+struct capacity_ends {
+    double low = 0;          // the highest load shown to hold its objectives, 0: none
+    double high = infinity;  // the lowest shown to miss one
+    bool monotone() const { return low < high; }
+    bool has_both() const { return low > 0 && high < infinity && monotone(); }
+};
+/// "capacity in [11.4, 12.6] req/s, limited by p90(ttft)".
+inline std::string capacity_text(metric_id unit, const capacity_ends& s,
+                                 const std::string& limiting_objective) {
+    const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
+    const std::string found =
+        !s.monotone() ? "no capacity: " + low + " is shown to be carried and " + high + " is not"
+        : s.low > 0 && s.high < infinity ? "capacity in " + load_interval_text(unit, s.low, s.high)
+        : s.low > 0 ? "capacity at least " + low + ", no load is shown to be too much"
+        : s.high < infinity ? "capacity less than " + high + ", no load is shown to be carried"
+                            : "no capacity is shown";
+    return found + (limiting_objective.empty() ? "" : ", limited by " + limiting_objective);
+}
+
+struct gate_report;
+
+/// The result of a search as reports show it.
+class search_figures {
+public:
+    virtual ~search_figures() = default;
+    virtual std::string console() const = 0;  // its probes, a line each
+    virtual std::string page(const gate_report& g) const = 0;
+    virtual void fields(field_visitor& v) = 0;
+
+    std::string line{};
+    std::string flat{};       // why the capacity cannot be located better
+    std::string fault{};      // why the search is invalid
+    std::string tables_at{};  // "at 12 req/s"
+    capacity_ends ends{};
+};
+
+/// One for the program. It is asked about loads of up_to(...), and about objectives on a capacity.
+class load_search {
+public:
+    /// Throws std::invalid_argument if a scenario cannot be searched, or should be and is not.
+    virtual void check(const scenario& s, const arrival_data& a, scenario_use use) const = 0;
+    /// Turns a plan for one load into a search.
+    virtual void become_search(planned_traffic& sent, planned_judging& judged,
+                               const judging_options& judging, scenario_use use) const = 0;
+    /// The scenario at one load, whose answers take so long.
+    virtual plan at_load(const plan& p, double load, double answer_s) const = 0;
+    virtual double seconds_of_first_probe(const plan& p) const = 0;
+    virtual std::string extent_text(const planned_traffic& p) const = 0;
+    virtual std::string probes_text(const plan& p) const = 0;
+
+    virtual analysis analyse(const measurements& e, const judging_parameters& t) const = 0;
+    /// The verdict on one more SLO, as if the gate had it, too.
+    virtual decision judged_also(const measurements& e, const judging_parameters& t,
+                                 const slo& s) const = 0;
+    /// The measurements of tables and pooled numbers: those at the highest load shown to be
+    /// carried, or else at the first measured one.
+    virtual measurements at_load_of_tables(const measurements& e,
+                                           const judging_parameters& t) const = 0;
+    /// Divides the objectives of a stored gate into capacities and what a load must hold.
+    virtual void divide(const std::string& gate, const measurements& e,
+                        judging_parameters& t) const = 0;
+    virtual std::shared_ptr<search_figures> figures(const plan& p, const measurements& e,
+                                                    const judging_parameters& t) const = 0;
+    virtual std::shared_ptr<search_figures> no_figures() const = 0;
+
+protected:
+    ~load_search() = default;
+};
+/// The extension that is compiled in, or null.
+inline constinit const load_search* known_search = nullptr;
+/// Throws std::invalid_argument if there is none.
+inline const load_search& the_search() {
+    if (!known_search)
+        refuse({"a load that is searched, and objectives on a capacity, need #include "
+                "\"llmbench_capacity.hpp\" where LLMBENCH_MAIN is"});
+    return *known_search;
+}
+
+inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
+
+/// Analyses a gate of one load or a search.
+inline analysis analyse_gate(const measurements& e, const judging_parameters& t) {
+    return t.objectives_held.empty() ? analyse(e, t) : the_search().analyse(e, t);
+}
+/// The verdict on one more SLO, as if the gate had it, too.
+inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
+                                     const slo& s) {
+    return t.objectives_held.empty() ? decision_on_another(e, t, s)
+                                     : the_search().judged_also(e, t, s);
+}
+/// Calls `f` with the repeats of tables and pooled numbers. For a gate of one load these are all
+/// repeats.
+template <class F>
+auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&& f) {
+    if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
+    const measurements at = the_search().at_load_of_tables(e, t);
+    return f(at);
+}
+/// Least seconds of a repeat, or of a search's first probe; 0 if unknown before the run.
+inline double seconds_of_one(const plan& p) {
+    return p.searches() ? the_search().seconds_of_first_probe(p) : expected_seconds(p);
+}
+inline void fields_of(field_visitor& v, std::shared_ptr<search_figures>& s) {
+    const auto named = s || !known_search ? s : known_search->no_figures();
+    if (named) named->fields(v);
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
