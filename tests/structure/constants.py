@@ -2,6 +2,7 @@
 that they were measured with.
     constants.py [TOP]        from the top of the repository; says what is wrong
 """
+import itertools
 import pathlib
 import re
 import sys
@@ -122,6 +123,26 @@ def line_of(top, where):
     return f"{where}: " + ", ".join(f"{name} {value}" for f in files for name, value in constants_of(f))
 
 
+def table_after(text, head):
+    """The rows of the table with this head, as lists of cells."""
+    lines = text[text.index(head):].splitlines()[2:] if head in text else []
+    rows = list(itertools.takewhile(lambda line: line.startswith("|"), lines))
+    return [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]
+
+
+def faults_of_findings(top):
+    """README has the regressions that gates find, with minutes instead of repeats or pairs."""
+    head = "| repeats spread by | 0.1 % | 1 % | 3 % | 6 % |"
+    page, seconds = "tests/bench/rates/precision.md", 40
+    wanted = [[re.sub(r"(\d+) %, ([\d.]+), .*", lambda m: "%s %% in %.2g min" % (
+        m.group(1), float(m.group(2)) * seconds * (2 if name == "in turns" else 1) / 60), cell)
+        for cell in cells] for name, *cells in table_after((top / page).read_text(encoding="utf-8"), head)]
+    has = [cells for _, *cells in table_after((top / "README.md").read_text(encoding="utf-8"), head)]
+    if wanted and has == wanted:
+        return []
+    return [f"README.md: what a gate finds is not what {page} has: {has} and not {wanted}"]
+
+
 def main(top):
     values = {name: next(iter(v)) for name, v in all_constants(top).items() if len(v) == 1}
     bad = 0
@@ -144,6 +165,9 @@ def main(top):
             print(f"{MEASURED}: the rates were measured with other constants than those of {where}. Run "
                   f"`error_rates` {programs} again, publish what they give, and write this line:\n{line}")
             bad += 1
+    for fault in faults_of_findings(top):
+        print(fault)
+        bad += 1
     return 1 if bad else 0
 
 
