@@ -4,6 +4,8 @@
 // raw reader, our client on events that only its slow path reads, and an aiohttp client (Debian:
 // python3-aiohttp).
 //   client_capacity [SECONDS [SERVER [STREAMS]]]   of each measurement, default 3; only these rows
+//   client_capacity --shapes [SECONDS [SHAPE]]   a flood of each shape of events, three turns, as multiples of plain ones
+//   client_capacity --paced [SECONDS]      streams of 20 ms an event, one to a thousand, Poisson from 32 on
 //   client_capacity --quick        the ratios that hold on any machine, in a few seconds; exits 1
 //   client_capacity --memory [SECONDS]    of the client, for an event kept and for a stream in flight
 #include "llmbench.hpp"
@@ -26,20 +28,27 @@ struct figures {
 
 /// One thread's load, without the statistics of the run that would follow.
 static detail::repeat_data repeat_on(const bench::flood_server& server, std::size_t streams, int tokens, double seconds,
-                                     std::uint64_t max_gaps = 0, double* cpu_s = nullptr) {
-    const scenario s{
-        .target = endpoint{.url = server.url()},
+                                     std::uint64_t max_gaps = 0, double* cpu_s = nullptr, const any_api& api = openai_chat,
+                                     bool keeps_texts = false) {
+    scenario s{
+        .target = endpoint{.url = server.url(), .model = "flood", .api = api},
         .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(tokens)},
         .arrivals = closed_loop(static_cast<long long>(streams)),
         .warmup = 0,
         .duration = time_span::from_seconds(seconds),
         .repeats = 1,
     };
-    return bench::one_repeat(s, max_gaps, cpu_s);
+    if (keeps_texts) {
+        s.workload = prompts({"Hello"});
+        s.options.max_tokens = tokens;
+        s.options.temperature = 0;
+    }
+    return bench::one_repeat(s, max_gaps, cpu_s, keeps_texts);
 }
-static figures ours(const bench::flood_server& server, std::size_t streams, int tokens, double seconds) {
+static figures ours(const bench::flood_server& server, std::size_t streams, int tokens, double seconds,
+                    const any_api& api = openai_chat, bool keeps_texts = false) {
     figures f;
-    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds, 0, &f.cpu);
+    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds, 0, &f.cpu, api, keeps_texts);
     long long first = 0, last = 0;
     for (const record& r : d.records) {
         if (r.status != request_status::ok) throw std::runtime_error("a request failed: " + detail::str(r.error));
@@ -88,7 +97,7 @@ static void judged(const char* what, double value, double must, double aim, bool
 /// The slow path, the fast one and the raw reader in turns, the best of three: ratios of CPU times of
 /// one process on one core depend little on what else the machine does.
 static int quick() {
-    const bench::flood_server flood{{}}, odd{{.odd = true}};
+    const bench::flood_server flood{{}}, odd{{.shape = bench::event_shape::odd}};
     double fast_us = 1e9, slow_us = 1e9, raw_us = 1e9;
     for (int i = 0; i < 3; ++i) {
         fast_us = std::min(fast_us, ours(flood, 16, 2000, 0.3).cpu_us());
@@ -103,6 +112,93 @@ static int quick() {
 #endif
     if (!fast_enough) std::printf("the fast path saves too little: the slow one takes only %.2f times as long\n", slow_us / fast_us);
     return fast_enough ? 0 : 1;
+}
+
+/// An API of a user's own, on plain chat answers.
+static const api own{.name = "own", .path = "/v1/chat/completions",
+                     .write = [](api_request& r) { r.text("model", r.model()).number("max_tokens", static_cast<double>(r.max_tokens())); },
+                     .read = [](api_event& e) {
+                         e.content(e.text("choices.0.delta.content"));
+                         e.finish(e.text("choices.0.finish_reason"));
+                         e.output_tokens(e.number("usage.completion_tokens"));
+                     },
+                     .tells_usage = true};
+
+/// A flood of each shape of events on 64 streams. The raw reader and plain events have their turn beside each; medians of three.
+static int shapes(double seconds, std::string_view only) {
+    using enum bench::event_shape;
+    const struct {
+        const char* name;
+        bench::event_shape shape;
+        any_api api = openai_chat;
+        bool keeps_texts = false;
+    } all[] = {{"plain, 1 stream", plain},
+               {"plain", plain},
+               {"plain, 1000 streams", plain},
+               {"escapes in every second text", escapes},
+               {"reasoning in both fields", reasoning},
+               {"running usage", running_usage},
+               {"kept text", plain, openai_chat, true},
+               {"Responses", responses, openai_responses},
+               {"Anthropic", anthropic, llmbench::anthropic},
+               {"Ollama", ollama, llmbench::ollama},
+               {"TGI", tgi, llmbench::tgi},
+               {"llama.cpp", llama_cpp, llmbench::llama_cpp},
+               {"own API, plain events", plain, own},
+               {"escape in a name", odd}};
+    std::printf("| flood | bytes/event | raw recv, us | plain, us (x raw) | us | x plain |\n| --- | ---: | ---: | ---: | ---: | ---: |\n");
+    for (const auto& s : all) {
+        if (std::string_view(s.name).find(only) == std::string_view::npos) continue;
+        const std::string_view name = s.name;
+        const std::size_t streams = name.ends_with("1 stream") ? 1 : name.ends_with("1000 streams") ? 1000 : 64;
+        const bench::flood_server server({.shape = s.shape}), usual{{}};
+        double us[4][3] = {};
+        for (int turn = 0; turn < 3; ++turn) {
+            us[0][turn] = raw(server, streams, 2000, seconds).cpu_us();
+            us[1][turn] = raw(usual, streams, 2000, seconds).cpu_us();
+            us[2][turn] = ours(usual, streams, 2000, seconds).cpu_us();
+            us[3][turn] = ours(server, streams, 2000, seconds, s.api, s.keeps_texts).cpu_us();
+        }
+        for (auto& turns : us) std::sort(turns, turns + 3);
+        const double bytes = static_cast<double>(bench::stream_answer(2000, s.shape).bytes.size()) / 2000;
+        std::printf("| %-28s | %3.0f | %.3f | %.3f (%.2f) | %.3f | %.2f |\n", s.name, bytes, us[0][1], us[2][1], us[2][1] / us[1][1], us[3][1],
+                    us[3][1] / us[2][1]);
+        std::fflush(stdout);
+    }
+    return 0;
+}
+
+/// Streams of an event each 20 ms, a hundred events each: one after the other, or as many as arrive at random, on average.
+static int paced(double seconds) {
+    std::printf("| paced streams | raw recv, us | llmbench, us | x raw |\n| ---: | ---: | ---: | ---: |\n");
+    for (const int streams : {1, 32, 128, 512, 1000}) {
+        const bench::flood_server server({.interval = std::chrono::milliseconds(20)});
+        const double rate = streams / 2.0;
+        double us[2][3] = {};
+        for (int turn = 0; turn < 3; ++turn) {
+            std::vector<long long> at;
+            std::mt19937_64 random(static_cast<std::uint64_t>(turn + 1));
+            std::exponential_distribution<double> gap(rate);
+            for (double t = gap(random); t < seconds; t += gap(random)) at.push_back(static_cast<long long>(1e9 * t));
+            bench::raw_reader reader(server, 100);
+            const bench::raw_figures r = streams == 1 ? reader.closed(1, seconds) : reader.open(at);
+            us[0][turn] = 1e6 * r.cpu / r.events;
+            scenario s{.target = endpoint{.url = server.url()},
+                             .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(100)},
+                             .arrivals = closed_loop(1),
+                             .warmup = 0,
+                             .duration = time_span::from_seconds(seconds),
+                             .repeats = 1};
+            if (streams > 1) s.arrivals = poisson(request_rate(rate));
+            double cpu = 0, events = 0;
+            for (const record& x : bench::one_repeat(s, 0, &cpu).records) events += x.events;
+            us[1][turn] = 1e6 * cpu / events;
+        }
+        for (auto& turns : us) std::sort(turns, turns + 3);
+        std::printf("| %4d | %.2f | %.2f | %.2f |\n", streams, us[0][1], us[1][1], us[1][1] / us[0][1]);
+        std::fflush(stdout);
+    }
+    return 0;
 }
 
 /// Bytes of a field of /proc/self/status: VmRSS, VmHWM.
@@ -153,7 +249,10 @@ static int memory(double seconds) {
 int main(int argc, char** argv) {
     const bool is_quick = argc > 1 && std::string_view(argv[1]) == "--quick";
     const bool is_memory = argc > 1 && std::string_view(argv[1]) == "--memory";
-    const double seconds = argc > 1 && !is_quick && !is_memory ? std::atof(argv[1]) : 3;
+    const bool is_shapes = argc > 1 && std::string_view(argv[1]) == "--shapes";
+    const bool is_paced = argc > 1 && std::string_view(argv[1]) == "--paced";
+    const bool is_named = is_quick || is_memory || is_shapes || is_paced;
+    const double seconds = argc > 1 && !is_named ? std::atof(argv[1]) : argc > 2 ? std::atof(argv[2]) : 3;
     if (seconds <= 0) {
         std::fprintf(stderr, "client_capacity: \"%s\" is no number of seconds above 0\n", argv[1]);
         return 2;
@@ -161,7 +260,9 @@ int main(int argc, char** argv) {
     bench::allow_many_files();
     bench::pin(0);
     if (is_quick) return quick();
-    if (is_memory) return memory(argc > 2 ? std::atof(argv[2]) : 3);
+    if (is_memory) return memory(seconds);
+    if (is_shapes) return shapes(seconds, argc > 3 ? argv[3] : "");
+    if (is_paced) return paced(seconds);
     const std::string_view only = argc > 2 ? argv[2] : "";
     const std::size_t only_streams = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
     const std::vector<manner> settings = {
@@ -179,7 +280,7 @@ int main(int argc, char** argv) {
         if (std::string_view(s.name).find(only) == std::string_view::npos) continue;
         const bench::flood_server server(s.server);
         bench::flood_options odd_options = s.server;
-        odd_options.odd = true;
+        odd_options.shape = bench::event_shape::odd;
         const bench::flood_server odd(odd_options);
         for (const std::size_t n : s.streams) {
             if (only_streams != 0 && n != only_streams) continue;

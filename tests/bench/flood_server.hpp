@@ -70,21 +70,93 @@ inline std::string chunk(const std::string& data) {
     std::snprintf(size, sizeof size, "%zx\r\n", data.size());
     return size + data + "\r\n";
 }
-/// Events of about 230 bytes, what common servers send for one token. The odd ones have an escape in
-/// a field's name: they say the same, but take our client's slow path, a JSON tree each.
-inline answer stream_answer(int tokens, bool odd) {
-    const auto event = [&](const std::string& choices, const std::string& more) {
-        return chunk(std::string("data: {\"id\":\"chatcmpl-7f3a9c52d1e84b06a7c5\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,") +
-                     (odd ? "\"m\\u006fdel\"" : "\"model\"") + ":\"flood\",\"system_fingerprint\":\"fp_44709d6fcb\",\"choices\":[" + choices + "]" +
-                     more + "}\n\n");
-    };
+/// What the events of an answer look like: one for a token, of about 230 bytes in chat answers.
+enum class event_shape {
+    plain,          // chat as common servers send it
+    odd,            // the same with an escape in a field's name
+    escapes,        // with an escape in every second text
+    reasoning,      // in both fields, as vLLM sends it
+    running_usage,  // a usage in each event
+    responses, anthropic, ollama, tgi, llama_cpp
+};
+/// The text, id and time differ from event to event, the text in its length, too.
+inline answer stream_answer(int tokens, event_shape shape) {
+    using enum event_shape;
+    constexpr const char* words[] = {" word", " of", " streaming", " a", " text", ",", " some", " longer words"};
+    constexpr const char* escaped[] = {"\\n\\n", " \\\"of\\\"", "\\n", " a\\tb"};
     answer a;
-    a.bytes = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-    const std::string one = event(R"({"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null})", "");
-    for (int i = 0; i < tokens; ++i) a.ends.push_back((a.bytes += one).size());
-    a.bytes += event(R"({"index":0,"delta":{},"finish_reason":"length"})", "") +
-               event("", ",\"usage\":{\"prompt_tokens\":8,\"completion_tokens\":" + std::to_string(tokens) + "}") + chunk("data: [DONE]\n\n") +
-               "0\r\n\r\n";
+    a.bytes = std::string("HTTP/1.1 200 OK\r\nContent-Type: ") + (shape == ollama ? "application/x-ndjson" : "text/event-stream") +
+              "\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const auto framed = [&](const std::string& json, const std::string& type = "") {
+        return chunk(shape == ollama ? json + "\n" : (type.empty() ? "" : "event: " + type + "\n") + "data: " + json + "\n\n");
+    };
+    const auto chat = [&](const std::string& choices, const std::string& more) {
+        return framed(std::string("{\"id\":\"chatcmpl-7f3a9c52d1e84b06a7c5\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,") +
+                      (shape == odd ? "\"m\\u006fdel\"" : "\"model\"") + ":\"flood\",\"system_fingerprint\":\"fp_44709d6fcb\",\"choices\":[" + choices +
+                      "]" + more + "}");
+    };
+    const auto usage = [](int so_far) {
+        return ",\"usage\":{\"prompt_tokens\":8,\"total_tokens\":" + std::to_string(8 + so_far) + ",\"completion_tokens\":" + std::to_string(so_far) + "}";
+    };
+    const std::string all = std::to_string(tokens);
+    for (int i = 0; i < tokens; ++i) {
+        const std::string text = shape == escapes && i % 2 ? escaped[i / 2 % 4] : words[i % 8], n = std::to_string(i);
+        switch (shape) {
+        case responses:
+            a.bytes += framed("{\"type\":\"response.output_text.delta\",\"content_index\":0,\"delta\":\"" + text +
+                                  "\",\"item_id\":\"msg_7f3a9c52d1e84b06a7c5\",\"logprobs\":[],\"output_index\":0,\"sequence_number\":" + n + "}",
+                              "response.output_text.delta");
+            break;
+        case anthropic:
+            a.bytes += framed("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + text + "\"}}",
+                              "content_block_delta");
+            break;
+        case ollama:
+            a.bytes += framed("{\"model\":\"flood\",\"created_at\":\"2026-11-27T10:00:00." + std::to_string(100000000 + i) +
+                              "Z\",\"message\":{\"role\":\"assistant\",\"content\":\"" + text + "\"},\"done\":false}");
+            break;
+        case tgi:
+            a.bytes += framed("{\"index\":" + n + ",\"token\":{\"id\":" + std::to_string(1000 + i % 7 * 1111) + ",\"text\":\"" + text +
+                              "\",\"logprob\":-0." + std::to_string(1234 + i) + ",\"special\":false},\"generated_text\":null,\"details\":null}");
+            break;
+        case llama_cpp:
+            a.bytes += framed("{\"index\":0,\"content\":\"" + text + "\",\"tokens\":[" + std::to_string(1000 + i % 7 * 1111) +
+                              "],\"stop\":false,\"id_slot\":-1,\"tokens_predicted\":" + std::to_string(i + 1) + ",\"tokens_evaluated\":8}");
+            break;
+        case reasoning:
+            a.bytes += chat("{\"index\":0,\"delta\":{\"reasoning\":\"" + text + "\",\"reasoning_content\":\"" + text +
+                                "\"},\"logprobs\":null,\"finish_reason\":null}", "");
+            break;
+        default:
+            a.bytes += chat("{\"index\":0,\"delta\":{\"content\":\"" + text + "\"},\"logprobs\":null,\"finish_reason\":null}",
+                            shape == running_usage ? usage(i + 1) : "");
+        }
+        a.ends.push_back(a.bytes.size());
+    }
+    switch (shape) {
+    case responses:
+        a.bytes += framed("{\"type\":\"response.completed\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}," +
+                              ("\"usage\":{\"input_tokens\":8,\"output_tokens\":" + all) + "}}}", "response.completed");
+        break;
+    case anthropic:
+        a.bytes += framed("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\"},\"usage\":{\"input_tokens\":8,\"output_tokens\":" + all + "}}",
+                          "message_delta") + framed("{\"type\":\"message_stop\"}", "message_stop");
+        break;
+    case ollama:
+        a.bytes += framed("{\"model\":\"flood\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"length\","
+                          "\"prompt_eval_count\":8,\"eval_count\":" + all + "}");
+        break;
+    case tgi:
+        a.bytes += framed("{\"index\":" + all + ",\"token\":{\"id\":2,\"text\":\"\",\"logprob\":0,\"special\":true},\"generated_text\":\"...\","
+                          "\"details\":{\"finish_reason\":\"length\",\"input_length\":8,\"generated_tokens\":" + all + "}}");
+        break;
+    case llama_cpp:
+        a.bytes += framed("{\"index\":0,\"content\":\"\",\"stop\":true,\"stop_type\":\"limit\",\"tokens_evaluated\":8,\"tokens_predicted\":" + all + "}");
+        break;
+    default:
+        a.bytes += chat(R"({"index":0,"delta":{},"finish_reason":"length"})", "") + chat("", usage(tokens)) + chunk("data: [DONE]\n\n");
+    }
+    a.bytes += "0\r\n\r\n";
     a.ends.push_back(a.bytes.size());
     return a;
 }
@@ -97,7 +169,7 @@ struct served {
 struct flood_options {
     std::chrono::microseconds interval{0};  // of the events of a stream; zero: as fast as the client takes them
     std::size_t events_per_write = 0;       // of a flood; zero: all that the socket takes
-    bool odd = false;
+    event_shape shape = event_shape::plain;
 };
 
 class flood_server {
@@ -133,7 +205,7 @@ public:
     flood_server& operator=(const flood_server&) = delete;
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
     int port() const { return port_; }
-    bool odd() const { return how_.odd; }
+    event_shape shape() const { return how_.shape; }
     const served& log(std::size_t id) const { return log_[id % log_size]; }
 
 private:
@@ -158,7 +230,7 @@ private:
     }
     const answer& answer_of(int tokens) {
         answer& a = answers_[tokens];
-        if (a.bytes.empty()) a = stream_answer(tokens, how_.odd);
+        if (a.bytes.empty()) a = stream_answer(tokens, how_.shape);
         return a;
     }
     const answer& models() {
@@ -195,7 +267,10 @@ private:
         };
         const std::size_t body = number_after("Content-Length: ", 0);
         if (c.in.size() < head + 4 + body) return;
-        const auto tokens = static_cast<int>(number_after("\"max_tokens\":", 0));
+        std::size_t asked = 0;
+        for (const char* name : {"\"max_tokens\":", "\"max_output_tokens\":", "\"max_new_tokens\":", "\"num_predict\":", "\"n_predict\":"})
+            asked = std::max(asked, number_after(name, 0));
+        const auto tokens = static_cast<int>(asked);
         c.out = tokens == 0 ? &models() : &answer_of(tokens);
         const std::size_t id = c.in.find("X-Request-Id: ");
         const std::size_t dash = c.in.rfind('-', c.in.find('\r', id));
@@ -299,7 +374,7 @@ struct raw_figures {
 /// A level-triggered epoll, one read buffer, one stamp a read, and the length of the answer known.
 class raw_reader {
 public:
-    raw_reader(const flood_server& server, int tokens) : port_(server.port()), tokens_(tokens), whole_(stream_answer(tokens, server.odd())) {
+    raw_reader(const flood_server& server, int tokens) : port_(server.port()), tokens_(tokens), whole_(stream_answer(tokens, server.shape())) {
         epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
     }
     ~raw_reader() {

@@ -26,10 +26,11 @@ static double process_cpu_s() {
 
 // As one_repeat.hpp declares it, which includes a part.
 namespace bench {
-detail::repeat_data one_repeat(const scenario& s, std::uint64_t max_gaps, double* cpu_s);
+detail::repeat_data one_repeat(const scenario& s, std::uint64_t max_gaps, double* cpu_s, bool keeps_texts);
 }
-detail::repeat_data bench::one_repeat(const scenario& s, std::uint64_t max_gaps, double* cpu_s) {
-    const detail::plan p = detail::planned(s, 1);
+detail::repeat_data bench::one_repeat(const scenario& s, std::uint64_t max_gaps, double* cpu_s, bool keeps_texts) {
+    const detail::plan p = detail::with_traffic(
+        detail::planned(s, 1), [&](detail::planned_traffic& t) { t.compares_answers = t.compares_answers || keeps_texts; });
     detail::live_target target(s.target, run_variant::candidate);
     target.bring_up();
     detail::repeat_order asked;
