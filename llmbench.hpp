@@ -29,6 +29,7 @@
 // Part two: the pure core
 //   [C] the array of every type
 //   [C] text helpers
+//   [C] JSON, read without a tree
 //   [C] field lists of stored structs
 //   [C] JSON, read, checked and written
 //   [C] statistics
@@ -50,6 +51,7 @@
 //   [C] what output is, what a usage may hold, and when output came as a lump
 //   [C] bodies of requests
 //   [C] stream events of any API
+//   [C] the events of many streams
 //   [C] OpenAI's answers
 //   [C] request and response formats of each API
 //   [C] the table of APIs, ours and users'
@@ -3298,6 +3300,251 @@ inline std::string wrapped_lines(std::string_view text) {
     }
 }
 
+// ===== [C] JSON, read without a tree =============================================================
+
+/// A value of a JSON text. Those in it follow it, so that a pointer to one is a place in the text.
+struct json_view {
+    enum class kind : unsigned char { null, boolean, number, string, list, object };
+    /// Whether it was looked at, and what for; its functions note that.
+    enum class use : unsigned char { none, read, text, thought, count };
+
+    kind is = kind::null;
+    mutable use used = use::none;
+    mutable unsigned char which = 0;  // of the counts
+    std::uint32_t values = 1;         // that it consists of, itself included
+    std::uint32_t from = 0, to = 0;   // where it stands in the text
+    std::string_view name{};          // of a member
+    std::string_view text{};          // of a string, decoded; of others as it stands there
+
+    bool is_string() const { return is == kind::string; }
+    bool is_object() const { return is == kind::object; }
+    bool is_number() const { return is == kind::number; }
+    const json_view* end() const { return this + values; }
+    const json_view& read() const {
+        if (used == use::none) used = use::read;
+        return *this;
+    }
+    /// It was looked at for nothing.
+    void ignore() const {
+        if (used == use::read) used = use::none;
+    }
+};
+inline bool is_list(const json_view& v) { return v.is == json_view::kind::list; }
+
+/// The items of a list or the members of an object, or those left of them.
+struct json_items {
+    const json_view *at = nullptr, *to = nullptr;
+
+    json_items begin() const { return *this; }
+    json_items end() const { return {to, to}; }
+    const json_view& operator*() const { return at->read(); }
+    json_items& operator++() { return at = at->end(), *this; }
+    bool operator==(const json_items&) const = default;
+    bool empty() const { return at == to; }
+    int size() const {
+        int n = 0;
+        for (json_items left = *this; !left.empty(); ++left) ++n;
+        return n;
+    }
+};
+inline json_items items_of(const json_view& v) { return {&v + 1, v.end()}; }
+/// Null if there is none. Of equal names the last one counts.
+inline const json_view* member(const json_view& v, std::string_view name) {
+    const json_view* found = nullptr;
+    if (v.is_object())
+        for (const json_view* m = &v + 1; m != v.end(); m = m->end())
+            if (m->name == name) found = m;
+    return found ? &found->read() : nullptr;
+}
+/// The members that count, in the order of their names.
+inline std::map<std::string_view, const json_view*> members_of(const json_view& v) {
+    std::map<std::string_view, const json_view*> all;
+    if (v.is_object())
+        for (const json_view& m : items_of(v)) all[m.name] = &m;
+    return all;
+}
+
+/// Returns the length of the number at the start of a text (RFC 8259, 6), 0 if none.
+inline std::size_t json_number_length(std::string_view s) {
+    std::size_t i = s.substr(0, 1) == "-";
+    const auto digits = [&] {
+        const std::size_t from = i;
+        while (i < s.size() && s[i] >= '0' && s[i] <= '9') ++i;
+        return i - from;
+    };
+    const auto is_one_of = [&](char a, char b) { return i < s.size() && (s[i] == a || s[i] == b); };
+    const bool begins_with_0 = is_one_of('0', '0');
+    if (const std::size_t n = digits(); n == 0 || (n > 1 && begins_with_0)) return 0;
+    if (is_one_of('.', '.') && (++i, digits() == 0)) return 0;
+    if (!is_one_of('e', 'E')) return i;
+    ++i;
+    if (is_one_of('+', '-')) ++i;
+    return digits() == 0 ? 0 : i;
+}
+/// The value of a JSON number, infinite where no double holds it.
+inline double json_number_value(std::string_view s) {
+    if (const auto whole = parsed_number<long long>(s)) return static_cast<double>(*whole);
+    if (const auto v = parsed_number<double>(s)) return *v;
+    return ::strtod_l(std::string(s).c_str(), nullptr, c_locale());  // may be too small
+}
+/// The end of what stands for itself in a JSON string: a quote, a backslash, a control character.
+inline const char* plain_end(const char* at, const char* end) {
+    while (at != end && *at != '"' && *at != '\\' && static_cast<unsigned char>(*at) >= 0x20) ++at;
+    return at;
+}
+
+/// Reads JSON texts (RFC 8259) in one pass, into memory that it keeps: up to 100 levels, halves of
+/// surrogate pairs as U+FFFD (8.2 permits them, servers that cut an emoji send them), no number
+/// that no double holds.
+class json_reader {
+public:
+    static constexpr std::size_t most_levels = 100;
+
+    /// Null unless the text is exactly one value, which lives until the next call, and as long as
+    /// the text.
+    const json_view* read(std::string_view s) {
+        begin(s);
+        return read_all() ? values_.data() : nullptr;
+    }
+    /// All values of the text.
+    vector<json_view>& values() { return values_; }
+    /// Begins to read strings and numbers alone.
+    void begin(std::string_view s) {
+        constexpr std::size_t usual = 1 << 14;  // values; an answer of megabytes has more
+        if (s.size() < usual && values_.capacity() > usual) values_ = {};
+        if (s.size() < usual && decoded_.capacity() > usual) std::string().swap(decoded_);
+        values_.clear();
+        decoded_.clear();
+        begin_ = at_ = s.data();
+        end_ = s.data() + s.size();
+    }
+    /// Reads the string behind a quote at `from`. Returns where it ends, null if it is none.
+    const char* string_at(const char* from, std::string_view& text) {
+        const char* at = plain_end(from, end_);
+        if (at != end_ && *at == '"') {
+            text = {from, static_cast<std::size_t>(at - from)};
+            return at + 1;
+        }
+        if (decoded_.empty()) decoded_.reserve(static_cast<std::size_t>(end_ - begin_));
+        const std::size_t begins = decoded_.size();
+        for (;; at = plain_end(from, end_)) {
+            decoded_.append(from, at);
+            if (end_ - at < 2 || *at != '\\') break;
+            constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+            const std::size_t which = letters.find(at[1]);
+            from = at + 2;
+            if (which != letters.npos) decoded_ += meant[which];
+            else if (at[1] != 'u' || !(from = append_unit(from))) return nullptr;
+        }
+        text = std::string_view(decoded_).substr(begins);
+        return at != end_ && *at == '"' ? at + 1 : nullptr;
+    }
+    /// The same for a number, which begins there.
+    const char* number_at(const char* from, std::string_view& text) const {
+        text = {from, static_cast<std::size_t>(end_ - from)};
+        text = text.substr(0, json_number_length(text));
+        const bool may_be_large = text.size() > 300 || text.find_first_of("eE") != text.npos;
+        const bool is_none = text.empty() || (may_be_large && std::isinf(json_number_value(text)));
+        return is_none ? nullptr : from + text.size();
+    }
+
+private:
+    void skip_blanks() {
+        while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+    }
+    bool take(char c) {
+        skip_blanks();
+        if (at_ == end_ || *at_ != c) return false;
+        ++at_;
+        return true;
+    }
+    std::uint32_t place() const { return static_cast<std::uint32_t>(at_ - begin_); }
+    bool read_all() {
+        std::uint32_t open[most_levels];
+        std::size_t levels = 0;
+        std::string_view name;
+        const auto next_name = [&] {
+            name = {};
+            return !values_[open[levels - 1]].is_object() ||
+                   (take('"') && (at_ = string_at(at_, name)) && take(':'));
+        };
+        for (;;) {
+            skip_blanks();
+            if (at_ == end_) return false;
+            const char first = *at_;
+            json_view v;
+            v.name = name;
+            v.from = place();
+            if (first == '{' || first == '[') {
+                if (levels == most_levels) return false;
+                ++at_;
+                v.is = first == '{' ? json_view::kind::object : json_view::kind::list;
+                open[levels++] = static_cast<std::uint32_t>(values_.size());
+                values_.push_back(v);
+                skip_blanks();
+                const bool is_empty = at_ != end_ && *at_ == (first == '{' ? '}' : ']');
+                if (!is_empty && !next_name()) return false;
+                if (!is_empty) continue;
+            } else {
+                if (!read_single(v)) return false;
+                v.to = place();
+                values_.push_back(v);
+            }
+            for (;; --levels) {  // what ends behind it
+                if (levels == 0) return skip_blanks(), at_ == end_;
+                if (take(',')) break;
+                json_view& whole = values_[open[levels - 1]];
+                if (!take(whole.is_object() ? '}' : ']')) return false;
+                whole.values = static_cast<std::uint32_t>(values_.size() - open[levels - 1]);
+                whole.to = place();
+                whole.text = {begin_ + whole.from, whole.to - whole.from};
+            }
+            if (!next_name()) return false;
+        }
+    }
+    /// A value without others in it.
+    bool read_single(json_view& v) {
+        const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
+        for (const std::string_view word : {"null", "true", "false"}) {
+            if (!rest.starts_with(word)) continue;
+            v.is = word[0] == 'n' ? json_view::kind::null : json_view::kind::boolean;
+            v.text = rest.substr(0, word.size());
+            at_ += word.size();
+            return true;
+        }
+        v.is = rest[0] == '"' ? json_view::kind::string : json_view::kind::number;
+        at_ = v.is_string() ? string_at(at_ + 1, v.text) : number_at(at_, v.text);
+        return at_ != nullptr;
+    }
+    /// Appends the character behind "\u". Returns where it ends, null if it is none.
+    const char* append_unit(const char* at) {
+        const auto unit = [&](const char* from) {
+            return end_ - from < 4 ? std::nullopt : parsed_number<unsigned>({from, 4}, 16);
+        };
+        const auto first = unit(at);
+        if (!first) return nullptr;
+        at += 4;
+        unsigned c = *first;
+        if ((c & 0xFC00) == 0xD800 && end_ - at >= 6 && at[0] == '\\' && at[1] == 'u')
+            if (const auto second = unit(at + 2); second && (*second & 0xFC00) == 0xDC00) {
+                c = 0x10000 + ((c & 0x3FF) << 10) + (*second & 0x3FF);
+                at += 6;
+            }
+        if ((c & ~0x7FFu) == 0xD800) c = 0xFFFD;
+        const auto byte = [&](unsigned b) { decoded_ += static_cast<char>(b); };
+        if (c < 0x80) return byte(c), at;
+        if (c < 0x800) byte(0xC0 | c >> 6);
+        else if (c < 0x10000) byte(0xE0 | c >> 12);
+        else byte(0xF0 | c >> 18), byte(0x80 | (c >> 12 & 0x3F));
+        if (c >= 0x800) byte(0x80 | (c >> 6 & 0x3F));
+        return byte(0x80 | (c & 0x3F)), at;
+    }
+
+    vector<json_view> values_{};
+    std::string decoded_{};  // strings with escapes
+    const char *begin_ = nullptr, *at_ = nullptr, *end_ = nullptr;
+};
+
 // ===== [C] field lists of stored structs =========================================================
 // Each stored struct has one function fields_of(field_visitor&, it). The writer, the reader, the
 // clock mover, ci/result.schema.json and tests all use it, so that none of them omits a field.
@@ -3506,16 +3753,40 @@ inline std::string json_quoted(std::string_view s) {
     return out;
 }
 
-inline const picojson::value* member(const picojson::value& v, const char* name) {
+inline const picojson::value* member(const picojson::value& v, std::string_view name) {
     if (!v.is<picojson::object>()) return nullptr;
     const auto& fields = v.get<picojson::object>();
-    const auto found = fields.find(name);
+    const auto found = fields.find(std::string(name));
     return found == fields.end() ? nullptr : &found->second;
 }
-inline std::string string_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<std::string>() ? m->get<std::string>() : std::string();
+inline std::string string_in(const picojson::value* v) {
+    return v && v->is<std::string>() ? v->get<std::string>() : std::string();
 }
+inline std::string_view string_in(const json_view* v) {
+    return v && v->is_string() ? v->text : std::string_view();
+}
+inline double number_in(const picojson::value& v) {
+    return v.is<double>() ? v.get<double>() : not_a_number;
+}
+inline double number_in(const json_view& v) {
+    return v.is_number() ? json_number_value(v.text) : not_a_number;
+}
+inline bool is_true(const picojson::value& v) { return v.is<bool>() && v.get<bool>(); }
+inline bool is_true(const json_view& v) { return v.text == "true" && !v.is_string(); }
+inline bool is_list(const picojson::value& v) { return v.is<picojson::array>(); }
+inline const picojson::value* item_of(const picojson::value& list, std::size_t place) {
+    return list.contains(place) ? &list.get(place) : nullptr;
+}
+inline const json_view* item_of(const json_view& list, std::size_t place) {
+    for (const json_view& item : items_of(list))
+        if (place-- == 0) return &item;
+    return nullptr;
+}
+
+// Those below take a value of either kind.
+
+template <class Value>
+auto string_member(const Value& v, std::string_view name) { return string_in(member(v, name)); }
 /// Words that servers write for nothing, where JSON has null. Not for text of a model, which may be
 /// such a word.
 inline bool is_nothing(std::string_view word) {
@@ -3523,65 +3794,50 @@ inline bool is_nothing(std::string_view word) {
     return any_of(words, [&](std::string_view w) { return same_ignoring_case(trimmed(word), w); });
 }
 /// A text that a server chose from its own words, "" for nothing.
-inline std::string word_of(const picojson::value* v) {
-    return v && v->is<std::string>() && !is_nothing(v->get<std::string>()) ? v->get<std::string>()
-                                                                         : std::string();
+template <class Value>
+std::string word_of(const Value* v) {
+    const std::string word(string_in(v));
+    return is_nothing(word) ? "" : word;
 }
-inline std::string word_member(const picojson::value& v, const char* name) {
-    return word_of(member(v, name));
-}
+template <class Value>
+std::string word_member(const Value& v, std::string_view name) { return word_of(member(v, name)); }
 /// A count of a server, -1 for other values.
-inline int count_of(const picojson::value& v) {
-    const double d = v.is<double>() ? v.get<double>() : -1;
+inline int count_of(double d) {
     return d >= 0 && d <= max_reported_tokens ? static_cast<int>(d) : -1;
 }
+template <class Value>
+int count_of(const Value& v) { return count_of(number_in(v)); }
 /// Adds counts of a server, which may report any.
 inline int sum_of_counts(int a, int b) {
     return static_cast<int>(std::min(max_reported_tokens, static_cast<double>(a) + b));
 }
-inline int count_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
+template <class Value>
+int count_member(const Value& v, std::string_view name) {
+    const Value* m = member(v, name);
     return m ? count_of(*m) : -1;
 }
 
 /// Returns the value at "choices.0.text", null if there is none.
-inline const picojson::value* value_at(const picojson::value& v, std::string_view way) {
-    const picojson::value* at = &v;
+template <class Value>
+const Value* value_at(const Value& v, std::string_view way) {
+    const Value* at = &v;
     while (at && !way.empty()) {
-        const std::string name(way.substr(0, way.find('.')));
+        const std::string_view name = way.substr(0, way.find('.'));
         way.remove_prefix(name.size() + (name.size() < way.size()));
-        const auto place = parsed_number<std::size_t>(name);
-        if (!at->is<picojson::array>()) at = member(*at, name.c_str());
-        else at = place && at->contains(*place) ? &at->get(*place) : nullptr;
+        if (!is_list(*at)) at = member(*at, name);
+        else if (const auto place = parsed_number<std::size_t>(name)) at = item_of(*at, *place);
+        else at = nullptr;
     }
     return at;
 }
-inline int count_at(const picojson::value& v, std::string_view way) {
-    const picojson::value* at = value_at(v, way);
+template <class Value>
+auto string_at(const Value& v, std::string_view way) { return string_in(value_at(v, way)); }
+template <class Value>
+int count_at(const Value& v, std::string_view way) {
+    const Value* at = value_at(v, way);
     return at ? count_of(*at) : -1;
 }
-inline std::string string_at(const picojson::value& v, std::string_view way) {
-    const picojson::value* at = value_at(v, way);
-    return at && at->is<std::string>() ? at->get<std::string>() : std::string();
-}
 
-/// Returns the length of the number at the start of a text (RFC 8259, 6), 0 if none.
-inline std::size_t json_number_length(std::string_view s) {
-    std::size_t i = s.substr(0, 1) == "-";
-    const auto digits = [&] {
-        const std::size_t from = i;
-        while (i < s.size() && s[i] >= '0' && s[i] <= '9') ++i;
-        return i - from;
-    };
-    const auto is_one_of = [&](char a, char b) { return i < s.size() && (s[i] == a || s[i] == b); };
-    const bool begins_with_0 = is_one_of('0', '0');
-    if (const std::size_t n = digits(); n == 0 || (n > 1 && begins_with_0)) return 0;
-    if (is_one_of('.', '.') && (++i, digits() == 0)) return 0;
-    if (!is_one_of('e', 'E')) return i;
-    ++i;
-    if (is_one_of('+', '-')) ++i;
-    return digits() == 0 ? 0 : i;
-}
 /// Why a text is invalid though picojson accepts it, "" otherwise. picojson recurses without a
 /// limit, so a hostile answer could exhaust the stack, and it reads numbers by strtod: 007, 1., +1.
 inline std::string looser_than_json(std::string_view s, int max_depth = 100) {
@@ -3680,10 +3936,8 @@ inline std::string exact_json(const picojson::value& v, std::string_view text) {
     return v.serialize();
 }
 
-inline bool has_text(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<std::string>() && !m->get<std::string>().empty();
-}
+template <class Value>
+bool has_text(const Value& v, std::string_view name) { return !string_member(v, name).empty(); }
 
 /// Writes JSON with two-space indentation or on one line, with keys in order of calls.
 class json_writer {
@@ -3772,18 +4026,21 @@ inline vector<std::optional<long long>> whole_numbers(std::string_view json,
     }
     return found;
 }
-inline double number_in(const picojson::value& v) {
-    return v.is<double>() ? v.get<double>() : not_a_number;
-}
-inline double number_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
+template <class Value>
+double number_member(const Value& v, std::string_view name) {
+    const Value* m = member(v, name);
     return m ? number_in(*m) : not_a_number;
 }
-inline bool true_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<bool>() && m->get<bool>();
+template <class Value>
+bool true_member(const Value& v, std::string_view name) {
+    const Value* m = member(v, name);
+    return m && is_true(*m);
 }
-inline const picojson::array& array_member(const picojson::value& v, const char* name) {
+inline json_items array_member(const json_view& v, std::string_view name) {
+    const json_view* m = member(v, name);
+    return m && is_list(*m) ? items_of(*m) : json_items();
+}
+inline const picojson::array& array_member(const picojson::value& v, std::string_view name) {
     static const picojson::array none;
     const picojson::value* m = member(v, name);
     return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
@@ -6957,11 +7214,11 @@ inline bool names_thoughts(std::string_view name) {
 }
 /// Whether a part, or a delta, says of its text that it is reasoning: Gemini does, also through
 /// LiteLLM.
-inline bool is_marked_as_thought(const picojson::value& v) {
+inline bool is_marked_as_thought(const json_view& v) {
     for (const char* mark : {"thought", "is_thought", "thinking", "is_thinking", "is_reasoning"})
         if (true_member(v, mark)) return true;
     for (const char* within : {"extra_content.google", "provider_specific_fields"})
-        if (const picojson::value* in = value_at(v, within); in && is_marked_as_thought(*in))
+        if (const json_view* in = value_at(v, within); in && is_marked_as_thought(*in))
             return true;
     return names_thoughts(string_member(v, "type"));
 }
@@ -6986,6 +7243,7 @@ struct usage_counts {
     int rejected_tokens = -1, media_tokens = -1;
     int reasoning_tokens = -1, text_tokens = -1;
     bool cache_is_apart = false;  // in this API always
+    bool is_mixed = false;        // some count stands there twice
 };
 inline constexpr int usage_counts::*all_counts[] = {
     &usage_counts::prompt_tokens,   &usage_counts::completion_tokens,
@@ -7025,22 +7283,31 @@ inline constexpr struct usage_name {
                    {"thinking_tokens", &usage_counts::reasoning_tokens},
                    {"rejected_prediction_tokens", &usage_counts::rejected_tokens}};
 
+/// Takes a count, or the greater one of two.
+inline void take_count(const json_view& v, usage_counts& c, int usage_counts::*count) {
+    c.is_mixed = c.is_mixed || c.*count >= 0;
+    c.*count = std::max(c.*count, count_of(v));
+    v.used = json_view::use::count;
+    while (all_counts[v.which] != count) ++v.which;
+}
 /// Takes the counts of a usage, or of its details. Under two names the greater one counts.
-inline void read_usage(const picojson::value& usage, usage_counts& c, std::string_view of = {}) {
-    if (!usage.is<picojson::object>()) return;
+inline void read_usage(const json_view& usage, usage_counts& c, std::string_view of = {}) {
     const bool of_output = of.starts_with("completion") || of.starts_with("output");
-    for (const auto& [name, v] : usage.get<picojson::object>()) {
-        if (of.empty() && name.ends_with("_details")) read_usage(v, c, name);
-        const int n = count_of(v);
+    for (const auto& [name, v] : members_of(usage)) {
+        if (of.empty() && name.ends_with("_details")) read_usage(*v, c, name);
+        const int n = count_of(*v);
         if (n < 0) continue;
         for (const usage_name& u : usage_names)
-            if (name == u.name && (of.empty() || u.in_details))
-                c.*u.count = std::max(c.*u.count, n);
+            if (name == u.name && (of.empty() || u.in_details)) take_count(*v, c, u.count);
         if (!of_output || !name.ends_with("_tokens")) continue;
-        if (has_any_of(name, {"audio", "image", "video"}))
-            c.media_tokens = sum_of_counts(std::max(c.media_tokens, 0), n);
-        if (name.starts_with("rejected")) c.rejected_tokens = std::max(c.rejected_tokens, n);
-        if (name == "text_tokens") c.text_tokens = std::max(c.text_tokens, n);
+        if (has_any_of(name, {"audio", "image", "video"})) {
+            const int others = std::max(c.media_tokens, 0);
+            take_count(*v, c, &usage_counts::media_tokens);
+            c.media_tokens = sum_of_counts(others, n);
+        }
+        if (name.starts_with("rejected") && v->used != json_view::use::count)
+            take_count(*v, c, &usage_counts::rejected_tokens);
+        if (name == "text_tokens") take_count(*v, c, &usage_counts::text_tokens);
     }
 }
 
@@ -7334,7 +7601,7 @@ inline std::string in_lower_case(std::string_view s) {
     return low;
 }
 /// Returns OpenAI's name of a finish reason, "" for a word for nothing.
-inline std::string finish_reason_of(const std::string& said) {
+inline std::string finish_reason_of(std::string_view said) {
     constexpr std::pair<std::string_view, const char*> words[] = {
         {"stop", "stop"},       {"eos_token", "stop"},         {"stop_sequence", "stop"},
         {"eos", "stop"},        {"word", "stop"},              {"end_turn", "stop"},
@@ -7344,7 +7611,7 @@ inline std::string finish_reason_of(const std::string& said) {
     const std::string low = in_lower_case(said);
     for (const auto& [theirs, ours] : words)
         if (low == theirs) return ours;
-    return is_nothing(said) ? "" : said;
+    return is_nothing(said) ? "" : std::string(said);
 }
 
 /// One event of a stream, with its usage.
@@ -7367,11 +7634,19 @@ struct stream_event : usage_counts {
     int finish_choice = 0;          // the choice of the finish reason
     std::string error{};            // from the server, or why malformed
     bool malformed = false;
+    bool is_like_no_other = false;  // depends on more than its own texts and counts
+    bool counts_usage = false;      // its tokens are those of the usage
 
     /// Sets the reported number of tokens.
     void count(int tokens) {
         first_tokens = tokens;
         counted = true;
+        counts_usage = false;
+    }
+    /// The same by a running usage, which is only valid for the first event. False without one.
+    bool count_usage() {
+        if (completion_tokens > 0) count(completion_tokens);
+        return counts_usage = completion_tokens > 0;
     }
     /// Counts generated text, if any; `reasons`: it is reasoning.
     void take(std::string_view text, bool reasons) {
@@ -7385,7 +7660,7 @@ struct stream_event : usage_counts {
     }
     /// A fragment of a call, with its length. Its tokens are unknown, so it counts as many.
     void take_call(std::size_t bytes = 0) {
-        content = answer = true;
+        content = answer = is_like_no_other = true;
         text_bytes += call_bytes;
         own_bytes += static_cast<int>(bytes) + (bytes == 0);
     }
@@ -7398,7 +7673,7 @@ struct stream_event : usage_counts {
     }
 
     /// Takes a finish reason in a server's words.
-    void finish(const std::string& said, int choice = 0) {
+    void finish(std::string_view said, int choice = 0) {
         const std::string reason = finish_reason_of(said);
         if (reason.empty()) return;
         ++finished;
@@ -7434,38 +7709,49 @@ struct stream_event : usage_counts {
     }
 };
 
+/// Whether a value is something in JavaScript: no null, false, 0 or empty text.
+inline bool is_truthy(const json_view& v) {
+    if (v.is_number()) return number_in(v) != 0;
+    if (v.is_string()) return !v.text.empty();
+    return v.is_object() || is_list(v) || is_true(v);
+}
 /// False for null, false, 0, words for nothing, and objects or lists of only these.
-inline bool says_something(const picojson::value& v) {
-    if (v.is<picojson::object>())
-        return any_of(v.get<picojson::object>(),
-                      [](const auto& m) { return says_something(m.second); });
-    if (v.is<picojson::array>()) return any_of(v.get<picojson::array>(), says_something);
-    return v.is<std::string>() ? !is_nothing(v.get<std::string>()) : v.evaluate_as_boolean();
+inline bool says_something(const json_view& v) {
+    if (v.is_object())
+        return any_of(members_of(v), [](const auto& m) { return says_something(*m.second); });
+    if (is_list(v)) return any_of(items_of(v), says_something);
+    return v.is_string() ? !is_nothing(v.text) : is_truthy(v);
+}
+/// The JSON of a value, in its shortest form and with its members in order.
+inline std::string serialized(const json_view& v) {
+    picojson::value whole{std::string(v.text)};
+    if (!v.is_string()) parse_json(v.text, whole);
+    return whole.serialize();
 }
 
 /// The message of an error in any known shape.
-inline std::string error_message(const picojson::value& v) {
-    if (const picojson::value* e = member(v, "error"); e && says_something(*e)) {
-        if (e->is<std::string>()) return e->get<std::string>();
+inline std::string error_message(const json_view& v) {
+    if (const json_view* e = member(v, "error"); e && says_something(*e)) {
+        if (e->is_string()) return std::string(e->text);
         const std::string message = word_member(*e, "message");
-        return message.empty() ? e->serialize() : message;
+        return message.empty() ? serialized(*e) : message;
     }
-    const picojson::value* detail = member(v, "detail");
+    const json_view* detail = member(v, "detail");
     if (string_member(v, "object") != "error" && !(detail && says_something(*detail)))
         return {};
     const std::string message = word_member(v, "message");
-    if (message.empty() && detail && detail->is<std::string>()) return detail->get<std::string>();
-    return message.empty() ? v.serialize() : message;
+    if (message.empty() && detail && detail->is_string()) return std::string(detail->text);
+    return message.empty() ? serialized(v) : message;
 }
 
 /// The message of a body with an error status. A "message" may be the only member (mistral.rs), and
 /// a string may contain the object (MLC-LLM).
-inline std::string refusal_message(const picojson::value& v) {
-    picojson::value inner;
-    if (v.is<std::string>())
-        return parse_json(v.get<std::string>(), inner) && inner.is<picojson::object>()
-                   ? refusal_message(inner)
-                   : "";
+inline std::string refusal_message(const json_view& v) {
+    if (v.is_string()) {
+        json_reader reader;
+        const json_view* inner = reader.read(v.text);
+        return inner && inner->is_object() ? refusal_message(*inner) : "";
+    }
     const std::string reported = error_message(v);
     return reported.empty() ? word_member(v, "message") : reported;
 }
@@ -7490,66 +7776,201 @@ struct stream_memory {
     asked_answer asked{};
     bool keeps_answer = false;
     generated_text said{};   // if kept
-    int pieces = 0;          // of these texts
 
     /// Takes the text of a member: the event counts it, the memory keeps it.
-    void take(stream_event& e, const picojson::value& v, const char* name, bool reasons = false) {
-        const std::string piece = string_member(v, name);
-        e.take(piece, reasons);
-        keep(piece, reasons);
+    void take(stream_event& e, const json_view& v, const char* name, bool reasons = false) {
+        if (const json_view* m = member(v, name); m && m->is_string()) take(e, *m, reasons);
+    }
+    void take(stream_event& e, const json_view& piece, bool reasons) {
+        e.take(piece.text, reasons);
+        keep(piece.text, reasons);
+        // One that is as good as none may have come to more than its text.
+        if (!is_nothing(piece.text))
+            piece.used = reasons ? json_view::use::thought : json_view::use::text;
     }
     void keep(std::string_view piece, bool reasons) {
-        if (!keeps_answer) return;
-        (reasons ? said.reasoning : said.answer) += piece;
-        pieces += !piece.empty();
+        if (keeps_answer) (reasons ? said.reasoning : said.answer) += piece;
     }
-    void keep_id(const picojson::value& v) {
+    void keep_id(stream_event& e, const json_view& v) {
+        e.is_like_no_other = true;
         if (keeps_answer && said.id.empty()) said.id = string_member(v, "id");
     }
     /// A call or a part of one, without its id, which varies. Returns its length.
-    std::size_t call(const picojson::value& v, const char* name = "name",
+    std::size_t call(stream_event& e, const json_view& v, const char* name = "name",
                      const char* input = "arguments") {
         std::string call = has_text(v, name) ? "\n" : "";
         for (const char* field : {name, input})
-            if (const picojson::value* m = member(v, field); m && m->evaluate_as_boolean())
-                call += m->is<std::string>() ? m->get<std::string>() : m->serialize();
+            if (const json_view* m = member(v, field); m && is_truthy(*m))
+                call += m->is_string() ? std::string(m->text) : serialized(*m);
         if (keeps_answer) said.calls += call;
+        e.is_like_no_other = e.is_like_no_other || !call.empty();
         return call.size();
     }
 };
 
 inline void note_output_tokens(stream_event& e, int n) {
     e.completion_tokens = n;
-    if (n > 0) e.count(n);  // running total, so only valid for the first event
+    e.count_usage();
 }
 
-/// Reads one event of a stream. `read` handles the API's own fields.
+/// Reads one event of a stream, whose JSON is `v`, null if it is none. `read` handles the API's own
+/// fields.
 template <class Read>
-stream_event read_json_event(std::string_view type, std::string_view data, Read read,
-                             stream_memory& memory) {
+stream_event read_json_event(std::string_view type, std::string_view data, const json_view* v,
+                             Read read, stream_memory& memory) {
     stream_event e;
     const bool is_error = speaks_of_error(type);
     e.done = !is_error && trimmed(data) == "[DONE]";
     const bool empty = data.find_first_not_of(" \t\r\n") == std::string_view::npos;
     if (empty && is_error) e.error = "the stream says \"" + printable(type, 40) + "\", and no more";
     if (e.done || empty) return e;  // an empty event is a keep-alive
-    picojson::value v;
-    const bool is_json = parse_json(data, v);
-    if (is_json && v.is<picojson::null>() && !is_error) return e;  // likewise
-    if (is_error && !(is_json && v.is<picojson::object>())) {
+    if (v && v->text == "null" && !v->is_string() && !is_error) return e;  // likewise
+    if (is_error && !(v && v->is_object())) {
         e.error = printable(data);
         return e;
     }
-    if (!is_json || !v.is<picojson::object>()) {
+    if (!v || !v->is_object()) {
         e.malformed = true;
         e.error = "an event is not a JSON object: \"" + printable(data, 60) + "\"";
         return e;
     }
-    e.error = is_error ? refusal_message(v) : error_message(v);
-    if (is_of_tool(type) || is_of_tool(string_member(v, "type"))) e.error.clear();
-    read(v, e, memory);
+    e.error = is_error ? refusal_message(*v) : error_message(*v);
+    if (is_of_tool(type) || is_of_tool(string_member(*v, "type"))) e.error.clear();
+    read(*v, e, memory);
     if (e.error.empty() && is_error) e.error = printable(data);
     return e;
+}
+
+// ===== [C] the events of many streams ============================================================
+
+/// Reads the events of the streams of a thread, one after the other. Most differ from the one
+/// before in a text and some numbers. If the API's function looked at these only to take a text or
+/// a count, or not at all, they are all that is read of the next one.
+class event_reader {
+public:
+    using read_t = void (*)(const json_view&, stream_event&, stream_memory&);
+
+    /// The event lives until the next call.
+    const stream_event& read(std::string_view type, std::string_view data, read_t read,
+                             stream_memory& memory) {
+        if (read == read_ && type == type_ && is_like(data) && is_taken_alike_) {
+            take_again(memory);
+            return last_;
+        }
+        read_alone(type, data, read, memory);
+        const bool is_usual = last_.error.empty() && !last_.malformed && !last_.done &&
+                              !last_.is_like_no_other && !last_.is_mixed &&
+                              !last_.hides_thought && !last_.has_media && !speaks_of_error(type);
+        if (is_usual && takes_each_once()) read_ = read;
+        type_ = type;
+        return last_;
+    }
+    /// For whole answers.
+    const stream_event& read_alone(std::string_view type, std::string_view data, read_t read,
+                                   stream_memory& memory) {
+        return last_ = read_json_event(type, data, parsed(data), read, memory);
+    }
+    /// For APIs of users. Null if it is not JSON.
+    const json_view* document(std::string_view data) {
+        if (read_ || !is_like(data)) return parsed(data);
+        return json_.values().data();
+    }
+
+private:
+    /// A string or a number, and what it was in the event that others are like.
+    struct part {
+        json_view* now = nullptr;
+        std::string_view text{};
+    };
+    static constexpr std::size_t most_bytes = 4096;
+
+    const json_view* parsed(std::string_view data) {
+        read_ = nullptr;
+        parts_.clear();
+        like_.clear();
+        if (data.size() > most_bytes) return json_.read(data);
+        like_ = data;
+        const json_view* const v = json_.read(like_);
+        if (!v) like_.clear();
+        for (json_view& in : json_.values())
+            if (in.is_string() || in.is_number()) parts_.push_back({&in, in.text});
+        return v;
+    }
+    /// Whether an event differs from that one only in such parts, which then have its texts.
+    bool is_like(std::string_view data) {
+        part *next = parts_.begin(), *const end = parts_.end();
+        is_taken_alike_ = true;
+        piece_.begin(data);
+        for (std::size_t i = 0, k = 0;;) {  // in the event, and in that one
+            const std::size_t most = std::min(data.size() - i, like_.size() - k);
+            const std::size_t same = equal_bytes(data.data() + i, like_.data() + k, most);
+            i += same;
+            k += same;
+            for (; next != end && next->now->to + next->now->is_number() <= k; ++next)
+                next->now->text = next->text;
+            if (i == data.size() && k == like_.size()) return k > 0;
+            if (next == end || next->now->from + next->now->is_string() > k) return false;
+            json_view& v = *next->now;
+            const char* const from = data.data() + i - (k - v.from);
+            const char* const to = v.is_string() ? piece_.string_at(from + 1, v.text)
+                                                 : piece_.number_at(from, v.text);
+            if (!to) return false;
+            is_taken_alike_ = is_taken_alike_ && may_become(v, next->text);
+            i = static_cast<std::size_t>(to - data.data());
+            k = v.to;
+            ++next;
+        }
+    }
+    static std::size_t equal_bytes(const char* a, const char* b, std::size_t most) {
+        std::size_t i = 0;
+        while (i + 8 <= most && std::memcmp(a + i, b + i, 8) == 0) i += 8;
+        while (i < most && a[i] == b[i]) ++i;
+        return i;
+    }
+    static bool may_become(const json_view& v, std::string_view text) {
+        using use = json_view::use;
+        if (v.used == use::count) return count_of(v) > 0 && count_of(json_number_value(text)) > 0;
+        return v.used == use::none || (v.used != use::read && !v.text.empty());
+    }
+    static bool is_text(const json_view& v) {
+        return v.used == json_view::use::text || v.used == json_view::use::thought;
+    }
+    /// Whether the generated text and the reasoning stand in one place each.
+    bool takes_each_once() const {
+        int bytes = 0, texts[2] = {};
+        for (const part& p : parts_) {
+            if (!is_text(*p.now)) continue;
+            bytes += static_cast<int>(p.text.size());
+            if (++texts[p.now->used == json_view::use::thought] > 1) return false;
+        }
+        return !like_.empty() && bytes == last_.text_bytes && bytes == last_.own_bytes;
+    }
+    void take_again(stream_memory& memory) {
+        last_.text_bytes = last_.reasoning_bytes = 0;
+        for (const part& p : parts_) {
+            const json_view& v = *p.now;
+            const bool reasons = v.used == json_view::use::thought;
+            const int bytes = is_text(v) ? static_cast<int>(v.text.size()) : 0;
+            last_.text_bytes += bytes;
+            if (reasons) last_.reasoning_bytes = bytes;
+            if (bytes > 0) memory.keep(v.text, reasons);
+            if (v.used == json_view::use::count) last_.*all_counts[v.which] = count_of(v);
+        }
+        last_.own_bytes = last_.text_bytes;
+        if (last_.counts_usage) last_.first_tokens = last_.completion_tokens;
+    }
+
+    stream_event last_{};
+    read_t read_ = nullptr;  // that takes no event but the last one alike: null
+    bool is_taken_alike_ = false;
+    std::string type_{}, like_{};
+    vector<part> parts_{};
+    json_reader json_{}, piece_{};
+};
+/// Shared by all streams of a thread: those of one server look alike.
+inline event_reader& events_of_thread() {
+    static thread_local event_reader reader;
+    return reader;
 }
 
 // ===== [C] OpenAI's answers ======================================================================
@@ -7558,158 +7979,107 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 /// a part may have its own list (Mistral's API, some gateways). What is opaque is left out. False
 /// for an unknown form.
 template <class Take>
-bool each_text(const picojson::value& v, bool reasons, stream_event& e, Take&& take) {
-    if (v.is<std::string>()) return take(v.get<std::string>(), reasons), true;
-    if (v.is<picojson::array>())
-        return all_of(v.get<picojson::array>(), [&](const picojson::value& part) {
+bool each_text(const json_view& v, bool reasons, stream_event& e, Take&& take) {
+    if (v.is_string()) return take(v, reasons), true;
+    if (is_list(v))
+        return all_of(items_of(v), [&](const json_view& part) {
             return each_text(part, reasons, e, take);
         });
-    const std::string type = string_member(v, "type");
+    const std::string_view type = string_member(v, "type");
     reasons = reasons || is_marked_as_thought(v);
     if (is_opaque(type) || has_any_of(type, {"status", "progress"}))
         return e.note_opaque(type, reasons), true;
-    if (names_call(type)) return e.take_call(v.serialize().size()), true;
+    if (names_call(type)) return e.take_call(serialized(v).size()), true;
     for (const char* name :
          {"text", "thinking", "reasoning", "summary", "refusal", "content", "delta"})
-        if (const picojson::value* m = member(v, name); m && m->evaluate_as_boolean())
+        if (const json_view* m = member(v, name); m && is_truthy(*m))
             return each_text(*m, reasons || names_thoughts(name), e, take);
-    if (v.is<picojson::object>())
-        for (const auto& [name, said] : v.get<picojson::object>()) e.note_opaque(name, reasons);
+    for (const auto& [name, said] : members_of(v)) e.note_opaque(name, reasons);
     return !type.empty() || !says_something(v);
 }
 
 /// Takes the output of one choice of an OpenAI event, chat or completions, with its text in
 /// `memory` unless null. False without output. A second field of one kind repeats the first.
-inline bool take_output(const picojson::value& choice, const char* output, stream_event& e,
+inline bool take_output(const json_view& choice, const char* output, stream_event& e,
                         stream_memory* memory) {
     const int before = e.text_bytes;
     bool texts = false, thoughts = false;
-    const auto take = [&](const picojson::value& said, bool reasons) {
+    const auto take = [&](const json_view& said, bool reasons) {
         const bool repeats_text = texts, repeats_thought = thoughts;
-        return each_text(said, reasons, e, [&](const std::string& text, bool thinks) {
-            if (text.empty() || (thinks ? repeats_thought : repeats_text)) return;
+        return each_text(said, reasons, e, [&](const json_view& text, bool thinks) {
+            if (text.text.empty()) return;
+            if ((thinks ? repeats_thought : repeats_text) && !is_nothing(text.text)) text.ignore();
+            if (thinks ? repeats_thought : repeats_text) return;
             (thinks ? thoughts : texts) = true;
-            e.take(text, thinks);
-            if (memory) memory->keep(text, thinks);
+            if (memory) memory->take(e, text, thinks);
+            else e.take(text.text, thinks);
         });
     };
-    const picojson::value* delta = member(choice, output);
+    const json_view* delta = member(choice, output);
     const bool marked = delta && is_marked_as_thought(*delta);
-    const auto take_known = [&](const picojson::value& from, const char* name, bool reasons) {
-        const picojson::value* said = member(from, name);
+    const auto take_known = [&](const json_view& from, const char* name, bool reasons) {
+        const json_view* said = member(from, name);
         if (!said || take(*said, reasons)) return;
         e.malformed = true;
         e.error = printed("\"%s\" is in a form that is not known: ", name) +
-                  printable(said->serialize(), 60);
+                  printable(serialized(*said), 60);
     };
     take_known(choice, "text", false);
-    if (!delta || !delta->is<picojson::object>()) return e.text_bytes > before;
+    if (!delta || !delta->is_object()) return e.text_bytes > before;
     for (const char* name : {"content", "refusal"}) take_known(*delta, name, marked);
     for (const char* name : {"reasoning_content", "reasoning"}) take_known(*delta, name, true);
-    for (const auto& [name, said] : delta->get<picojson::object>()) {
+    for (const auto& [name, said] : members_of(*delta)) {
         const bool is_thought = names_thoughts(name);
-        if (is_thought || name == "content_blocks" || name == "parts") take(said, is_thought);
-        if (says_something(said)) e.note_opaque(name, false);
+        if (is_thought || name == "content_blocks" || name == "parts") take(*said, is_thought);
+        if (says_something(*said)) e.note_opaque(name, false);
     }
-    if (const picojson::value* words = value_at(*delta, "audio.transcript")) take(*words, false);
+    if (const json_view* words = value_at(*delta, "audio.transcript")) take(*words, false);
     if (value_at(*delta, "extra_content.google.thought_signature")) e.hides_thought = true;
-    const auto call = [&](const picojson::value& called) {
+    const auto call = [&](const json_view& called) {
         stream_memory none;
         // Without a name and arguments it is announced only.
-        if (const std::size_t bytes = (memory ? *memory : none).call(called)) e.take_call(bytes);
+        if (const std::size_t bytes = (memory ? *memory : none).call(e, called))
+            e.take_call(bytes);
     };
-    for (const picojson::value& tool : array_member(*delta, "tool_calls")) {
-        const picojson::value* function = member(tool, "function");
+    for (const json_view& tool : array_member(*delta, "tool_calls")) {
+        const json_view* function = member(tool, "function");
         call(function ? *function : tool);
     }
-    const picojson::value* function = member(*delta, "function_call");
-    if (function && function->is<picojson::object>() && !function->get<picojson::object>().empty())
-        call(*function);
+    const json_view* function = member(*delta, "function_call");
+    if (function && function->is_object() && function->values > 1) call(*function);
     return e.text_bytes > before;
 }
 
 /// Returns the tokens that a choice lists (logprobs, token ids), 0 without a list.
-inline int listed_tokens(const picojson::value& choice) {
-    const picojson::value* listed = value_at(choice, "logprobs.content");
+inline int listed_tokens(const json_view& choice) {
+    const json_view* listed = value_at(choice, "logprobs.content");
     if (!listed) listed = member(choice, "token_ids");
-    return listed && listed->is<picojson::array>()
-               ? static_cast<int>(listed->get<picojson::array>().size())
-               : 0;
+    return listed && is_list(*listed) ? items_of(*listed).size() : 0;
 }
 
 inline constexpr int most_choices = static_cast<int>(most_of_few);
 /// Usage and choices of an OpenAI answer. Output is in `delta`, for a whole answer in `message`.
-inline void read_openai_choices(const picojson::value& v, stream_event& e, stream_memory& memory,
+inline void read_openai_choices(const json_view& v, stream_event& e, stream_memory& memory,
                                 const char* output) {
     for (const char* way : {"usage", "x_groq.usage"})
-        if (const picojson::value* usage = value_at(v, way)) read_usage(*usage, e);
-    for (const picojson::value& choice : array_member(v, "choices")) {
+        if (const json_view* usage = value_at(v, way)) read_usage(*usage, e);
+    for (const json_view& choice : array_member(v, "choices")) {
         const int index = std::clamp(count_member(choice, "index"), 0, most_choices - 1);
         e.choices = std::max(e.choices, 1 + index);
         e.finish(word_member(choice, "finish_reason"), index);
-        if (const picojson::value* usage = member(choice, "usage")) read_usage(*usage, e);  // Kimi
+        if (const json_view* usage = member(choice, "usage")) read_usage(*usage, e);  // Kimi
         // The first choice continues the conversation.
         if (!take_output(choice, output, e, index == 0 ? &memory : nullptr)) continue;
-        if (e.completion_tokens > 0) e.count(e.completion_tokens);  // running usage
-        else if (const int n = listed_tokens(choice); n > 0) e.count(n);
+        if (e.count_usage()) continue;
+        if (const int n = listed_tokens(choice); n > 0) e.count(n);
     }
 }
-inline void read_openai(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_openai(const json_view& v, stream_event& e, stream_memory& memory) {
     read_openai_choices(v, e, memory, "delta");
 }
-inline void read_openai_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_openai_whole(const json_view& v, stream_event& e, stream_memory& memory) {
     read_openai_choices(v, e, memory, "message");
 }
-
-/// Reads the events of a stream. A JSON tree of each would cost more than everything else. Most
-/// differ from the previous one only in one string: if all other bytes are equal, they are not
-/// parsed again.
-class event_reader {
-public:
-    const stream_event& read(std::string_view type, std::string_view data) {
-        const bool is_error = speaks_of_error(type);
-        if (!is_error && repeats(data)) {
-            like_event_.text_bytes = like_event_.own_bytes =
-                static_cast<int>(data.size() - before_ - after_);
-            if (like_event_.reasoning_bytes > 0)
-                like_event_.reasoning_bytes = like_event_.text_bytes;
-            return like_event_;
-        }
-        stream_memory texts{.keeps_answer = true};
-        last_ = read_json_event(type, data, read_openai, texts);
-        if (!is_error && last_.error.empty()) keep_shape(data, texts);
-        return last_;
-    }
-
-private:
-    /// Keeps an event whose only generated text stands in it once, without escapes.
-    void keep_shape(std::string_view data, const stream_memory& texts) {
-        if (texts.pieces != 1 || data.find('\\') != data.npos) return;
-        const std::string quoted = '"' + texts.said.answer + texts.said.reasoning + '"';
-        const std::size_t bytes = quoted.size() - 2, at = data.find(quoted);
-        if (bytes == 0 || bytes != static_cast<std::size_t>(last_.text_bytes) ||
-            at == data.npos || data.find(quoted, at + 1) != data.npos)
-            return;
-        like_event_ = last_;
-        like_ = data;
-        before_ = at + 1;
-        after_ = data.size() - before_ - bytes;
-    }
-    bool repeats(std::string_view data) const {
-        if (like_.empty() || data.size() <= before_ + after_) return false;
-        const std::string_view like = like_;
-        const std::string_view text = data.substr(before_, data.size() - before_ - after_);
-        return data.starts_with(like.substr(0, before_)) &&
-               data.ends_with(like.substr(like.size() - after_)) &&
-               all_of(text, [](char c) {
-                   return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 32;
-               });
-    }
-
-    stream_event last_{}, like_event_{};
-    std::string like_{};  // the last event of that shape, or empty
-    std::size_t before_ = 0, after_ = 0;  // bytes around that text
-};
 
 // ===== [C] request and response formats of each API ==============================================
 
@@ -7773,21 +8143,21 @@ inline void write_tgi(body_writer& b, const std::string&, const request_spec& r)
         else p.temperature();
     });
 }
-inline void read_tgi_details(const picojson::value& v, stream_event& e) {
+inline void read_tgi_details(const json_view& v, stream_event& e) {
     e.finish(string_at(v, "details.finish_reason"));
     e.completion_tokens = count_at(v, "details.generated_tokens");
     e.prompt_tokens = count_at(v, "details.input_length");
 }
 /// One token per event. Special tokens, such as the end of the text, are not output.
-inline void read_tgi(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    const picojson::value* special = value_at(v, "token.special");
-    if (const picojson::value* token = member(v, "token"))
-        if (!(special && special->evaluate_as_boolean())) memory.take(e, *token, "text");
+inline void read_tgi(const json_view& v, stream_event& e, stream_memory& memory) {
+    const json_view* special = value_at(v, "token.special");
+    if (const json_view* token = member(v, "token"))
+        if (!(special && is_truthy(*special))) memory.take(e, *token, "text");
     read_tgi_details(v, e);
-    const picojson::value* all = member(v, "generated_text");
-    e.done = all && all->is<std::string>();
+    const json_view* all = member(v, "generated_text");
+    e.done = all && all->is_string();
 }
-inline void read_tgi_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_tgi_whole(const json_view& v, stream_event& e, stream_memory& memory) {
     memory.take(e, v, "generated_text");
     read_tgi_details(v, e);
 }
@@ -7799,12 +8169,14 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
     b.max_tokens("max_tokens").ignore_eos().temperature();
 }
 /// Each event has its own token count, if return_num_output_tokens is set.
-inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_triton(const json_view& v, stream_event& e, stream_memory& memory) {
     memory.take(e, v, "text_output");
     e.finish(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
-    if (const int n = count_member(v, "num_output_tokens"); n >= 0)
-        note_output_tokens(e, memory.tokens = sum_of_counts(memory.tokens, n));
+    const int n = count_member(v, "num_output_tokens");
+    if (n < 0) return;
+    e.is_like_no_other = true;  // its tokens are those of all so far
+    note_output_tokens(e, memory.tokens = sum_of_counts(memory.tokens, n));
 }
 
 inline void write_ollama_options(body_writer& b, const request_spec& r) {
@@ -7822,18 +8194,18 @@ inline void write_ollama_generate(body_writer& b, const std::string& model,
     if (!r.image.empty()) b.raw("images", ollama_images(r));
     write_ollama_options(b, r);
 }
-inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    const picojson::value* message = member(v, "message");
-    for (const picojson::value* from : {&v, message}) {
+inline void read_ollama(const json_view& v, stream_event& e, stream_memory& memory) {
+    const json_view* message = member(v, "message");
+    for (const json_view* from : {&v, message}) {
         if (!from) continue;
         for (const char* name : {"content", "response"}) memory.take(e, *from, name);
         memory.take(e, *from, "thinking", true);
-        for (const picojson::value& tool : array_member(*from, "tool_calls"))
-            if (const picojson::value* function = member(tool, "function"))
-                e.take_call(memory.call(*function));
+        for (const json_view& tool : array_member(*from, "tool_calls"))
+            if (const json_view* function = member(tool, "function"))
+                e.take_call(memory.call(e, *function));
     }
-    const picojson::value* done = member(v, "done");
-    e.done = done && done->evaluate_as_boolean();
+    const json_view* done = member(v, "done");
+    e.done = done && is_truthy(*done);
     e.finish(string_member(v, "done_reason"));
     e.completion_tokens = count_member(v, "eval_count");
     e.prompt_tokens = count_member(v, "prompt_eval_count");
@@ -7843,9 +8215,11 @@ inline void write_llama_cpp(body_writer& b, const std::string&, const request_sp
     b.raw("prompt", text_or_ids(r)).flag("stream", r.stream);
     b.max_tokens("n_predict").ignore_eos().temperature();
 }
-inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_llama_cpp(const json_view& v, stream_event& e, stream_memory& memory) {
     memory.take(e, v, "content");
-    note_output_tokens(e, count_member(v, "tokens_predicted"));
+    if (const json_view* n = member(v, "tokens_predicted"))
+        take_count(*n, e, &usage_counts::completion_tokens);
+    e.count_usage();
     e.prompt_tokens = count_member(v, "tokens_evaluated");
     e.cached_tokens = count_at(v, "timings.cache_n");
     e.finish(string_member(v, "stop_type"));
@@ -7863,28 +8237,27 @@ inline void write_sglang(body_writer& b, const std::string&, const request_spec&
 /// Every event repeats all text so far, unless the server streams increments. Then a text does not
 /// begin with the previous one. If both are equal, so are their tokens: repeated text would have
 /// more of them, and a token without text is a different one.
-inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    const std::string text = string_member(v, "text");
-    const picojson::value* listed = member(v, "output_ids");
-    const std::string ids = listed && !array_member(v, "output_ids").empty() ? listed->serialize()
-                                                                             : "";
+inline void read_sglang(const json_view& v, stream_event& e, stream_memory& memory) {
+    const std::string_view text = string_member(v, "text");
+    const json_view* listed = member(v, "output_ids");
+    const bool lists_some = listed && is_list(*listed) && listed->values > 1;
+    const std::string_view ids = lists_some ? listed->text : std::string_view();
+    e.is_like_no_other = true;
     const bool is_same_piece = !text.empty() && text == memory.text && !ids.empty() &&
                                ids == memory.ids;
-    if (is_same_piece || text.substr(0, memory.text.size()) != memory.text)
-        memory.cumulative = false;
+    if (is_same_piece || !text.starts_with(memory.text)) memory.cumulative = false;
     memory.ids = ids;
-    const std::size_t before = memory.cumulative ? memory.text.size() : 0;
-    e.take(std::string_view(text).substr(before), false);
+    e.take(text.substr(memory.cumulative ? memory.text.size() : 0), false);
     std::string& said = memory.said.answer;
-    if (memory.keeps_answer) said = memory.cumulative ? text : said + text;
+    if (memory.keeps_answer && memory.cumulative) said = text;
+    else if (memory.keeps_answer) said += text;
     memory.text = text;
     note_output_tokens(e, count_at(v, "meta_info.completion_tokens"));
     e.prompt_tokens = count_at(v, "meta_info.prompt_tokens");
     e.cached_tokens = count_at(v, "meta_info.cached_tokens");
-    const picojson::value* reason = value_at(v, "meta_info.finish_reason");
+    const json_view* reason = value_at(v, "meta_info.finish_reason");
     if (!reason) return;
-    e.finish(reason->is<std::string>() ? reason->get<std::string>()
-                                       : string_member(*reason, "type"));
+    e.finish(reason->is_string() ? reason->text : string_member(*reason, "type"));
     if (e.finish_reason == "abort") e.error = string_member(*reason, "message");
 }
 
@@ -7900,37 +8273,37 @@ inline void write_anthropic(body_writer& b, const std::string& model, const requ
     else b.raw("max_tokens", "1024");
     b.temperature();
 }
-inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
+inline void read_anthropic_usage(const json_view& v, stream_event& e) {
     e.cache_is_apart = true;
-    if (const picojson::value* usage = member(v, "usage")) read_usage(*usage, e);
+    if (const json_view* usage = member(v, "usage")) read_usage(*usage, e);
 }
-inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
+inline void take_anthropic_piece(const json_view& piece, stream_event& e,
                                  stream_memory& memory) {
-    const std::string type = string_member(piece, "type");
+    const std::string_view type = string_member(piece, "type");
     e.note_opaque(type, false);
     memory.take(e, piece, "text");
     memory.take(e, piece, "thinking", true);
     e.take(string_member(piece, "partial_json"), false);
     const std::size_t called =
-        memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
+        memory.call(e, piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
     if (names_call(type)) e.take_call(called);
 }
-inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_anthropic(const json_view& v, stream_event& e, stream_memory& memory) {
     e.done = string_member(v, "type") == "message_stop";
-    if (const picojson::value* message = member(v, "message")) read_anthropic_usage(*message, e);
+    if (const json_view* message = member(v, "message")) read_anthropic_usage(*message, e);
     else read_anthropic_usage(v, e);
     for (const char* name : {"delta", "content_block"}) {
-        const picojson::value* piece = member(v, name);
+        const json_view* piece = member(v, name);
         if (!piece) continue;
         take_anthropic_piece(*piece, e, memory);
         e.finish(string_member(*piece, "stop_reason"));
     }
 }
-inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
+inline void read_anthropic_whole(const json_view& v, stream_event& e,
                                  stream_memory& memory) {
     read_anthropic_usage(v, e);
     e.finish(string_member(v, "stop_reason"));
-    for (const picojson::value& block : array_member(v, "content"))
+    for (const json_view& block : array_member(v, "content"))
         take_anthropic_piece(block, e, memory);
 }
 
@@ -7950,8 +8323,8 @@ inline void write_responses(body_writer& b, const std::string& model, const requ
 
 /// The final event. vLLM calls an answer completed that was cut off at its length, so the status
 /// decides, not the event name.
-inline void read_response_end(const picojson::value& v, stream_event& e) {
-    if (const picojson::value* usage = member(v, "usage")) read_usage(*usage, e);
+inline void read_response_end(const json_view& v, stream_event& e) {
+    if (const json_view* usage = member(v, "usage")) read_usage(*usage, e);
     const std::string status = word_member(v, "status");
     const std::string why = word_of(value_at(v, "incomplete_details.reason"));
     e.finish(status == "completed"           ? "stop"
@@ -7962,8 +8335,8 @@ inline void read_response_end(const picojson::value& v, stream_event& e) {
     if (e.error.empty() && status == "failed") e.error = "the response failed";
 }
 /// Text comes in events that end in "delta", and again in full in later ones.
-inline void read_responses(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    const std::string type = string_member(v, "type");
+inline void read_responses(const json_view& v, stream_event& e, stream_memory& memory) {
+    const std::string_view type = string_member(v, "type");
     if (type.ends_with(".delta") && has_text(v, "delta")) {
         const bool reasons = names_thoughts(type);
         if (reasons || has_any_of(type, {"output_text", "transcript"}))
@@ -7971,35 +8344,36 @@ inline void read_responses(const picojson::value& v, stream_event& e, stream_mem
         else if (type == "response.refusal.delta") e.take(string_member(v, "delta"), false);
         else if (names_call(type)) e.take_call(string_member(v, "delta").size());
         else e.note_opaque(type, false);
-        if (names_call(type) || type == "response.refusal.delta") memory.call(v, "name", "delta");
+        if (names_call(type) || type == "response.refusal.delta")
+            memory.call(e, v, "name", "delta");
     }
-    if (const picojson::value* item = member(v, "item")) {
-        if (type.ends_with("item.added")) memory.call(*item);
+    if (const json_view* item = member(v, "item")) {
+        if (type.ends_with("item.added")) memory.call(e, *item);
         if (has_text(*item, "encrypted_content")) e.hides_thought = true;
     }
     for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
         if (type == end) e.done = true;
     if (type == "error") {
         e.done = true;
-        if (const std::string why = string_member(v, "message"); !why.empty()) e.error = why;
+        if (has_text(v, "message")) e.error = string_member(v, "message");
     }
-    const picojson::value* response = member(v, "response");
-    if (response) memory.keep_id(*response);
+    const json_view* response = member(v, "response");
+    if (response) memory.keep_id(e, *response);
     if (e.done && response) read_response_end(*response, e);
 }
-inline void read_responses_whole(const picojson::value& v, stream_event& e,
+inline void read_responses_whole(const json_view& v, stream_event& e,
                                  stream_memory& memory) {
-    for (const picojson::value& item : array_member(v, "output")) {
-        const std::string type = string_member(item, "type");
-        if (names_call(type)) e.take_call(memory.call(item));
+    for (const json_view& item : array_member(v, "output")) {
+        const std::string_view type = string_member(item, "type");
+        if (names_call(type)) e.take_call(memory.call(e, item));
         if (has_text(item, "encrypted_content")) e.hides_thought = true;
         for (const char* list : {"summary", "content"})
-            for (const picojson::value& piece : array_member(item, list)) {
+            for (const json_view& piece : array_member(item, list)) {
                 memory.take(e, piece, "text", type == "reasoning");
                 e.take(string_member(piece, "refusal"), false);
             }
     }
-    memory.keep_id(v);
+    memory.keep_id(e, v);
     read_response_end(v, e);
 }
 
@@ -8015,12 +8389,11 @@ struct own_event {
     stream_event& says;
     stream_memory& memory;
     bool is_parsed = false;
-    picojson::value json{};
+    const json_view* json = nullptr;
 
-    const picojson::value* at(std::string_view way) {
-        if (!is_parsed && !parse_json(data, json)) json = {};
-        is_parsed = true;
-        return value_at(json, way);
+    const json_view* at(std::string_view way) {
+        if (!std::exchange(is_parsed, true)) json = events_of_thread().document(data);
+        return json ? value_at(*json, way) : nullptr;
     }
 };
 
@@ -8067,8 +8440,8 @@ struct api_traits {
     const char* needs_field = "";   // of options.extra_body, "" for none
     asked_answer (*asks)(const request_spec&) = nullptr;  // if it does not generate
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
-    void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
-    void (*read_whole)(const picojson::value&, stream_event&, stream_memory&) = read;
+    event_reader::read_t read = nullptr;
+    event_reader::read_t read_whole = read;
     const char* models = "/v1/models";  // of the list of models, "" if none
     const char* models_in = "data";     // its list, "" for an object of one model
     const char* model_as = "id";        // the field of its name
@@ -8292,7 +8665,6 @@ public:
         memory_.asked = asked;
         api_ = &a;
         framed_ = streamed ? a.framed : framing::document;
-        is_fast_ = a.read == read_openai && !keeps_answer;
     }
     const generated_text& said() const { return memory_.said; }
     /// Whether this content type is the one asked for; others are errors.
@@ -8330,8 +8702,7 @@ public:
         case framing::events:
             return events_.feed(bytes, [&](std::string_view type, std::string_view data) {
                 if (over_) return;
-                if (is_fast_) on_event(openai_.read(type, data));
-                else on_event(event_of(type, data, api_->read));
+                on_data(type, data, on_event);
             });
         case framing::lines:
             for (std::size_t at; (at = bytes.find('\n')) != std::string_view::npos;) {
@@ -8343,7 +8714,7 @@ public:
             break;
         case framing::pieces:
             if (bytes.empty() || over_) return true;
-            if (api_->own_read) on_event(event_of("", bytes, nullptr));
+            if (api_->own_read) on_data("", bytes, on_event);
             if (api_->own_read) return true;
             if (memory_.keeps_answer) memory_.said.answer += bytes;
             on_event(text_event(bytes));
@@ -8374,15 +8745,15 @@ private:
         e.take(text, false);
         return e;
     }
-    using read_t = decltype(api_traits::read);
-    stream_event event_of(std::string_view type, std::string_view data, read_t read) {
-        return api_->is_own ? read_own(api_->own_read, type, data, memory_)
-                            : read_json_event(type, data, read, memory_);
+    template <class OnEvent>
+    void on_data(std::string_view type, std::string_view data, OnEvent&& on_event) {
+        if (api_->is_own) on_event(read_own(api_->own_read, type, data, memory_));
+        else on_event(events_of_thread().read(type, data, api_->read, memory_));
     }
     template <class OnEvent>
     void on_line(OnEvent&& on_event) {
         if (!over_ && !trimmed(held_).empty())
-            on_event(event_of("", trimmed(held_), api_->read));
+            on_data("", trimmed(held_), on_event);
         held_.clear();
     }
     /// Python's json writes numbers that JSON lacks.
@@ -8396,7 +8767,9 @@ private:
     /// One event with everything. Only usage tells its tokens.
     template <class OnEvent>
     std::string on_document(OnEvent&& on_event) {
-        stream_event e = event_of("", held_, api_->read_whole);
+        stream_event e = api_->is_own
+                             ? read_own(api_->own_read, "", held_, memory_)
+                             : events_of_thread().read_alone("", held_, api_->read_whole, memory_);
         if (e.malformed && (e.tokenless || api_->is_own)) return e.error;
         if (e.malformed) return "the answer is not a JSON object" + unknown_number();
         if (e.error.empty() && e.content && e.completion_tokens < 0 && !api_->is_own)
@@ -8409,10 +8782,8 @@ private:
 
     const api_traits* api_ = &apis[0];
     framing framed_ = framing::events;
-    bool is_fast_ = true;  // for OpenAI's events, which are many
     bool over_ = false;
     event_stream_parser events_{};
-    event_reader openai_{};
     stream_memory memory_{};
     std::string held_{};
 };
@@ -8781,11 +9152,12 @@ private:
         return body.substr(0, body.find('\n'));
     }
     void on_other_answer() {
-        picojson::value v;
+        json_reader reader;
+        const json_view* v = reader.read(only_event(body_));
         const bool is_refusal = http_.status() / 100 != 2;
-        const std::string reported = !parse_json(only_event(body_), v) ? ""
-                                 : is_refusal                      ? refusal_message(v)
-                                                                   : error_message(v);
+        const std::string reported = !v           ? ""
+                                     : is_refusal ? refusal_message(*v)
+                                                  : error_message(*v);
         const std::string detail = reported.empty() ? printable(body_, 200) : printable(reported);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");
@@ -25544,16 +25916,15 @@ api_request& api_request::json(const char* field, const types::text& value) {
 const char* api_event::data() const { return of_.data.data(); }
 types::whole api_event::size() const { return of_.data.size(); }
 types::text api_event::text(const char* way) const {
-    const picojson::value* v = of_.at(way);
-    return v && v->is<std::string>() ? v->get<std::string>() : std::string();
+    return std::string(detail::string_in(of_.at(way)));
 }
 double api_event::number(const char* way) const {
-    const picojson::value* v = of_.at(way);
-    return v && v->is<double>() ? v->get<double>() : detail::not_a_number;
+    const detail::json_view* v = of_.at(way);
+    return v ? number_in(*v) : detail::not_a_number;
 }
 bool api_event::flag(const char* way) const {
-    const picojson::value* v = of_.at(way);
-    return v && v->is<bool>() && v->get<bool>();
+    const detail::json_view* v = of_.at(way);
+    return v && is_true(*v);
 }
 void api_event::content(const types::text& bytes) {
     of_.says.take(detail::str(bytes), false);
@@ -30291,8 +30662,9 @@ protected:
 /// Returns "GET /v1/models answered HTTP 401: no such key", shortened.
 inline std::string quoted_answer(const load_target& to, const char* method,
                                  const std::string& path, const http_answer& a) {
-    picojson::value v;
-    const std::string reported = parse_json(a.body, v) ? refusal_message(v) : "";
+    json_reader reader;
+    const json_view* v = reader.read(a.body);
+    const std::string reported = v ? refusal_message(*v) : "";
     const std::string words = without_secrets(reported.empty() ? a.body : reported, to.secrets);
     return method + (" " + path) + " answered HTTP " + std::to_string(a.status) +
            (words.empty() ? " and nothing else" : ": " + printable(trimmed(words), 160));

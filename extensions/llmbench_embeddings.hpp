@@ -202,12 +202,12 @@ inline bool is_finite_base64(std::string_view text) {
     return bytes > 0;
 }
 /// A vector, or one per token. JSON has only finite numbers.
-inline bool is_vector(const picojson::value& v, int depth = 3) {
-    if (v.is<std::string>()) return is_finite_base64(v.get<std::string>());
-    if (depth == 0 || !v.is<picojson::array>()) return false;
-    const picojson::array& all = v.get<picojson::array>();
-    return !all.empty() && all_of(all, [&](const picojson::value& x) {
-        return x.is<double>() || (x.is<picojson::array>() && is_vector(x, depth - 1));
+inline bool is_vector(const json_view& v, int depth = 3) {
+    if (v.is_string()) return is_finite_base64(v.text);
+    if (depth == 0 || !is_list(v)) return false;
+    const json_items all = items_of(v);
+    return !all.empty() && all_of(all, [&](const json_view& x) {
+        return x.is_number() || (is_list(x) && is_vector(x, depth - 1));
     });
 }
 
@@ -218,10 +218,10 @@ inline void note_wrong_result(stream_event& e, std::string why) {
 /// The answer is valid if the named list has a sound result for each item asked. Input tokens are
 /// the prompt's, or all. Cohere reports them apart from billed ones.
 template <class IsSound>
-void read_scored(const picojson::value& v, stream_event& e, const asked_answer& asked,
+void read_scored(const json_view& v, stream_event& e, const asked_answer& asked,
                  const char* list, const char* result, IsSound&& is_sound) {
-    const picojson::array& all = array_member(v, list);
-    const auto n = static_cast<int>(all.size());
+    const json_items all = array_member(v, list);
+    const int n = all.size();
     e.tokenless = true;
     e.completion_tokens = 0;
     e.content = e.answer = n > 0;
@@ -229,11 +229,12 @@ void read_scored(const picojson::value& v, stream_event& e, const asked_answer& 
     if (n > 0 && asked.results > 0 && n != asked.results && n != asked.documents)
         return note_wrong_result(e, printed("the answer has %d %ss, %d were asked for", n, result,
                                             asked.results));
-    for (int i = 0; i < n; ++i)
-        if (const picojson::value& x = all[static_cast<std::size_t>(i)]; !is_sound(x))
+    int i = 0;
+    for (const json_view& x : all)
+        if (++i; !is_sound(x))
             return note_wrong_result(e, printed("%s %d of %d of the answer is no finite one: ",
-                                                result, i + 1, n) + printable(x.serialize(), 60));
-    if (const picojson::value* usage = member(v, "usage")) {
+                                                result, i, n) + printable(serialized(x), 60));
+    if (const json_view* usage = member(v, "usage")) {
         e.prompt_tokens = count_member(*usage, "prompt_tokens");
         if (e.prompt_tokens <= 0) e.prompt_tokens = count_member(*usage, "total_tokens");
     }
@@ -241,33 +242,33 @@ void read_scored(const picojson::value& v, stream_event& e, const asked_answer& 
     // By default Infinity counts characters. For one word they may be tokens.
     if (asked.characters >= 8 && e.prompt_tokens == asked.characters) e.prompt_tokens = -1;
 }
-inline void read_embeddings(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    read_scored(v, e, memory.asked, "data", "embedding", [](const picojson::value& x) {
-        const picojson::value* vector = member(x, "embedding");
+inline void read_embeddings(const json_view& v, stream_event& e, stream_memory& memory) {
+    read_scored(v, e, memory.asked, "data", "embedding", [](const json_view& x) {
+        const json_view* vector = member(x, "embedding");
         return vector && is_vector(*vector);
     });
 }
 /// A document that is scored twice leaves out another one.
-inline void read_ranks(const picojson::value& v, stream_event& e, stream_memory& memory,
+inline void read_ranks(const json_view& v, stream_event& e, stream_memory& memory,
                        const char* list) {
     std::set<int> seen;
-    read_scored(v, e, memory.asked, list, "score", [&](const picojson::value& x) {
-        const picojson::value* found = member(x, "relevance_score");
+    read_scored(v, e, memory.asked, list, "score", [&](const json_view& x) {
+        const json_view* found = member(x, "relevance_score");
         if (!found) found = member(x, "score");
         const int index = count_member(x, "index");
-        return found && found->is<double>() && (index < 0 || seen.insert(index).second);
+        return found && found->is_number() && (index < 0 || seen.insert(index).second);
     });
 }
-inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_rerank(const json_view& v, stream_event& e, stream_memory& memory) {
     read_ranks(v, e, memory, "results");
 }
-inline void read_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_score(const json_view& v, stream_event& e, stream_memory& memory) {
     read_ranks(v, e, memory, "data");
 }
 /// A probability of each label's token for each item.
-inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    read_scored(v, e, memory.asked, "scores", "score", [](const picojson::value& x) {
-        return x.is<picojson::array>() && is_vector(x, 1);
+inline void read_sglang_score(const json_view& v, stream_event& e, stream_memory& memory) {
+    read_scored(v, e, memory.asked, "scores", "score", [](const json_view& x) {
+        return is_list(x) && is_vector(x, 1);
     });
 }
 

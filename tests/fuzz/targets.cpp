@@ -5,7 +5,9 @@
 #include "core/wire/metrics_page.hpp"
 #include "core/wire/series.hpp"
 #include "core/server_metrics/server_names.hpp"
-#include "core/dialects/openai.hpp"
+#include "core/base/json.hpp"
+#include "core/base/json_reader.hpp"
+#include "core/dialects/event_reader.hpp"
 #include "core/dialects/table.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/files/datasets.hpp"
@@ -22,7 +24,7 @@
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
 #include "support/dialogues.hpp"
-#include "support/openai_events.hpp"
+#include "support/json_views.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -149,11 +151,55 @@ seen_events events_by_the_letter(std::string_view s) {
     }
 }
 
+// ---- events
+
 auto all_of(const stream_event& e) {
-    return std::tuple(e.content, e.answer, e.reasoning_tokens, e.done, e.first_tokens, e.prompt_tokens, e.completion_tokens,
-                      e.cached_tokens, e.counted, e.text_bytes, e.reasoning_bytes, e.choices, e.finished, e.finish_reason, e.finish_choice,
+    return std::tuple(e.content, e.answer, e.tokenless, e.done, e.first_tokens, e.counted, e.hides_thought, e.has_media,
+                      e.text_bytes, e.reasoning_bytes, e.own_bytes, e.choices, e.finished, e.finish_reason, e.finish_choice,
                       e.error, e.malformed);
 }
+auto counts_of(const usage_counts& u) {
+    return std::tuple(u.prompt_tokens, u.completion_tokens, u.total_tokens, u.cached_tokens, u.written_tokens, u.tool_use_tokens,
+                      u.rejected_tokens, u.media_tokens, u.reasoning_tokens, u.text_tokens, u.cache_is_apart);
+}
+void must_agree(const json_view* a, const json_view* b) {
+    must_agree(a != nullptr, b != nullptr, "JSON in a stream and alone");
+    if (!a) return;
+    must_agree(a->values, b->values, "the number of values in a stream and alone");
+    for (std::uint32_t i = 0; i < a->values; ++i) {
+        must_agree(a[i].is == b[i].is && a[i].name == b[i].name, true, "a value in a stream and alone");
+        if (a[i].is_string() || a[i].is_number()) must_agree(a[i].text, b[i].text, "a text in a stream and alone");
+    }
+}
+/// The events of one stream of each API.
+struct event_streams {
+    static constexpr std::size_t most_apis = 16;
+    event_reader readers[most_apis]{}, documents{};
+    stream_memory memories[most_apis]{}, alone[most_apis]{};
+
+    void read(std::string_view type, std::string_view whole) {
+        const vector<char> copy(whole.begin(), whole.end());
+        const std::string_view data(copy.data(), copy.size());
+        json_reader json;
+        const json_view* v = json.read(data);
+        picojson::value tree;
+        must_agree(parse_json(data, tree), v != nullptr, "picojson reads it");
+        if (v && !json_views::same_value(*v, tree)) must_agree(0, 1, "picojson's values");
+        must_agree(documents.document(data), v);
+        if (std::size(apis) > most_apis) std::abort();
+        for (std::size_t i = 0; i < std::size(apis); ++i) {
+            if (!apis[i].read) continue;
+            stream_memory &m = memories[i], &n = alone[i];
+            m.keeps_answer = n.keeps_answer = true;
+            const llmbench::detail::stream_event& e = readers[i].read(type, data, apis[i].read, m);
+            json_reader again;
+            const auto by_itself = read_json_event(type, data, again.read(data), apis[i].read, n);
+            must_agree(all_of(e), all_of(by_itself), "an event in a stream and alone");
+            must_agree(counts_of(e), counts_of(by_itself), "its counts");
+            must_agree(m.said.joined(), n.said.joined(), "the texts so far");
+        }
+    }
+};
 
 /// A refusal is a sentence; anything else that is thrown ends the program.
 template <class F> void may_refuse(F&& f, std::string& reported) {
@@ -240,19 +286,21 @@ void fuzz::event_stream(std::string_view input) {
         });
 }
 
-/// The fast reading of an event says what picojson's says; each line is one event of a stream.
+/// JSON is what picojson says it is, and an event in a stream says what it says alone: to each API,
+/// after one that differs in a text or a number. Each line is an event; "e:" is one of an error.
 void fuzz::stream_event(std::string_view input) {
+    event_streams streams;
     event_reader reader;
+    stream_memory memory;
     stream_timeline timeline;
     long long now = 1000;
     while (!input.empty()) {
         const std::size_t end = std::min(input.find('\n'), input.size());
-        const vector<char> line(input.data(), input.data() + end);
-        const std::string_view data(line.data(), line.size());
-        const std::string_view type = data.substr(0, 2) == "e:" ? "error" : "";
-        const llmbench::detail::stream_event& fast = reader.read(type, data);
-        must_agree(all_of(fast), all_of(openai_events::read_event(type, data)), "fast and slow");
-        timeline.on_event(fast, now += 1000);
+        const std::string_view data = input.substr(0, end), type = data.substr(0, 2) == "e:" ? "error" : "";
+        streams.read(type, data);
+        streams.read(type, json_views::with_another_part(data, place_in(data)));
+        streams.read(type, data);
+        timeline.on_event(reader.read(type, data, read_openai, memory), now += 1000);
         input.remove_prefix(std::min(end + 1, input.size()));
     }
     timeline.on_body_end(now);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/base/json.hpp"
+#include "core/base/json_reader.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
 #include "core/dialects/body_reader.hpp"
@@ -14,8 +14,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
@@ -131,11 +129,12 @@ private:
         return body.substr(0, body.find('\n'));
     }
     void on_other_answer() {
-        picojson::value v;
+        json_reader reader;
+        const json_view* v = reader.read(only_event(body_));
         const bool is_refusal = http_.status() / 100 != 2;
-        const std::string reported = !parse_json(only_event(body_), v) ? ""
-                                 : is_refusal                      ? refusal_message(v)
-                                                                   : error_message(v);
+        const std::string reported = !v           ? ""
+                                     : is_refusal ? refusal_message(*v)
+                                                  : error_message(*v);
         const std::string detail = reported.empty() ? printable(body_, 200) : printable(reported);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");

@@ -7,6 +7,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/fields.hpp"
+#include "core/base/json_reader.hpp"
 
 #include <algorithm>  // max, min, replace
 #include <charconv>  // to_chars
@@ -62,16 +63,40 @@ inline std::string json_quoted(std::string_view s) {
     return out;
 }
 
-inline const picojson::value* member(const picojson::value& v, const char* name) {
+inline const picojson::value* member(const picojson::value& v, std::string_view name) {
     if (!v.is<picojson::object>()) return nullptr;
     const auto& fields = v.get<picojson::object>();
-    const auto found = fields.find(name);
+    const auto found = fields.find(std::string(name));
     return found == fields.end() ? nullptr : &found->second;
 }
-inline std::string string_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<std::string>() ? m->get<std::string>() : std::string();
+inline std::string string_in(const picojson::value* v) {
+    return v && v->is<std::string>() ? v->get<std::string>() : std::string();
 }
+inline std::string_view string_in(const json_view* v) {
+    return v && v->is_string() ? v->text : std::string_view();
+}
+inline double number_in(const picojson::value& v) {
+    return v.is<double>() ? v.get<double>() : not_a_number;
+}
+inline double number_in(const json_view& v) {
+    return v.is_number() ? json_number_value(v.text) : not_a_number;
+}
+inline bool is_true(const picojson::value& v) { return v.is<bool>() && v.get<bool>(); }
+inline bool is_true(const json_view& v) { return v.text == "true" && !v.is_string(); }
+inline bool is_list(const picojson::value& v) { return v.is<picojson::array>(); }
+inline const picojson::value* item_of(const picojson::value& list, std::size_t place) {
+    return list.contains(place) ? &list.get(place) : nullptr;
+}
+inline const json_view* item_of(const json_view& list, std::size_t place) {
+    for (const json_view& item : items_of(list))
+        if (place-- == 0) return &item;
+    return nullptr;
+}
+
+// Those below take a value of either kind.
+
+template <class Value>
+auto string_member(const Value& v, std::string_view name) { return string_in(member(v, name)); }
 /// Words that servers write for nothing, where JSON has null. Not for text of a model, which may be
 /// such a word.
 inline bool is_nothing(std::string_view word) {
@@ -79,65 +104,50 @@ inline bool is_nothing(std::string_view word) {
     return any_of(words, [&](std::string_view w) { return same_ignoring_case(trimmed(word), w); });
 }
 /// A text that a server chose from its own words, "" for nothing.
-inline std::string word_of(const picojson::value* v) {
-    return v && v->is<std::string>() && !is_nothing(v->get<std::string>()) ? v->get<std::string>()
-                                                                         : std::string();
+template <class Value>
+std::string word_of(const Value* v) {
+    const std::string word(string_in(v));
+    return is_nothing(word) ? "" : word;
 }
-inline std::string word_member(const picojson::value& v, const char* name) {
-    return word_of(member(v, name));
-}
+template <class Value>
+std::string word_member(const Value& v, std::string_view name) { return word_of(member(v, name)); }
 /// A count of a server, -1 for other values.
-inline int count_of(const picojson::value& v) {
-    const double d = v.is<double>() ? v.get<double>() : -1;
+inline int count_of(double d) {
     return d >= 0 && d <= max_reported_tokens ? static_cast<int>(d) : -1;
 }
+template <class Value>
+int count_of(const Value& v) { return count_of(number_in(v)); }
 /// Adds counts of a server, which may report any.
 inline int sum_of_counts(int a, int b) {
     return static_cast<int>(std::min(max_reported_tokens, static_cast<double>(a) + b));
 }
-inline int count_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
+template <class Value>
+int count_member(const Value& v, std::string_view name) {
+    const Value* m = member(v, name);
     return m ? count_of(*m) : -1;
 }
 
 /// Returns the value at "choices.0.text", null if there is none.
-inline const picojson::value* value_at(const picojson::value& v, std::string_view way) {
-    const picojson::value* at = &v;
+template <class Value>
+const Value* value_at(const Value& v, std::string_view way) {
+    const Value* at = &v;
     while (at && !way.empty()) {
-        const std::string name(way.substr(0, way.find('.')));
+        const std::string_view name = way.substr(0, way.find('.'));
         way.remove_prefix(name.size() + (name.size() < way.size()));
-        const auto place = parsed_number<std::size_t>(name);
-        if (!at->is<picojson::array>()) at = member(*at, name.c_str());
-        else at = place && at->contains(*place) ? &at->get(*place) : nullptr;
+        if (!is_list(*at)) at = member(*at, name);
+        else if (const auto place = parsed_number<std::size_t>(name)) at = item_of(*at, *place);
+        else at = nullptr;
     }
     return at;
 }
-inline int count_at(const picojson::value& v, std::string_view way) {
-    const picojson::value* at = value_at(v, way);
+template <class Value>
+auto string_at(const Value& v, std::string_view way) { return string_in(value_at(v, way)); }
+template <class Value>
+int count_at(const Value& v, std::string_view way) {
+    const Value* at = value_at(v, way);
     return at ? count_of(*at) : -1;
 }
-inline std::string string_at(const picojson::value& v, std::string_view way) {
-    const picojson::value* at = value_at(v, way);
-    return at && at->is<std::string>() ? at->get<std::string>() : std::string();
-}
 
-/// Returns the length of the number at the start of a text (RFC 8259, 6), 0 if none.
-inline std::size_t json_number_length(std::string_view s) {
-    std::size_t i = s.substr(0, 1) == "-";
-    const auto digits = [&] {
-        const std::size_t from = i;
-        while (i < s.size() && s[i] >= '0' && s[i] <= '9') ++i;
-        return i - from;
-    };
-    const auto is_one_of = [&](char a, char b) { return i < s.size() && (s[i] == a || s[i] == b); };
-    const bool begins_with_0 = is_one_of('0', '0');
-    if (const std::size_t n = digits(); n == 0 || (n > 1 && begins_with_0)) return 0;
-    if (is_one_of('.', '.') && (++i, digits() == 0)) return 0;
-    if (!is_one_of('e', 'E')) return i;
-    ++i;
-    if (is_one_of('+', '-')) ++i;
-    return digits() == 0 ? 0 : i;
-}
 /// Why a text is invalid though picojson accepts it, "" otherwise. picojson recurses without a
 /// limit, so a hostile answer could exhaust the stack, and it reads numbers by strtod: 007, 1., +1.
 inline std::string looser_than_json(std::string_view s, int max_depth = 100) {
@@ -236,10 +246,8 @@ inline std::string exact_json(const picojson::value& v, std::string_view text) {
     return v.serialize();
 }
 
-inline bool has_text(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<std::string>() && !m->get<std::string>().empty();
-}
+template <class Value>
+bool has_text(const Value& v, std::string_view name) { return !string_member(v, name).empty(); }
 
 /// Writes JSON with two-space indentation or on one line, with keys in order of calls.
 class json_writer {
@@ -328,18 +336,21 @@ inline vector<std::optional<long long>> whole_numbers(std::string_view json,
     }
     return found;
 }
-inline double number_in(const picojson::value& v) {
-    return v.is<double>() ? v.get<double>() : not_a_number;
-}
-inline double number_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
+template <class Value>
+double number_member(const Value& v, std::string_view name) {
+    const Value* m = member(v, name);
     return m ? number_in(*m) : not_a_number;
 }
-inline bool true_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<bool>() && m->get<bool>();
+template <class Value>
+bool true_member(const Value& v, std::string_view name) {
+    const Value* m = member(v, name);
+    return m && is_true(*m);
 }
-inline const picojson::array& array_member(const picojson::value& v, const char* name) {
+inline json_items array_member(const json_view& v, std::string_view name) {
+    const json_view* m = member(v, name);
+    return m && is_list(*m) ? items_of(*m) : json_items();
+}
+inline const picojson::array& array_member(const picojson::value& v, std::string_view name) {
     static const picojson::array none;
     const picojson::value* m = member(v, name);
     return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;

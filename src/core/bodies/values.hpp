@@ -269,16 +269,15 @@ api_request& api_request::json(const char* field, const types::text& value) {
 const char* api_event::data() const { return of_.data.data(); }
 types::whole api_event::size() const { return of_.data.size(); }
 types::text api_event::text(const char* way) const {
-    const picojson::value* v = of_.at(way);
-    return v && v->is<std::string>() ? v->get<std::string>() : std::string();
+    return std::string(detail::string_in(of_.at(way)));
 }
 double api_event::number(const char* way) const {
-    const picojson::value* v = of_.at(way);
-    return v && v->is<double>() ? v->get<double>() : detail::not_a_number;
+    const detail::json_view* v = of_.at(way);
+    return v ? number_in(*v) : detail::not_a_number;
 }
 bool api_event::flag(const char* way) const {
-    const picojson::value* v = of_.at(way);
-    return v && v->is<bool>() && v->get<bool>();
+    const detail::json_view* v = of_.at(way);
+    return v && is_true(*v);
 }
 void api_event::content(const types::text& bytes) {
     of_.says.take(detail::str(bytes), false);

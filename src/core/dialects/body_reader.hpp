@@ -3,7 +3,7 @@
 
 #include "core/base/text.hpp"
 #include "core/wire/event_stream.hpp"
-#include "core/dialects/openai.hpp"
+#include "core/dialects/event_reader.hpp"
 #include "core/dialects/stream_event.hpp"
 #include "core/dialects/table.hpp"
 
@@ -29,7 +29,6 @@ public:
         memory_.asked = asked;
         api_ = &a;
         framed_ = streamed ? a.framed : framing::document;
-        is_fast_ = a.read == read_openai && !keeps_answer;
     }
     const generated_text& said() const { return memory_.said; }
     /// Whether this content type is the one asked for; others are errors.
@@ -67,8 +66,7 @@ public:
         case framing::events:
             return events_.feed(bytes, [&](std::string_view type, std::string_view data) {
                 if (over_) return;
-                if (is_fast_) on_event(openai_.read(type, data));
-                else on_event(event_of(type, data, api_->read));
+                on_data(type, data, on_event);
             });
         case framing::lines:
             for (std::size_t at; (at = bytes.find('\n')) != std::string_view::npos;) {
@@ -80,7 +78,7 @@ public:
             break;
         case framing::pieces:
             if (bytes.empty() || over_) return true;
-            if (api_->own_read) on_event(event_of("", bytes, nullptr));
+            if (api_->own_read) on_data("", bytes, on_event);
             if (api_->own_read) return true;
             if (memory_.keeps_answer) memory_.said.answer += bytes;
             on_event(text_event(bytes));
@@ -111,15 +109,15 @@ private:
         e.take(text, false);
         return e;
     }
-    using read_t = decltype(api_traits::read);
-    stream_event event_of(std::string_view type, std::string_view data, read_t read) {
-        return api_->is_own ? read_own(api_->own_read, type, data, memory_)
-                            : read_json_event(type, data, read, memory_);
+    template <class OnEvent>
+    void on_data(std::string_view type, std::string_view data, OnEvent&& on_event) {
+        if (api_->is_own) on_event(read_own(api_->own_read, type, data, memory_));
+        else on_event(events_of_thread().read(type, data, api_->read, memory_));
     }
     template <class OnEvent>
     void on_line(OnEvent&& on_event) {
         if (!over_ && !trimmed(held_).empty())
-            on_event(event_of("", trimmed(held_), api_->read));
+            on_data("", trimmed(held_), on_event);
         held_.clear();
     }
     /// Python's json writes numbers that JSON lacks.
@@ -133,7 +131,9 @@ private:
     /// One event with everything. Only usage tells its tokens.
     template <class OnEvent>
     std::string on_document(OnEvent&& on_event) {
-        stream_event e = event_of("", held_, api_->read_whole);
+        stream_event e = api_->is_own
+                             ? read_own(api_->own_read, "", held_, memory_)
+                             : events_of_thread().read_alone("", held_, api_->read_whole, memory_);
         if (e.malformed && (e.tokenless || api_->is_own)) return e.error;
         if (e.malformed) return "the answer is not a JSON object" + unknown_number();
         if (e.error.empty() && e.content && e.completion_tokens < 0 && !api_->is_own)
@@ -146,10 +146,8 @@ private:
 
     const api_traits* api_ = &apis[0];
     framing framed_ = framing::events;
-    bool is_fast_ = true;  // for OpenAI's events, which are many
     bool over_ = false;
     event_stream_parser events_{};
-    event_reader openai_{};
     stream_memory memory_{};
     std::string held_{};
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/json.hpp"
+#include "core/base/json_reader.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/stream_event.hpp"
 
@@ -9,8 +10,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // pair
-
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
@@ -76,21 +75,21 @@ inline void write_tgi(body_writer& b, const std::string&, const request_spec& r)
         else p.temperature();
     });
 }
-inline void read_tgi_details(const picojson::value& v, stream_event& e) {
+inline void read_tgi_details(const json_view& v, stream_event& e) {
     e.finish(string_at(v, "details.finish_reason"));
     e.completion_tokens = count_at(v, "details.generated_tokens");
     e.prompt_tokens = count_at(v, "details.input_length");
 }
 /// One token per event. Special tokens, such as the end of the text, are not output.
-inline void read_tgi(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    const picojson::value* special = value_at(v, "token.special");
-    if (const picojson::value* token = member(v, "token"))
-        if (!(special && special->evaluate_as_boolean())) memory.take(e, *token, "text");
+inline void read_tgi(const json_view& v, stream_event& e, stream_memory& memory) {
+    const json_view* special = value_at(v, "token.special");
+    if (const json_view* token = member(v, "token"))
+        if (!(special && is_truthy(*special))) memory.take(e, *token, "text");
     read_tgi_details(v, e);
-    const picojson::value* all = member(v, "generated_text");
-    e.done = all && all->is<std::string>();
+    const json_view* all = member(v, "generated_text");
+    e.done = all && all->is_string();
 }
-inline void read_tgi_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_tgi_whole(const json_view& v, stream_event& e, stream_memory& memory) {
     memory.take(e, v, "generated_text");
     read_tgi_details(v, e);
 }
@@ -102,12 +101,14 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
     b.max_tokens("max_tokens").ignore_eos().temperature();
 }
 /// Each event has its own token count, if return_num_output_tokens is set.
-inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_triton(const json_view& v, stream_event& e, stream_memory& memory) {
     memory.take(e, v, "text_output");
     e.finish(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
-    if (const int n = count_member(v, "num_output_tokens"); n >= 0)
-        note_output_tokens(e, memory.tokens = sum_of_counts(memory.tokens, n));
+    const int n = count_member(v, "num_output_tokens");
+    if (n < 0) return;
+    e.is_like_no_other = true;  // its tokens are those of all so far
+    note_output_tokens(e, memory.tokens = sum_of_counts(memory.tokens, n));
 }
 
 inline void write_ollama_options(body_writer& b, const request_spec& r) {
@@ -125,18 +126,18 @@ inline void write_ollama_generate(body_writer& b, const std::string& model,
     if (!r.image.empty()) b.raw("images", ollama_images(r));
     write_ollama_options(b, r);
 }
-inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    const picojson::value* message = member(v, "message");
-    for (const picojson::value* from : {&v, message}) {
+inline void read_ollama(const json_view& v, stream_event& e, stream_memory& memory) {
+    const json_view* message = member(v, "message");
+    for (const json_view* from : {&v, message}) {
         if (!from) continue;
         for (const char* name : {"content", "response"}) memory.take(e, *from, name);
         memory.take(e, *from, "thinking", true);
-        for (const picojson::value& tool : array_member(*from, "tool_calls"))
-            if (const picojson::value* function = member(tool, "function"))
-                e.take_call(memory.call(*function));
+        for (const json_view& tool : array_member(*from, "tool_calls"))
+            if (const json_view* function = member(tool, "function"))
+                e.take_call(memory.call(e, *function));
     }
-    const picojson::value* done = member(v, "done");
-    e.done = done && done->evaluate_as_boolean();
+    const json_view* done = member(v, "done");
+    e.done = done && is_truthy(*done);
     e.finish(string_member(v, "done_reason"));
     e.completion_tokens = count_member(v, "eval_count");
     e.prompt_tokens = count_member(v, "prompt_eval_count");
@@ -146,9 +147,11 @@ inline void write_llama_cpp(body_writer& b, const std::string&, const request_sp
     b.raw("prompt", text_or_ids(r)).flag("stream", r.stream);
     b.max_tokens("n_predict").ignore_eos().temperature();
 }
-inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_llama_cpp(const json_view& v, stream_event& e, stream_memory& memory) {
     memory.take(e, v, "content");
-    note_output_tokens(e, count_member(v, "tokens_predicted"));
+    if (const json_view* n = member(v, "tokens_predicted"))
+        take_count(*n, e, &usage_counts::completion_tokens);
+    e.count_usage();
     e.prompt_tokens = count_member(v, "tokens_evaluated");
     e.cached_tokens = count_at(v, "timings.cache_n");
     e.finish(string_member(v, "stop_type"));
@@ -166,28 +169,27 @@ inline void write_sglang(body_writer& b, const std::string&, const request_spec&
 /// Every event repeats all text so far, unless the server streams increments. Then a text does not
 /// begin with the previous one. If both are equal, so are their tokens: repeated text would have
 /// more of them, and a token without text is a different one.
-inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    const std::string text = string_member(v, "text");
-    const picojson::value* listed = member(v, "output_ids");
-    const std::string ids = listed && !array_member(v, "output_ids").empty() ? listed->serialize()
-                                                                             : "";
+inline void read_sglang(const json_view& v, stream_event& e, stream_memory& memory) {
+    const std::string_view text = string_member(v, "text");
+    const json_view* listed = member(v, "output_ids");
+    const bool lists_some = listed && is_list(*listed) && listed->values > 1;
+    const std::string_view ids = lists_some ? listed->text : std::string_view();
+    e.is_like_no_other = true;
     const bool is_same_piece = !text.empty() && text == memory.text && !ids.empty() &&
                                ids == memory.ids;
-    if (is_same_piece || text.substr(0, memory.text.size()) != memory.text)
-        memory.cumulative = false;
+    if (is_same_piece || !text.starts_with(memory.text)) memory.cumulative = false;
     memory.ids = ids;
-    const std::size_t before = memory.cumulative ? memory.text.size() : 0;
-    e.take(std::string_view(text).substr(before), false);
+    e.take(text.substr(memory.cumulative ? memory.text.size() : 0), false);
     std::string& said = memory.said.answer;
-    if (memory.keeps_answer) said = memory.cumulative ? text : said + text;
+    if (memory.keeps_answer && memory.cumulative) said = text;
+    else if (memory.keeps_answer) said += text;
     memory.text = text;
     note_output_tokens(e, count_at(v, "meta_info.completion_tokens"));
     e.prompt_tokens = count_at(v, "meta_info.prompt_tokens");
     e.cached_tokens = count_at(v, "meta_info.cached_tokens");
-    const picojson::value* reason = value_at(v, "meta_info.finish_reason");
+    const json_view* reason = value_at(v, "meta_info.finish_reason");
     if (!reason) return;
-    e.finish(reason->is<std::string>() ? reason->get<std::string>()
-                                       : string_member(*reason, "type"));
+    e.finish(reason->is_string() ? reason->text : string_member(*reason, "type"));
     if (e.finish_reason == "abort") e.error = string_member(*reason, "message");
 }
 
@@ -203,37 +205,37 @@ inline void write_anthropic(body_writer& b, const std::string& model, const requ
     else b.raw("max_tokens", "1024");
     b.temperature();
 }
-inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
+inline void read_anthropic_usage(const json_view& v, stream_event& e) {
     e.cache_is_apart = true;
-    if (const picojson::value* usage = member(v, "usage")) read_usage(*usage, e);
+    if (const json_view* usage = member(v, "usage")) read_usage(*usage, e);
 }
-inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
+inline void take_anthropic_piece(const json_view& piece, stream_event& e,
                                  stream_memory& memory) {
-    const std::string type = string_member(piece, "type");
+    const std::string_view type = string_member(piece, "type");
     e.note_opaque(type, false);
     memory.take(e, piece, "text");
     memory.take(e, piece, "thinking", true);
     e.take(string_member(piece, "partial_json"), false);
     const std::size_t called =
-        memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
+        memory.call(e, piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
     if (names_call(type)) e.take_call(called);
 }
-inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
+inline void read_anthropic(const json_view& v, stream_event& e, stream_memory& memory) {
     e.done = string_member(v, "type") == "message_stop";
-    if (const picojson::value* message = member(v, "message")) read_anthropic_usage(*message, e);
+    if (const json_view* message = member(v, "message")) read_anthropic_usage(*message, e);
     else read_anthropic_usage(v, e);
     for (const char* name : {"delta", "content_block"}) {
-        const picojson::value* piece = member(v, name);
+        const json_view* piece = member(v, name);
         if (!piece) continue;
         take_anthropic_piece(*piece, e, memory);
         e.finish(string_member(*piece, "stop_reason"));
     }
 }
-inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
+inline void read_anthropic_whole(const json_view& v, stream_event& e,
                                  stream_memory& memory) {
     read_anthropic_usage(v, e);
     e.finish(string_member(v, "stop_reason"));
-    for (const picojson::value& block : array_member(v, "content"))
+    for (const json_view& block : array_member(v, "content"))
         take_anthropic_piece(block, e, memory);
 }
 
@@ -253,8 +255,8 @@ inline void write_responses(body_writer& b, const std::string& model, const requ
 
 /// The final event. vLLM calls an answer completed that was cut off at its length, so the status
 /// decides, not the event name.
-inline void read_response_end(const picojson::value& v, stream_event& e) {
-    if (const picojson::value* usage = member(v, "usage")) read_usage(*usage, e);
+inline void read_response_end(const json_view& v, stream_event& e) {
+    if (const json_view* usage = member(v, "usage")) read_usage(*usage, e);
     const std::string status = word_member(v, "status");
     const std::string why = word_of(value_at(v, "incomplete_details.reason"));
     e.finish(status == "completed"           ? "stop"
@@ -265,8 +267,8 @@ inline void read_response_end(const picojson::value& v, stream_event& e) {
     if (e.error.empty() && status == "failed") e.error = "the response failed";
 }
 /// Text comes in events that end in "delta", and again in full in later ones.
-inline void read_responses(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    const std::string type = string_member(v, "type");
+inline void read_responses(const json_view& v, stream_event& e, stream_memory& memory) {
+    const std::string_view type = string_member(v, "type");
     if (type.ends_with(".delta") && has_text(v, "delta")) {
         const bool reasons = names_thoughts(type);
         if (reasons || has_any_of(type, {"output_text", "transcript"}))
@@ -274,35 +276,36 @@ inline void read_responses(const picojson::value& v, stream_event& e, stream_mem
         else if (type == "response.refusal.delta") e.take(string_member(v, "delta"), false);
         else if (names_call(type)) e.take_call(string_member(v, "delta").size());
         else e.note_opaque(type, false);
-        if (names_call(type) || type == "response.refusal.delta") memory.call(v, "name", "delta");
+        if (names_call(type) || type == "response.refusal.delta")
+            memory.call(e, v, "name", "delta");
     }
-    if (const picojson::value* item = member(v, "item")) {
-        if (type.ends_with("item.added")) memory.call(*item);
+    if (const json_view* item = member(v, "item")) {
+        if (type.ends_with("item.added")) memory.call(e, *item);
         if (has_text(*item, "encrypted_content")) e.hides_thought = true;
     }
     for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
         if (type == end) e.done = true;
     if (type == "error") {
         e.done = true;
-        if (const std::string why = string_member(v, "message"); !why.empty()) e.error = why;
+        if (has_text(v, "message")) e.error = string_member(v, "message");
     }
-    const picojson::value* response = member(v, "response");
-    if (response) memory.keep_id(*response);
+    const json_view* response = member(v, "response");
+    if (response) memory.keep_id(e, *response);
     if (e.done && response) read_response_end(*response, e);
 }
-inline void read_responses_whole(const picojson::value& v, stream_event& e,
+inline void read_responses_whole(const json_view& v, stream_event& e,
                                  stream_memory& memory) {
-    for (const picojson::value& item : array_member(v, "output")) {
-        const std::string type = string_member(item, "type");
-        if (names_call(type)) e.take_call(memory.call(item));
+    for (const json_view& item : array_member(v, "output")) {
+        const std::string_view type = string_member(item, "type");
+        if (names_call(type)) e.take_call(memory.call(e, item));
         if (has_text(item, "encrypted_content")) e.hides_thought = true;
         for (const char* list : {"summary", "content"})
-            for (const picojson::value& piece : array_member(item, list)) {
+            for (const json_view& piece : array_member(item, list)) {
                 memory.take(e, piece, "text", type == "reasoning");
                 e.take(string_member(piece, "refusal"), false);
             }
     }
-    memory.keep_id(v);
+    memory.keep_id(e, v);
     read_response_end(v, e);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
+#include "core/base/json_reader.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // max, min, nth_element
@@ -11,8 +12,6 @@
 #include <cstdint>  // uint32_t
 #include <initializer_list>
 #include <string_view>
-
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
@@ -43,11 +42,11 @@ inline bool names_thoughts(std::string_view name) {
 }
 /// Whether a part, or a delta, says of its text that it is reasoning: Gemini does, also through
 /// LiteLLM.
-inline bool is_marked_as_thought(const picojson::value& v) {
+inline bool is_marked_as_thought(const json_view& v) {
     for (const char* mark : {"thought", "is_thought", "thinking", "is_thinking", "is_reasoning"})
         if (true_member(v, mark)) return true;
     for (const char* within : {"extra_content.google", "provider_specific_fields"})
-        if (const picojson::value* in = value_at(v, within); in && is_marked_as_thought(*in))
+        if (const json_view* in = value_at(v, within); in && is_marked_as_thought(*in))
             return true;
     return names_thoughts(string_member(v, "type"));
 }
@@ -72,6 +71,7 @@ struct usage_counts {
     int rejected_tokens = -1, media_tokens = -1;
     int reasoning_tokens = -1, text_tokens = -1;
     bool cache_is_apart = false;  // in this API always
+    bool is_mixed = false;        // some count stands there twice
 };
 inline constexpr int usage_counts::*all_counts[] = {
     &usage_counts::prompt_tokens,   &usage_counts::completion_tokens,
@@ -111,22 +111,31 @@ inline constexpr struct usage_name {
                    {"thinking_tokens", &usage_counts::reasoning_tokens},
                    {"rejected_prediction_tokens", &usage_counts::rejected_tokens}};
 
+/// Takes a count, or the greater one of two.
+inline void take_count(const json_view& v, usage_counts& c, int usage_counts::*count) {
+    c.is_mixed = c.is_mixed || c.*count >= 0;
+    c.*count = std::max(c.*count, count_of(v));
+    v.used = json_view::use::count;
+    while (all_counts[v.which] != count) ++v.which;
+}
 /// Takes the counts of a usage, or of its details. Under two names the greater one counts.
-inline void read_usage(const picojson::value& usage, usage_counts& c, std::string_view of = {}) {
-    if (!usage.is<picojson::object>()) return;
+inline void read_usage(const json_view& usage, usage_counts& c, std::string_view of = {}) {
     const bool of_output = of.starts_with("completion") || of.starts_with("output");
-    for (const auto& [name, v] : usage.get<picojson::object>()) {
-        if (of.empty() && name.ends_with("_details")) read_usage(v, c, name);
-        const int n = count_of(v);
+    for (const auto& [name, v] : members_of(usage)) {
+        if (of.empty() && name.ends_with("_details")) read_usage(*v, c, name);
+        const int n = count_of(*v);
         if (n < 0) continue;
         for (const usage_name& u : usage_names)
-            if (name == u.name && (of.empty() || u.in_details))
-                c.*u.count = std::max(c.*u.count, n);
+            if (name == u.name && (of.empty() || u.in_details)) take_count(*v, c, u.count);
         if (!of_output || !name.ends_with("_tokens")) continue;
-        if (has_any_of(name, {"audio", "image", "video"}))
-            c.media_tokens = sum_of_counts(std::max(c.media_tokens, 0), n);
-        if (name.starts_with("rejected")) c.rejected_tokens = std::max(c.rejected_tokens, n);
-        if (name == "text_tokens") c.text_tokens = std::max(c.text_tokens, n);
+        if (has_any_of(name, {"audio", "image", "video"})) {
+            const int others = std::max(c.media_tokens, 0);
+            take_count(*v, c, &usage_counts::media_tokens);
+            c.media_tokens = sum_of_counts(others, n);
+        }
+        if (name.starts_with("rejected") && v->used != json_view::use::count)
+            take_count(*v, c, &usage_counts::rejected_tokens);
+        if (name == "text_tokens") take_count(*v, c, &usage_counts::text_tokens);
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/json.hpp"
+#include "core/base/json_reader.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/event_stream.hpp"
 #include "core/dialects/output.hpp"
@@ -23,7 +24,7 @@ inline std::string in_lower_case(std::string_view s) {
     return low;
 }
 /// Returns OpenAI's name of a finish reason, "" for a word for nothing.
-inline std::string finish_reason_of(const std::string& said) {
+inline std::string finish_reason_of(std::string_view said) {
     constexpr std::pair<std::string_view, const char*> words[] = {
         {"stop", "stop"},       {"eos_token", "stop"},         {"stop_sequence", "stop"},
         {"eos", "stop"},        {"word", "stop"},              {"end_turn", "stop"},
@@ -33,7 +34,7 @@ inline std::string finish_reason_of(const std::string& said) {
     const std::string low = in_lower_case(said);
     for (const auto& [theirs, ours] : words)
         if (low == theirs) return ours;
-    return is_nothing(said) ? "" : said;
+    return is_nothing(said) ? "" : std::string(said);
 }
 
 /// One event of a stream, with its usage.
@@ -56,11 +57,19 @@ struct stream_event : usage_counts {
     int finish_choice = 0;          // the choice of the finish reason
     std::string error{};            // from the server, or why malformed
     bool malformed = false;
+    bool is_like_no_other = false;  // depends on more than its own texts and counts
+    bool counts_usage = false;      // its tokens are those of the usage
 
     /// Sets the reported number of tokens.
     void count(int tokens) {
         first_tokens = tokens;
         counted = true;
+        counts_usage = false;
+    }
+    /// The same by a running usage, which is only valid for the first event. False without one.
+    bool count_usage() {
+        if (completion_tokens > 0) count(completion_tokens);
+        return counts_usage = completion_tokens > 0;
     }
     /// Counts generated text, if any; `reasons`: it is reasoning.
     void take(std::string_view text, bool reasons) {
@@ -74,7 +83,7 @@ struct stream_event : usage_counts {
     }
     /// A fragment of a call, with its length. Its tokens are unknown, so it counts as many.
     void take_call(std::size_t bytes = 0) {
-        content = answer = true;
+        content = answer = is_like_no_other = true;
         text_bytes += call_bytes;
         own_bytes += static_cast<int>(bytes) + (bytes == 0);
     }
@@ -87,7 +96,7 @@ struct stream_event : usage_counts {
     }
 
     /// Takes a finish reason in a server's words.
-    void finish(const std::string& said, int choice = 0) {
+    void finish(std::string_view said, int choice = 0) {
         const std::string reason = finish_reason_of(said);
         if (reason.empty()) return;
         ++finished;
@@ -123,38 +132,49 @@ struct stream_event : usage_counts {
     }
 };
 
+/// Whether a value is something in JavaScript: no null, false, 0 or empty text.
+inline bool is_truthy(const json_view& v) {
+    if (v.is_number()) return number_in(v) != 0;
+    if (v.is_string()) return !v.text.empty();
+    return v.is_object() || is_list(v) || is_true(v);
+}
 /// False for null, false, 0, words for nothing, and objects or lists of only these.
-inline bool says_something(const picojson::value& v) {
-    if (v.is<picojson::object>())
-        return any_of(v.get<picojson::object>(),
-                      [](const auto& m) { return says_something(m.second); });
-    if (v.is<picojson::array>()) return any_of(v.get<picojson::array>(), says_something);
-    return v.is<std::string>() ? !is_nothing(v.get<std::string>()) : v.evaluate_as_boolean();
+inline bool says_something(const json_view& v) {
+    if (v.is_object())
+        return any_of(members_of(v), [](const auto& m) { return says_something(*m.second); });
+    if (is_list(v)) return any_of(items_of(v), says_something);
+    return v.is_string() ? !is_nothing(v.text) : is_truthy(v);
+}
+/// The JSON of a value, in its shortest form and with its members in order.
+inline std::string serialized(const json_view& v) {
+    picojson::value whole{std::string(v.text)};
+    if (!v.is_string()) parse_json(v.text, whole);
+    return whole.serialize();
 }
 
 /// The message of an error in any known shape.
-inline std::string error_message(const picojson::value& v) {
-    if (const picojson::value* e = member(v, "error"); e && says_something(*e)) {
-        if (e->is<std::string>()) return e->get<std::string>();
+inline std::string error_message(const json_view& v) {
+    if (const json_view* e = member(v, "error"); e && says_something(*e)) {
+        if (e->is_string()) return std::string(e->text);
         const std::string message = word_member(*e, "message");
-        return message.empty() ? e->serialize() : message;
+        return message.empty() ? serialized(*e) : message;
     }
-    const picojson::value* detail = member(v, "detail");
+    const json_view* detail = member(v, "detail");
     if (string_member(v, "object") != "error" && !(detail && says_something(*detail)))
         return {};
     const std::string message = word_member(v, "message");
-    if (message.empty() && detail && detail->is<std::string>()) return detail->get<std::string>();
-    return message.empty() ? v.serialize() : message;
+    if (message.empty() && detail && detail->is_string()) return std::string(detail->text);
+    return message.empty() ? serialized(v) : message;
 }
 
 /// The message of a body with an error status. A "message" may be the only member (mistral.rs), and
 /// a string may contain the object (MLC-LLM).
-inline std::string refusal_message(const picojson::value& v) {
-    picojson::value inner;
-    if (v.is<std::string>())
-        return parse_json(v.get<std::string>(), inner) && inner.is<picojson::object>()
-                   ? refusal_message(inner)
-                   : "";
+inline std::string refusal_message(const json_view& v) {
+    if (v.is_string()) {
+        json_reader reader;
+        const json_view* inner = reader.read(v.text);
+        return inner && inner->is_object() ? refusal_message(*inner) : "";
+    }
     const std::string reported = error_message(v);
     return reported.empty() ? word_member(v, "message") : reported;
 }
@@ -179,64 +199,67 @@ struct stream_memory {
     asked_answer asked{};
     bool keeps_answer = false;
     generated_text said{};   // if kept
-    int pieces = 0;          // of these texts
 
     /// Takes the text of a member: the event counts it, the memory keeps it.
-    void take(stream_event& e, const picojson::value& v, const char* name, bool reasons = false) {
-        const std::string piece = string_member(v, name);
-        e.take(piece, reasons);
-        keep(piece, reasons);
+    void take(stream_event& e, const json_view& v, const char* name, bool reasons = false) {
+        if (const json_view* m = member(v, name); m && m->is_string()) take(e, *m, reasons);
+    }
+    void take(stream_event& e, const json_view& piece, bool reasons) {
+        e.take(piece.text, reasons);
+        keep(piece.text, reasons);
+        // One that is as good as none may have come to more than its text.
+        if (!is_nothing(piece.text))
+            piece.used = reasons ? json_view::use::thought : json_view::use::text;
     }
     void keep(std::string_view piece, bool reasons) {
-        if (!keeps_answer) return;
-        (reasons ? said.reasoning : said.answer) += piece;
-        pieces += !piece.empty();
+        if (keeps_answer) (reasons ? said.reasoning : said.answer) += piece;
     }
-    void keep_id(const picojson::value& v) {
+    void keep_id(stream_event& e, const json_view& v) {
+        e.is_like_no_other = true;
         if (keeps_answer && said.id.empty()) said.id = string_member(v, "id");
     }
     /// A call or a part of one, without its id, which varies. Returns its length.
-    std::size_t call(const picojson::value& v, const char* name = "name",
+    std::size_t call(stream_event& e, const json_view& v, const char* name = "name",
                      const char* input = "arguments") {
         std::string call = has_text(v, name) ? "\n" : "";
         for (const char* field : {name, input})
-            if (const picojson::value* m = member(v, field); m && m->evaluate_as_boolean())
-                call += m->is<std::string>() ? m->get<std::string>() : m->serialize();
+            if (const json_view* m = member(v, field); m && is_truthy(*m))
+                call += m->is_string() ? std::string(m->text) : serialized(*m);
         if (keeps_answer) said.calls += call;
+        e.is_like_no_other = e.is_like_no_other || !call.empty();
         return call.size();
     }
 };
 
 inline void note_output_tokens(stream_event& e, int n) {
     e.completion_tokens = n;
-    if (n > 0) e.count(n);  // running total, so only valid for the first event
+    e.count_usage();
 }
 
-/// Reads one event of a stream. `read` handles the API's own fields.
+/// Reads one event of a stream, whose JSON is `v`, null if it is none. `read` handles the API's own
+/// fields.
 template <class Read>
-stream_event read_json_event(std::string_view type, std::string_view data, Read read,
-                             stream_memory& memory) {
+stream_event read_json_event(std::string_view type, std::string_view data, const json_view* v,
+                             Read read, stream_memory& memory) {
     stream_event e;
     const bool is_error = speaks_of_error(type);
     e.done = !is_error && trimmed(data) == "[DONE]";
     const bool empty = data.find_first_not_of(" \t\r\n") == std::string_view::npos;
     if (empty && is_error) e.error = "the stream says \"" + printable(type, 40) + "\", and no more";
     if (e.done || empty) return e;  // an empty event is a keep-alive
-    picojson::value v;
-    const bool is_json = parse_json(data, v);
-    if (is_json && v.is<picojson::null>() && !is_error) return e;  // likewise
-    if (is_error && !(is_json && v.is<picojson::object>())) {
+    if (v && v->text == "null" && !v->is_string() && !is_error) return e;  // likewise
+    if (is_error && !(v && v->is_object())) {
         e.error = printable(data);
         return e;
     }
-    if (!is_json || !v.is<picojson::object>()) {
+    if (!v || !v->is_object()) {
         e.malformed = true;
         e.error = "an event is not a JSON object: \"" + printable(data, 60) + "\"";
         return e;
     }
-    e.error = is_error ? refusal_message(v) : error_message(v);
-    if (is_of_tool(type) || is_of_tool(string_member(v, "type"))) e.error.clear();
-    read(v, e, memory);
+    e.error = is_error ? refusal_message(*v) : error_message(*v);
+    if (is_of_tool(type) || is_of_tool(string_member(*v, "type"))) e.error.clear();
+    read(*v, e, memory);
     if (e.error.empty() && is_error) e.error = printable(data);
     return e;
 }

@@ -5,6 +5,8 @@
 #include "api/target.hpp"
 #include "core/base/text.hpp"
 #include "core/base/json.hpp"
+#include "core/base/json_reader.hpp"
+#include "core/dialects/event_reader.hpp"
 #include "core/dialects/openai.hpp"
 #include "core/dialects/others.hpp"
 #include "core/dialects/request_body.hpp"
@@ -16,7 +18,7 @@
 #include <iterator>  // size
 #include <string>
 #include <string_view>
-#include <utility>  // move
+#include <utility>  // exchange, move
 
 #include <picojson.h>  // JSON of servers
 
@@ -34,12 +36,11 @@ struct own_event {
     stream_event& says;
     stream_memory& memory;
     bool is_parsed = false;
-    picojson::value json{};
+    const json_view* json = nullptr;
 
-    const picojson::value* at(std::string_view way) {
-        if (!is_parsed && !parse_json(data, json)) json = {};
-        is_parsed = true;
-        return value_at(json, way);
+    const json_view* at(std::string_view way) {
+        if (!std::exchange(is_parsed, true)) json = events_of_thread().document(data);
+        return json ? value_at(*json, way) : nullptr;
     }
 };
 
@@ -86,8 +87,8 @@ struct api_traits {
     const char* needs_field = "";   // of options.extra_body, "" for none
     asked_answer (*asks)(const request_spec&) = nullptr;  // if it does not generate
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
-    void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
-    void (*read_whole)(const picojson::value&, stream_event&, stream_memory&) = read;
+    event_reader::read_t read = nullptr;
+    event_reader::read_t read_whole = read;
     const char* models = "/v1/models";  // of the list of models, "" if none
     const char* models_in = "data";     // its list, "" for an object of one model
     const char* model_as = "id";        // the field of its name

@@ -3,6 +3,7 @@
 
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
+#include "core/base/json_reader.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
@@ -36,8 +37,9 @@ namespace detail {
 /// Returns "GET /v1/models answered HTTP 401: no such key", shortened.
 inline std::string quoted_answer(const load_target& to, const char* method,
                                  const std::string& path, const http_answer& a) {
-    picojson::value v;
-    const std::string reported = parse_json(a.body, v) ? refusal_message(v) : "";
+    json_reader reader;
+    const json_view* v = reader.read(a.body);
+    const std::string reported = v ? refusal_message(*v) : "";
     const std::string words = without_secrets(reported.empty() ? a.body : reported, to.secrets);
     return method + (" " + path) + " answered HTTP " + std::to_string(a.status) +
            (words.empty() ? " and nothing else" : ": " + printable(trimmed(words), 160));

@@ -861,10 +861,8 @@ TEST_CASE("content in parts is text, and reasoning where they think") {
         chat_chunk(R"("content":[{"type":"text","text":"To"},{"type":"text","text":" it"}])") + chat_end);
     check_ok(a, {2, 2, 1, 9, "stop", "To it"});
     CHECK(a.r.text_bytes == 7);
-    stream_memory memory;
-    const stream_event thought = read_json_event(
-        "", R"({"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":"Hm"}]}}]})",
-        read_openai, memory);
+    const stream_event thought = openai_events::read_event(
+        "", R"({"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":"Hm"}]}}]})");
     CHECK((thought.content && !thought.answer && thought.reasoning_bytes == 2));
     const heard_answer other = heard_events(openai_chat,
         chat_chunk(R"("content":"")") + chat_chunk(R"("content":["It"])") +

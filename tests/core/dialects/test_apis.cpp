@@ -261,11 +261,11 @@ TEST_CASE("what is no number of JSON is malformed, for the fast reader and the s
               R"({"created":)" + number + R"(,"choices":[{"index":0,"delta":{"content":"a"}}]})",
               R"({"choices":[{"index":0,"delta":{"content":"a"}}],"a":[1,)" + number + "]}"}) {
             CAPTURE(event);
-            event_reader fast;
+            openai_events::stream_reader fast;
             CHECK(fast.read("", event).malformed);
             CHECK(openai_events::read_event("", event).malformed);
         }
-    CHECK_FALSE(event_reader().read("", R"({"created":-0,"choices":[]})").malformed);
+    CHECK_FALSE(openai_events::stream_reader().read("", R"({"created":-0,"choices":[]})").malformed);
 }
 
 TEST_CASE("a number beyond all doubles is malformed and does not throw") {
@@ -330,7 +330,7 @@ bool same(const stream_event& a, const stream_event& b) {
     return all(a) == all(b);
 }
 stream_event read_fast(const std::string& data, const char* type = "") {
-    event_reader r;
+    openai_events::stream_reader r;
     return r.read(type, data);
 }
 using dice = std::mt19937_64;
@@ -401,7 +401,7 @@ TEST_CASE("what the reader of a stream remembers of one event does not change th
     vector<std::string> seeds = ordinary_events;
     seeds.insert(seeds.end(), unusual_events.begin(), unusual_events.end());
     long long cases = 0, changed = 0;
-    event_reader stream;
+    openai_events::stream_reader stream;
     for (const std::string& seed : seeds) {
         picojson::value v;
         const bool json = parse_json(seed, v);
@@ -424,7 +424,7 @@ TEST_CASE("an event that repeats the one before but for its text says what it sa
     for (const std::string& seed : ordinary_events) {
         const std::size_t at = seed.find(" word");
         if (at == std::string::npos) continue;
-        event_reader stream;
+        openai_events::stream_reader stream;
         for (int i = 0; i < 2000; ++i, ++same_shape) {
             std::string s = seed;
             s.replace(at, 5, texts[below(d, texts.size())]);
@@ -438,7 +438,7 @@ TEST_CASE("an event that repeats the one before but for its text says what it sa
 
 TEST_CASE("every cut of an ordinary event is malformed") {
     for (const std::string& e : ordinary_events) {
-        event_reader stream;
+        openai_events::stream_reader stream;
         stream.read("", e);
         for (std::size_t n = 1; n < e.find_last_of('}'); ++n)
             if (e.find_first_not_of(" \t\r\n") < n) CHECK(stream.read("", e.substr(0, n)).malformed);

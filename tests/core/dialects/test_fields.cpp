@@ -44,7 +44,8 @@ stream_event event_of(const api_traits& a, std::string data) {
     stream_memory memory{.keeps_answer = true};
     if (a.read == read_openai && data.find("\"usage\"") == std::string::npos)
         data = R"({"choices":[{"index":0,"delta":)" + data + "}]}";
-    return read_json_event("", data, a.read, memory);
+    json_reader json;
+    return read_json_event("", data, json.read(data), a.read, memory);
 }
 std::string kind_of(const stream_event& e) {
     if (e.malformed) return "refused";

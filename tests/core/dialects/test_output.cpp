@@ -14,10 +14,11 @@ using namespace timelines;
 namespace {
 
 usage_counts usage(const char* json) {
-    picojson::value v;
-    REQUIRE(parse_json(json, v));
+    json_reader reader;
+    const json_view* v = reader.read(json);
+    REQUIRE(v);
     usage_counts u;
-    read_usage(v, u);
+    read_usage(*v, u);
     return u;
 }
 /// So many events of one word each, of which some are reasoning.
@@ -217,9 +218,11 @@ TEST_CASE("words for nothing are nothing, but a model may say them") {
         CAPTURE(nothing);
         CHECK(is_nothing(nothing));
         CHECK(finish_reason_of(nothing) == "");
-        picojson::value v;
-        REQUIRE(parse_json("{\"error\":\"" + std::string(nothing) + "\",\"detail\":\"" + nothing + "\"}", v));
-        CHECK(error_message(v) == "");
+        const std::string said = "{\"error\":\"" + std::string(nothing) + "\",\"detail\":\"" + nothing + "\"}";
+        json_reader reader;
+        const json_view* v = reader.read(said);
+        REQUIRE(v);
+        CHECK(error_message(*v) == "");
     }
     for (const char* something : {"stop", "nullable", "0", "no"}) CHECK_FALSE(is_nothing(something));
     CHECK(finish_reason_of("MAX_TOKENS") == "length");

@@ -1,0 +1,101 @@
+// Events in a stream, which are mostly alike: each says what it says alone.
+#include "core/base/json_reader.hpp"
+#include "core/dialects/event_reader.hpp"
+#include "core/dialects/table.hpp"
+#include "support/effort.hpp"
+#include "support/json_views.hpp"
+
+#include <string>
+#include <tuple>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+auto all_of(const stream_event& e) {
+    return std::tuple(e.content, e.answer, e.tokenless, e.done, e.first_tokens, e.counted, e.hides_thought, e.has_media, e.text_bytes,
+                      e.reasoning_bytes, e.own_bytes, e.choices, e.finished, e.finish_reason, e.finish_choice, e.error, e.malformed,
+                      e.prompt_tokens, e.completion_tokens, e.total_tokens, e.cached_tokens, e.reasoning_tokens);
+}
+/// Two events of each API, and what they may be followed by.
+const std::pair<const char*, const char*> events[] = {
+    {"openai_chat", R"({"id":"a1","created":17,"choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]})"},
+    {"openai_chat", R"({"choices":[{"index":0,"delta":{"reasoning":"Hm","reasoning_content":"Hm"},"finish_reason":null}]})"},
+    {"openai_chat", R"({"choices":[{"index":1,"delta":{"content":"a"}}],"usage":{"prompt_tokens":8,"completion_tokens":3,"total_tokens":11}})"},
+    {"openai_chat", R"({"choices":[{"index":0,"delta":{"content":"a","thinking":"b"}}],"usage":{"output_tokens":3,"completion_tokens":3}})"},
+    {"openai_chat", R"({"choices":[{"index":0,"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]})"},
+    {"openai_chat", R"({"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}]})"},
+    {"openai_chat", R"({"choices":[{"index":0,"delta":{"content":"a","reasoning_signature":"none"}}]})"},
+    {"openai_completions", R"({"choices":[{"index":0,"text":" word","logprobs":{"content":[1,2]}}]})"},
+    {"tgi", R"({"index":3,"token":{"id":7,"text":" a","logprob":-0.5,"special":false},"generated_text":null,"details":null})"},
+    {"triton", R"({"model_name":"m","text_output":" word","num_input_tokens":8,"num_output_tokens":1})"},
+    {"ollama", R"({"created_at":"2026","message":{"role":"assistant","content":" word","thinking":"Hm"},"done":false})"},
+    {"llama_cpp", R"({"content":" word","tokens":[17],"stop":false,"tokens_predicted":4,"tokens_evaluated":8})"},
+    {"sglang", R"({"text":" word","output_ids":[1,2],"meta_info":{"completion_tokens":2,"prompt_tokens":8}})"},
+    {"anthropic", R"({"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" word"}})"},
+    {"anthropic", R"({"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm"}})"},
+    {"anthropic", R"({"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{"}})"},
+    {"openai_responses", R"({"type":"response.output_text.delta","delta":" word","sequence_number":4,"obfuscation":"xy"})"},
+    {"openai_responses", R"({"type":"response.refusal.delta","delta":"No","sequence_number":4})"},
+    {"openai_responses", R"({"type":"response.created","response":{"id":"r1","status":"in_progress"}})"},
+};
+const char* const parts[] = {"\"\"", "\"none\"", "\"x\"", "\"a longer text\"", "\"\\n\"", "\"\\u00e9\\ud83d\"", "0", "1", "12", "-3", "2.5", "1e9",
+                             "1e999", "12345678901", "null", "\"text\"", "\"error\"", "\"stop\""};
+
+}  // namespace
+
+TEST_CASE("an event of any API says in a stream what it says alone") {
+    for (const auto& [api, event] : events) {
+        CAPTURE(event);
+        const api_traits& a = *api_named(api);
+        event_reader together;
+        stream_memory in_stream{.keeps_answer = true}, alone{.keeps_answer = true};
+        const auto must_agree = [&](const std::string& data) {
+            CAPTURE(data);
+            const stream_event& e = together.read("", data, a.read, in_stream);
+            json_reader json;
+            const stream_event by_itself = read_json_event("", data, json.read(data), a.read, alone);
+            CHECK(all_of(e) == all_of(by_itself));
+            CHECK(in_stream.said.joined() == alone.said.joined());
+        };
+        json_reader json;
+        REQUIRE(json.read(event));
+        for (const json_view& v : vector<json_view>(json.values())) {
+            if (!v.is_string() && !v.is_number()) continue;
+            for (const char* part : parts) {
+                std::string changed = event;
+                changed.replace(v.from, v.to - v.from, part);
+                must_agree(event);
+                must_agree(changed);
+                must_agree(changed);
+                must_agree(event);
+            }
+        }
+        for (std::size_t i = 0; i < 400; ++i) must_agree(json_views::with_another_part(event, i * 7));
+    }
+}
+
+TEST_CASE("what one stream has said is no part of the next one's answer") {
+    const std::string event = R"({"type":"response.created","response":{"id":"r1"}})";
+    event_reader reader;
+    for (int i = 0; i < 2; ++i) {
+        stream_memory memory{.keeps_answer = true};
+        reader.read("", event, api_named("openai_responses")->read, memory);
+        CHECK(memory.said.id == "r1");
+    }
+}
+
+TEST_CASE("a document that is like the one before has its own texts") {
+    event_reader reader;
+    for (const char* text : {"a", "longer", "\\n", "", "a\\u00e9"}) {
+        const std::string data = std::string(R"({"n":1,"text":")") + text + R"(","m":[2]})";
+        json_reader alone;
+        const json_view *v = reader.document(data), *expected = alone.read(data);
+        REQUIRE(v);
+        CHECK(string_member(*v, "text") == string_member(*expected, "text"));
+        CHECK(count_at(*v, "m.0") == 2);
+    }
+    CHECK(reader.document(R"({"n":1,"text":"a","m":[2)") == nullptr);
+    CHECK(reader.document("") == nullptr);
+}
