@@ -113,7 +113,8 @@
 //   [C] a workload's part of the plan
 //   [C] loads that are searched: an extension does it
 //   [C] which SLOs a scenario can have, and on which day they block
-//   [C] side tasks and profiles of a scenario
+//   [C] side tasks under a load, and profiles after it: an extension does them
+//   [C] steps of tasks, and those before each repeat
 //   [C] the options of requests
 //   [C] the traffic of each variant of a gate
 //   [C] facts about a gate's server
@@ -191,9 +192,8 @@
 //   [E] the report and the result of a measured gate
 //   [E] the environment's settings for a gate
 //   [E] the servers of a gate
-//   [E] profiles of servers
+//   [E] requests to a server before a repeat
 //   [E] the progress of a repeat
-//   [E] side tasks before and during a load
 //   [E] one repeat
 //   [E] the repeats of a gate on its servers
 //   [E] one gate from its scenario to its result
@@ -289,7 +289,7 @@ with the folder that has asio.hpp"
 #ifndef LLMBENCH_HPP
 #define LLMBENCH_HPP
 
-#include <initializer_list>  // .slos = {...}
+#include <initializer_list>  // .slos = {...}, .steps = {...}
 
 // ===== [A] the version ===========================================================================
 
@@ -2151,12 +2151,29 @@ inline task_step post(const types::text& path, const types::text& body = "{}") {
 /// sockets.
 inline task_step command(const types::text& line) { return {{}, {}, line}; }
 
+namespace detail {
+template <class T>
+struct include_llmbench_faults_hpp;  // which defines it
+}  // namespace detail
+class task_steps : public types::list<task_step> {
+public:
+    task_steps() = default;
+    template <class Step>
+        requires(__is_same(Step, task_step))
+    task_steps(std::initializer_list<Step> steps)
+        : types::list<task_step>(detail::include_llmbench_faults_hpp<Step>::taken(steps)) {}
+    template <class Steps>
+        requires requires { typename Steps::allocator_type; }
+    task_steps(const Steps& steps)
+        : types::list<task_step>(detail::include_llmbench_faults_hpp<Steps>::taken(steps)) {}
+};
+
 /// Steps under the measured load, at the same times in each repeat and variant. A round of steps
 /// that has begun is finished, even after the load.
 struct side_task {
     types::text name{};  ///< as in during("adapters"); up to 60 characters, unique
     time_span every{};   ///< one step after each `every`, in turn; 0: all steps, once
-    types::list<task_step> steps{};
+    task_steps steps{};
     types::maybe<time_span> first{};  ///< offset in the measured part; default: `every`
     /// false: a failed step makes the gate invalid, because the load differs; true: it is reported.
     bool may_fail = false;
@@ -2175,6 +2192,21 @@ struct profile {
     types::text start{};
     types::text stop{};
     time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
+};
+
+/// A profile, or none.
+class any_profile {
+public:
+    any_profile() = default;
+    template <class P>
+        requires(__is_same(P, profile))
+    any_profile(const P& p)
+        : what_(detail::box::make(detail::include_llmbench_faults_hpp<P>::taken(p))) {}
+    explicit operator bool() const { return !what_.empty(); }
+    const profile& operator*() const { return *what_.get<profile>(); }
+
+private:
+    detail::box what_{};
 };
 
 // ===== [A] the scenario ==========================================================================
@@ -2267,7 +2299,7 @@ struct scenario {
     request_options options{};
     client_options client{};
     judging_options judging{};
-    types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
+    any_profile on_fail{};  ///< of a gate that failed; default: none
     types::list<side_task> beside{};  ///< side tasks under the load
     /// Sent to each server before each repeat, outside the measurement: after
     /// `{post("/reset_prefix_cache")}` no repeat finds prompts of the one before. `{n}` is the
@@ -2616,7 +2648,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <iterator>  // reverse_iterator, size, forward_iterator_tag, begin, end
 #include <limits>  // infinity, of whole numbers
 #include <map>
-#include <memory>  // shared_ptr, make_shared
+#include <memory>  // shared_ptr, make_shared, unique_ptr
 #include <new>  // placement, operator delete
 #include <numeric>  // gcd
 #include <optional>
@@ -11024,40 +11056,6 @@ struct recovery_parameters {
     double ttft_s = 0, quantile = 0;
     bool is_open_loop = false;
 };
-inline constexpr double recovered_for_s = 5;
-/// Seconds from an event until requests of 5 s, as many as before, meet the objective on ttft: the
-/// first one does, and of all at least its fraction. Infinite without such 5 s before the end. An
-/// open loop always sends as many.
-inline double recovery_of(const repeat_data& d, long long event_ns, const recovery_parameters& t) {
-    const auto span_ns = static_cast<long long>(recovered_for_s * 1e9);
-    constexpr double as_many = 0.8;  // for a closed loop
-    vector<long long> at;
-    vector<std::size_t> bad = {0};  // before each request
-    double before = 0;
-    for (const record& r : d.records) {
-        if (!is_measured(r) || has_left(r)) continue;
-        before += r.scheduled_ns < event_ns && r.scheduled_ns >= event_ns - span_ns;
-        if (r.scheduled_ns < event_ns) continue;
-        const bool kept = r.status == request_status::ok &&
-                          static_cast<double>(r.first_token_ns - r.scheduled_ns) <= t.ttft_s * 1e9;
-        at.push_back(r.scheduled_ns);
-        bad.push_back(bad.back() + !kept);
-    }
-    const long long whole_ns = event_ns - d.window.from_ns();
-    if (whole_ns > 0 && whole_ns < span_ns)
-        before *= static_cast<double>(span_ns) / static_cast<double>(whole_ns);
-    for (std::size_t i = 0, end = 0; i < at.size(); ++i) {
-        const long long from_ns = i == 0 ? event_ns : at[i];
-        if (from_ns + span_ns > d.window.to_ns()) break;
-        while (end < at.size() && at[end] < from_ns + span_ns) ++end;
-        const auto all = static_cast<double>(end - i);
-        const auto missed = static_cast<double>(bad[end] - bad[i]);
-        if (bad[i + 1] == bad[i] && missed <= (1 - t.quantile) * all + 1e-9 &&
-            (t.is_open_loop || all >= as_many * before))
-            return static_cast<double>(from_ns - event_ns) * 1e-9;
-    }
-    return infinity;
-}
 /// The recovery of the named task, or of the only one.
 inline double recovery_value(const std::string& task, const repeat_facts& d) {
     for (const side_task_seen& t : d.side_tasks)
@@ -18791,7 +18789,7 @@ struct planned_judging {
     judging_rule rule{};
     vector<slo> slos{};
     searched_load search{};
-    maybe<profile> on_fail{};
+    any_profile on_fail{};
     double usd_per_hour = 0;  // of its server, 0 if not given
 };
 
@@ -19986,7 +19984,93 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C] side tasks and profiles of a scenario =================================================
+// ===== [C] side tasks under a load, and profiles after it: an extension does them ================
+
+class live_target;
+class progress_meter;
+struct load_state;
+struct gate_report;
+
+/// A task while the load runs.
+class task_at_work {
+public:
+    virtual ~task_at_work() = default;
+    /// The load is over: finishes a round of steps that has begun.
+    virtual side_task_seen finished() = 0;
+};
+
+/// What came of `.on_fail`, as reports show it.
+class profile_report {
+public:
+    virtual ~profile_report() = default;
+    virtual std::string text() const = 0;  // one sentence
+    virtual void fields(field_visitor& v) = 0;
+};
+/// A gate that failed, and the server that it failed on.
+struct failed_load {
+    const plan& what;
+    live_target& server;
+    progress_meter& meter;
+    vector<std::string>& notes;
+    int gate = 1, number = 0;  // of the repeat that comes next
+    long long deadline_ns = 0;
+};
+
+/// One for the program.
+class load_faults {
+public:
+    /// Throws std::invalid_argument if `beside` or `on_fail` is unsound.
+    virtual vector<planned_task> tasks_of(const scenario& s) const = 0;
+    virtual std::string text(const planned_task& t) const = 0;
+    /// Throws std::invalid_argument if a task begins after the measured part, or no recovery from
+    /// it can be measured. Returns how it is, if an objective is on it.
+    virtual maybe<recovery_parameters> recovery(const planned_traffic& p,
+                                                const slo_list& slos) const = 0;
+    virtual double recovery_of(const repeat_data& d, long long event_ns,
+                               const recovery_parameters& t) const = 0;
+    /// Begins task `number` of a plan. All arguments must outlive it.
+    virtual std::unique_ptr<task_at_work> begun(const plan& p, std::size_t number,
+                                                live_target& target, const load_state& load,
+                                                int gate) const = 0;
+    /// Sends the same load again, with other words, and profiles the server.
+    virtual std::shared_ptr<profile_report> profiled(const failed_load& of) const = 0;
+    virtual vector<std::string> end_profiles(const live_target& server, int gate) const = 0;
+
+    virtual vector<std::string> texts(const vector<const repeat_facts*>& repeats) const = 0;
+    virtual std::string page(const gate_report& g) const = 0;
+    virtual std::shared_ptr<profile_report> no_profile() const = 0;
+
+protected:
+    ~load_faults() = default;
+};
+/// The extension that is compiled in, or null.
+inline constinit const load_faults* known_faults = nullptr;
+/// Throws std::invalid_argument if there is none.
+inline const load_faults& the_faults() {
+    if (!known_faults)
+        refuse({"beside and on_fail need #include \"llmbench_faults.hpp\" where LLMBENCH_MAIN is"});
+    return *known_faults;
+}
+
+inline vector<planned_task> planned_tasks(const scenario& s) {
+    if (s.beside.empty() && !s.on_fail) return {};
+    return the_faults().tasks_of(s);
+}
+inline void add_tasks(planned_workloads& w, const vector<planned_task>& tasks) {
+    w.beside = tasks;
+    for (const planned_task& t : tasks)
+        w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + the_faults().text(t);
+}
+/// Ends profiles that earlier gates left running on a server, or says so.
+inline vector<std::string> notes_on_profiles(const live_target& server, int gate) {
+    return known_faults ? known_faults->end_profiles(server, gate) : vector<std::string>();
+}
+inline void fields_of(field_visitor& v, std::shared_ptr<profile_report>& p) {
+    const auto named = p || !known_faults ? p : known_faults->no_profile();
+    if (named) named->fields(v);
+}
+
+// ===== [C] steps of tasks, and those before each repeat ==========================================
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
@@ -20000,14 +20084,6 @@ inline constexpr const char* plain_name_text =
 /// A command is not shown: it may have secrets in it.
 inline std::string step_name(const task_step& s) {
     return s.path.empty() ? "a command" : "POST " + printable(str(s.path), 80);
-}
-/// "adapters" every 1 s: POST /load, POST /unload
-inline std::string task_text(const planned_task& t) {
-    std::string all = joined({"\"", t.name, t.every_s > 0 ? "\" every " + time_text(t.every_s)
-                                                          : "\" once",
-                              " from ", time_text(t.first_s), " on:"});
-    for (const task_step& s : t.steps) all += (&s == t.steps.data() ? " " : ", ") + step_name(s);
-    return all;
 }
 inline bool has_commands(const list<side_task>& tasks) {
     return any_of(tasks, [](const side_task& t) {
@@ -20027,46 +20103,6 @@ inline void check_step(const task_step& s, const std::string& given) {
         refuse({given, "post(\"", printable(path, 80), "\"): a path of the server begins with / "
                 "and has no blanks"});
 }
-inline planned_task planned_task_of(const side_task& t, const std::string& given) {
-    const auto seconds = [&](const char* field, double s, double least) {
-        if (!(s == 0 || (s >= least && s <= 86400)))
-            refuse({given, field, printed(" is %g s: it is 0, or from %g to 86400 s", s, least)});
-        return s;
-    };
-    planned_task p{.name = str(t.name), .may_fail = t.may_fail, .steps = {}};
-    p.every_s = seconds("every", t.every.seconds(), 0.01);
-    p.excuses_s = seconds("excuses", t.excuses.seconds(), 0.01);
-    p.first_s = t.first ? seconds("first", (*t.first).seconds(), 0) : p.every_s;
-    if (p.every_s > 0 && p.excuses_s >= p.every_s)
-        refuse({given, printed("it excuses what fails within %g s of a step, which comes every "
-                               "%g s: nothing could fail any more", p.excuses_s, p.every_s)});
-    if (t.steps.size() < 1 || t.steps.size() > 100)
-        refuse({given, printed("it has %zu steps: 1 to 100 are allowed",
-                               static_cast<std::size_t>(t.steps.size()))});
-    for (const task_step& s : t.steps) {
-        check_step(s, given);
-        p.steps.push_back(s);
-    }
-    return p;
-}
-inline vector<planned_task> planned_tasks(const scenario& s) {
-    vector<planned_task> all;
-    if (s.beside.size() > 16)
-        refuse({printed("beside has %zu side tasks: up to 16 are allowed",
-                        static_cast<std::size_t>(s.beside.size()))});
-    for (const side_task& t : s.beside) {
-        const std::string given = "side task \"" + printable(str(t.name), 60) + "\": ";
-        if (!is_plain_name(str(t.name))) refuse({given, plain_name_text});
-        for (const planned_task& other : all)
-            if (other.name == str(t.name))
-                refuse({given, "another one has this name, and during(\"...\") is of one"});
-        all.push_back(planned_task_of(t, given));
-    }
-    if (!all.empty() && s.arrivals.data().is_searched)
-        refuse({"beside: arrivals is ", arrival_text(s.arrivals.data()),
-                ", a load that is searched, and side tasks are done beside one load"});
-    return all;
-}
 inline vector<task_step> planned_preparation(const scenario& s) {
     vector<task_step> all;
     if (s.prepare.size() > 16)
@@ -20081,98 +20117,11 @@ inline vector<task_step> planned_preparation(const scenario& s) {
     }
     return all;
 }
-/// Returns the seconds of a measured part with side tasks, 0 if only the run can tell.
-inline double measured_seconds(const planned_traffic& p) {
-    const bool is_timed = p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once;
-    if (p.beside.empty() || p.duration_s > 0 || !is_timed) return p.duration_s;
-    const schedule s = schedule_of(p);
-    return s.measured_to - s.measured_from;
-}
-/// Refuses tasks that begin after the measured part, as far as the plan knows its length.
-inline void check_tasks_begin(const planned_traffic& p) {
-    const double lasts_s = measured_seconds(p);
-    for (const planned_task& t : p.beside)
-        if (lasts_s > 0 && !(t.first_s < lasts_s))
-            refuse({"side task \"", t.name, "\": it begins ", time_text(t.first_s),
-                    " after the measured part, which takes ", time_text(lasts_s),
-                    ": let it begin earlier, or measure for longer"});
-}
-/// A recovery is measured against the first objective on a percentile of ttft.
-inline recovery_parameters recovery_parameters_of(const planned_traffic& p, const slo_list& slos,
-                                        const slo& of) {
-    const std::string given = "the SLO " + str(of.text()) + " is refused: ";
-    const slo* ttft = nullptr;
-    for (const slo& s : slos)
-        if (!ttft && s.statistic.metric == metric_id::ttft && s.factor == 0 &&
-            is_of_all(s.statistic) && s.statistic.kind == statistic_kind::percentile)
-            ttft = &s;
-    if (!ttft)
-        refuse({given, "it lasts until ttft keeps its objective again, and there is none: add "
-                       "one, perhaps as advisory(p90(ttft) <= 500 ms)"});
-    for (const planned_task& t : p.beside) {
-        if (!of.statistic.which.during.empty() && t.name != str(of.statistic.which.during))
-            continue;
-        if (t.every_s > 0)
-            refuse({given, "side task \"", t.name, "\" is done every ", time_text(t.every_s),
-                    ", and what the server recovers from is done once: leave every out"});
-        const double lasts_s = measured_seconds(p);
-        const double needed_s = t.first_s + of.bound + recovered_for_s;
-        if (lasts_s <= 0)
-            refuse({given, "how long the load goes on is not known: give it a duration"});
-        if (lasts_s < needed_s)
-            refuse({given, "the measured part takes ", time_text(lasts_s), ", and until the limit "
-                    "is shown to be kept or missed ", time_text(needed_s), " pass"});
-    }
-    return {ttft->bound, ttft->statistic.q, p.is_open_loop()};
-}
-inline maybe<recovery_parameters> planned_recovery(const planned_traffic& p, const slo_list& slos) {
-    for (const slo& s : slos)
-        if (is_of_recovery(s.statistic.metric)) return recovery_parameters_of(p, slos, s);
-    return {};
-}
 inline void add_preparation(planned_workloads& w, const scenario& s) {
     w.prepare = planned_preparation(s);
     for (const task_step& step : w.prepare)
         w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
                            step_name(step);
-}
-inline void add_tasks(planned_workloads& w, const vector<planned_task>& tasks) {
-    w.beside = tasks;
-    for (const planned_task& t : tasks)
-        w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
-}
-
-/// The variables for the directory of profiles, of vLLM and SGLang.
-inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
-                                                    "SGLANG_TORCH_PROFILER_DIR"};
-
-inline void check_profile(const scenario& s) {
-    if (!s.on_fail) return;
-    const profile& p = *s.on_fail;
-    const arrival_data& a = s.arrivals.data();
-    if (a.is_searched)
-        refuse({"on_fail is a profile of the load that failed, and arrivals is ", arrival_text(a),
-                ", a load that is searched: gate one load to have its profile"});
-    if (p.start.empty() != p.stop.empty())
-        refuse({"on_fail: profile.", p.start.empty() ? "stop" : "start", " is \"",
-                printable(str(p.start.empty() ? p.stop : p.start), 80), "\" and profile.",
-                p.start.empty() ? "start" : "stop",
-                " is empty: give both commands, or none to ask by HTTP"});
-    check_numbers({{"on_fail: profile.duration", p.duration.seconds(), above_zero, 60, " s"}});
-}
-
-/// Returns the same load for the length of the profile; its end cuts off the requests in flight.
-inline plan profiled(const plan& p) {
-    return with_traffic(p, [&](planned_traffic& t) {
-        t.beside.clear();
-        t.warmup_requests = 0;
-        t.warmup_s = 0;
-        t.warmup_until_stable = false;
-        t.arrivals.users_ramp_s = 0;  // the failed load had all of its users
-        if (t.arrivals.kind == arrival_kind::all_at_once) return;
-        t.requests = 0;
-        t.duration_s = (*p.judged->on_fail).duration.seconds();
-    });
 }
 
 // ===== [C] the options of requests ===============================================================
@@ -20697,7 +20646,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
-    check_profile(s);
+    const vector<planned_task> tasks = planned_tasks(s);
     if (arrivals.is_searched || use == scenario_use::find_capacity ||
         any_of(s.slos, is_of_capacity))
         the_search().check(s, arrivals, use);
@@ -20707,7 +20656,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     static_cast<planned_workloads&>(sent) =
         planned_workloads_of(s, arrivals, read, api, default_seed);
     add_preparation(sent, s);
-    add_tasks(sent, planned_tasks(s));
+    add_tasks(sent, tasks);
     sent.arrivals = arrivals;
     sent.warmup_requests = s.warmup.requests();
     sent.warmup_s = s.warmup.seconds();
@@ -20739,8 +20688,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .usd_per_hour = planned_cost(s, api)};
     if (arrivals.is_searched) the_search().become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
-    check_tasks_begin(sent);
-    sent.recovery = planned_recovery(sent, s.slos);
+    if (known_faults) sent.recovery = known_faults->recovery(sent, s.slos);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));
@@ -21087,51 +21035,6 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& varian
     }
     if (asked.empty()) return {};
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
-}
-
-/// One task over all repeats.
-struct task_figures {
-    std::string name{};
-    std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
-    double mean_s = 0, max_s = 0, latest_s = 0;
-    std::string example{};  // of a step that failed
-    std::string recovered{};  // recovery time of each repeat
-    void add(const side_step& s) {
-        constexpr double unnoticed_s = 0.1;
-        const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
-        const double late_s = static_cast<double>(s.from_ns - s.due_ns) * 1e-9;
-        mean_s += (took_s - mean_s) / static_cast<double>(++steps);
-        max_s = std::max(max_s, took_s);
-        latest_s = std::max(latest_s, late_s);
-        late += late_s > unnoticed_s;
-        if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
-    }
-};
-template <class Repeats>
-vector<task_figures> task_figures_of(const Repeats& variant) {
-    vector<task_figures> all;
-    for (const repeat_facts& d : variant)
-        for (std::size_t i = 0; i < d.side_tasks.size(); ++i) {
-            if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
-            ++all[i].repeats;
-            if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
-                fill(all[i].recovered, "{,}{after}",
-                     {{"after", std::isinf(s) ? "never"
-                                : s == 0      ? "nothing (none was disturbed)"
-                                              : time_text(s)}});
-            for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
-        }
-    return all;
-}
-/// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
-inline std::string task_figures_text(const task_figures& t) {
-    return filled("\"{name}\": {steps} step{steps:s} in {repeats} repeat{repeats:s}, {mean:t} "
-                  "each on the average, {max:t} at most[; {late} began late, by up to {latest:t}, "
-                  "as those before were under way][; recovered after {recovered}][; {failed} "
-                  "failed ({example})]",
-                  {{"name", t.name}, {"steps", t.steps}, {"repeats", t.repeats}, {"mean", t.mean_s},
-                   {"max", t.max_s}, {"late", t.late}, {"latest", t.latest_s},
-                   {"recovered", t.recovered}, {"failed", t.failed}, {"example", t.example}});
 }
 
 // ===== [C] timelines, and the points of drawings =================================================
@@ -21637,7 +21540,7 @@ struct variant_figures {
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
     vector<rank_part> ranks{};  // where several programs sent the load
-    vector<task_figures> side_tasks{};
+    vector<std::string> side_tasks{};
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
     vector<repeat_timeline> timelines{};
@@ -21733,7 +21636,9 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
     a.server = server_usage_of(variant);
     a.ranks = rank_figures_of(variant);
-    a.side_tasks = task_figures_of(variant);
+    vector<const repeat_facts*> repeats;
+    for (const repeat_data& d : variant) repeats.push_back(&d);
+    if (known_faults) a.side_tasks = known_faults->texts(repeats);
     a.slowest = slowest_of(variant);
     if (std::count(g.metrics.begin(), g.metrics.end(), metric_id::ttft) > 0)
         a.ttft_by_prompt = ttft_by_prompt_of(variant);
@@ -22712,42 +22617,6 @@ inline void fields_of(field_visitor& v, event_index& i) {
 
 // ===== [C] gates in reports, and their headlines =================================================
 
-/// A request to the server's profiler, by HTTP or by a command.
-struct profile_step {
-    std::string asked{};  // "POST /start_profile", or the command; "" if not sent
-    std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
-    std::string said{};   // the answer, or the last line that the command wrote
-    bool heard = false;   // it was answered, or the command ended
-    bool done = false;    // and that with success
-};
-/// The texts of servers and commands in it are printable, and without secrets.
-struct taken_profile {
-    bool wanted = false;
-    std::string none{};  // why there is none, "" if there is one
-    bool goes_on = false;  // started, and not known to have ended
-    profile_step start{}, stop{};
-    double load_s = 0;  // under load; `requests` were sent or cut off
-    std::size_t requests = 0;
-    std::string files{};  // its place, if that is known
-};
-
-inline std::string step_text(const profile_step& s) {
-    return filled("{asked} {came}[: {said}]",
-                  {{"asked", s.asked}, {"came", s.came}, {"said", s.said}});
-}
-/// Returns one sentence, "" if no profile was wanted.
-inline std::string profile_text(const taken_profile& t) {
-    if (!t.wanted) return {};
-    if (!t.none.empty())
-        return filled("no profile: {why}{goes_on?; it may go on, and slows down whatever this "
-                      "server does next}",
-                      {{"why", t.none}, {"goes_on", t.goes_on}});
-    return filled("profile: {load:t} of the same load, {requests} requests; {start}; {stop}[; "
-                  "{files}]",
-                  {{"load", t.load_s}, {"requests", t.requests}, {"start", step_text(t.start)},
-                   {"stop", step_text(t.stop)}, {"files", t.files}});
-}
-
 /// The result of a rehearsal, a gate on a model of its server.
 struct rehearsal_report {
     struct objective {
@@ -22765,7 +22634,8 @@ struct gate_facts {
     plan what{};
     target_facts target{}, baseline{};
     judging_parameters judged_by{};
-    taken_profile profile{};  // of the server of a failed gate
+    std::shared_ptr<profile_report> profile{};  // of the server of a failed gate
+    std::string profile_text() const { return profile ? profile->text() : ""; }
 };
 
 /// One gate as every report shows it: measured, judged, all figures computed. It has no requests,
@@ -23337,9 +23207,8 @@ inline vector<std::string> notes_on(const gate_report& g,
         add("{reasoning}", {{"reasoning", reasoning_text(variant->reasoning, whose)}});
         if (wanted == server_notes::all || has_problem(variant->server))
             add("{server}", {{"server", server_text(*variant, whose)}});
-        for (const task_figures& t : variant->side_tasks)
-            add("beside the load: {whose}{task}",
-                {{"whose", whose}, {"task", task_figures_text(t)}});
+        for (const std::string& task : variant->side_tasks)
+            add("beside the load: {whose}{task}", {{"whose", whose}, {"task", task}});
         add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
             "client had no means for them: they are counted apart, in no error rate and no "
             "latency]", {{"requests", variant->exempt}, {"whose", whose}});
@@ -23624,7 +23493,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
     if (g.judged_by.past)
         for (const std::string& line : g.judged_by.past->lines(g)) note(
             "{line}", {{"line", line}});
-    note("{profile}", {{"profile", profile_text(g.profile)}});
+    note("{profile}", {{"profile", g.profile_text()}});
     if (style.verbose || has_client_problem(g)) note(
         "client: {client}", {{"client", client_text(g)}});
     if (!style.verbose) note("{passed_checks}", {{"passed_checks", passed_checks_text(g)}});
@@ -23754,24 +23623,6 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
         v.number({"inconclusive", "a fraction of the runs"}, o.inconclusive, {0, 1});
     });
 }
-inline void fields_of(field_visitor& v, profile_step& s) {
-    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
-    v.flag({"done"}, s.done);
-    v.text({"came", "the status, or why there is none"}, s.came);
-    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
-}
-inline void fields_of(field_visitor& v, taken_profile& t) {
-    bool is_taken = t.none.empty();
-    v.flag({"taken"}, is_taken);
-    v.text({"why_not"}, t.none);
-    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
-    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
-             {0, longest_time_s, 0});
-    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
-    v.text({"files", "where the profile is, as far as that is known"}, t.files);
-    v.object({"start", "", presence::always, "profile_step"}, true, t.start);
-    v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
-}
 inline void fields_of(field_visitor& v, environment_facts& e) {
     v.text({"started_at", "UTC, RFC 3339"}, e.started_at);
     v.text({"commit", "of what was tested, \"\" where that is unknown"}, e.commit);
@@ -23820,7 +23671,7 @@ inline void fields_of(field_visitor& v, gate_report& g) {
                             "fractions, which it has none of in virtual time", at_times},
              true, g.self_check, has_figures);
     v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
-             g.profile.wanted, g.profile);
+             g.profile != nullptr, g.profile);
 }
 
 struct run_report {
@@ -24062,7 +23913,7 @@ inline std::string summary_of(const gate_report& g) {
     if (g.judged_by.past)
         for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{line:m}\n",
             {{"line", line}});
-    fill(out, "[\n{profile:c}\n]\n", {{"profile", profile_text(g.profile)}});
+    fill(out, "[\n{profile:c}\n]\n", {{"profile", g.profile_text()}});
     return out;
 }
 
@@ -24714,28 +24565,6 @@ inline std::string ranks_html(const gate_report& g) {
                filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}), memory_text(r.memory_bytes)});
     return folded("Programs that sent the load", plural(all.size(), "rank"), false,
                   page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
-}
-
-inline std::string side_tasks_html(const gate_report& g) {
-    constexpr std::size_t max_shown = 1000;
-    report_table t{{"repeat", "arm", "task", "step", "at", "took", "failed"}, 4};
-    std::size_t steps = 0;
-    const auto seconds = [](long long ns) { return time_text(static_cast<double>(ns) * 1e-9); };
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
-        for (const repeat_figures& d : variant->repeats)
-            for (const side_task_seen& task : d.side_tasks)
-                for (const side_step& s : task.steps) {
-                    if (++steps > max_shown) continue;
-                    t.add({d.index + 1, to_string(d.variant), task.name, s.what,
-                           seconds(s.from_ns - d.window.from_ns()), seconds(s.to_ns - s.from_ns),
-                           s.failed});
-                    t.last().look = "";
-                }
-    if (steps == 0) return {};
-    return folded("Beside the load",
-                  filled("{steps} step{steps:s}{is_cut?, the first 1000 of them}",
-                         {{"steps", steps}, {"is_cut", steps > max_shown}}),
-                  false, page_table(filled("Side tasks of {name}", {{"name", g.what.name}}), t));
 }
 
 inline std::string scenario_html(const gate_report& g) {
@@ -25489,7 +25318,7 @@ inline std::string numbers_html(const gate_report& g) {
     for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
         {{"note", note}});
     fill(h, "[<p class=\"note\">{profile:x}.</p>\n]{failures}{failures_of_baseline}",
-         {{"profile", profile_text(g.profile)}, {"failures", failures_html(f.candidate, "")},
+         {{"profile", g.profile_text()}, {"failures", failures_html(f.candidate, "")},
           {"failures_of_baseline", failures_html(f.baseline, " of the baseline")}});
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
@@ -25544,7 +25373,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
     if (measured)
-        h += slowest_html(g) + repeats_html(g) + ranks_html(g) + side_tasks_html(g);
+        h += slowest_html(g) + repeats_html(g) + ranks_html(g) +
+             (known_faults ? known_faults->page(g) : "");
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again;
@@ -33787,157 +33617,36 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-// ===== [E] profiles of servers ===================================================================
+// ===== [E] requests to a server before a repeat ==================================================
 
-/// Starts and ends a profile on a server: by HTTP, or by the scenario's commands.
-class profiler {
-public:
-    static constexpr double answer_s = 10, command_s = 30, writing_s = 60;  // limits
-
-    profiler(const profile& what, const live_target& target, int gate)
-        : what_(what), target_(target), gate_(gate) {}
-
-    bool has_commands() const { return !what_.start.empty(); }
-    profile_step start(double within_s) {
-        if (has_commands())
-            return carried_out(str(what_.start), "start", std::min(within_s, command_s));
-        return posted("/start_profile", std::min(within_s, answer_s));
-    }
-    profile_step stop(double within_s) {
-        if (has_commands())
-            return carried_out(str(what_.stop), "stop", std::min(within_s, writing_s));
-        return posted("/stop_profile", std::min(within_s, writing_s));
-    }
-    /// Returns where the profile is, as far as is known.
-    std::string files() const {
-        for (const char* variable : profile_variables)
-            if (const std::string directory = target_.environment_value(variable);
-                !directory.empty())
-                return "it is in " + own_text(directory) + ", as " + variable + " says";
-        if (has_commands()) return "the commands wrote " + log_of("start") + ", " + log_of("stop");
-        if (target_.facts().kind == target_kind::simulated)
-            return "the simulated server writes none";
-        return "the server writes it where its VLLM_TORCH_PROFILER_DIR, its --profiler-config or "
-               "its SGLANG_TORCH_PROFILER_DIR says";
-    }
-
-private:
-    std::string own_text(std::string_view s) const {
-        return masked_words_of(s, target_.load());
-    }
-    profile_step posted(const char* path, double within_s) const {
-        const load_target& to = target_.load();
-        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}",
-                                            within_s);
-        profile_step s;
-        s.asked = std::string("POST ") + path;
-        s.heard = a.status > 0;
-        s.done = a.status >= 200 && a.status < 300;
-        s.came = s.heard ? printed("answered HTTP %d", a.status) : "failed: " + own_text(a.error);
-        if (!s.done && s.heard && a.status != 404) s.said = own_text(a.body);
-        if (s.done && a.body != "{}") s.said = own_text(a.body);
-        return s;
-    }
-
-    std::string log_of(const char* part) const {
-        return report_directory() + printed("/profile-%d-%s.log", gate_, part);
-    }
-    profile_step carried_out(const std::string& command, const char* part, double within_s) {
-        profile_step s;
-        s.asked = "\"" + own_text(command) + "\"";
-        carried_command c = detail::carried_out(command, target_.load(), log_of(part),
-                                                now_ns() + ns_of(within_s));
-        if (!c.process) {
-            s.came = "was not run: " + c.error;
-            return s;
-        }
-        running_.push_back(std::move(c.process));
-        s.heard = !c.how.empty();
-        s.done = c.done();
-        s.said = c.last_line;
-        s.came = s.heard     ? c.how
-                 : c.in_time ? "was interrupted"
-                             : "had not ended after " + time_text(within_s) +
-                                   " (what goes on belongs in the background, with &)";
-        return s;
-    }
-
-    const profile& what_;
-    const live_target& target_;
-    const int gate_;
-    // A process that a command leaves running lives until the profile is complete.
-    vector<std::unique_ptr<server_process>> running_{};
-};
-
-/// Returns why a server has not begun a profile.
-inline std::string why_not_begun(const profile_step& start, bool by_http) {
-    const bool has_none = by_http && start.came == "answered HTTP 404";
-    return step_text(start) +
-           (has_none ? ": vLLM has it where it was started with VLLM_TORCH_PROFILER_DIR or "
-                       "--profiler-config; profile{.start = ..., .stop = ...} takes commands of "
-                       "your own"
-                     : "");
+inline std::string post_text(const load_target& to, const std::string& path,
+                             const std::string& body) {
+    return request_text(http_method::post, inquiry_path(to, path.c_str()), to.url.authority(),
+                        "Connection: close\r\n" + to.fields, body);
+}
+/// Returns why a post failed, "" if it did not.
+inline std::string fault_of_post(const http_answer& a, const load_target& to) {
+    if (a.status >= 200 && a.status < 300) return {};
+    if (a.status == 0) return "failed: " + masked_words_of(a.error, to);
+    const std::string body = masked_words_of(a.body, to);
+    return printed("was answered with HTTP %d", a.status) + (body.empty() ? "" : ": " + body);
 }
 
-/// Takes a profile of `lasts_s` of load, which `load` runs. A profile that was begun is always
-/// ended. Without enough time none is begun.
-inline taken_profile profile_under_load(profiler& by, double lasts_s, long long deadline_ns,
-                                        const std::function<std::size_t(long long)>& load) {
-    constexpr double least_for_stop_s = 5;
-    const auto left_s = [&] { return seconds_until(deadline_ns); };
-    taken_profile t{.wanted = true};
-    if (stop_asked.load()) t.none = "the run was interrupted";
-    else if (left_s() < lasts_s + least_for_stop_s)
-        t.none = "LLMBENCH_TIME_BUDGET leaves no time for " + time_text(lasts_s) +
-                 " of load and the writing after it";
-    if (!t.none.empty()) return t;
-    t.start = by.start(left_s() - lasts_s);
-    if (t.start.done) {
-        const long long began = now_ns();
-        try {
-            t.requests = load(began + ns_of(lasts_s));
-        } catch (const std::exception& e) {
-            t.none = reason_in(e);
-        }
-        t.load_s = static_cast<double>(now_ns() - began) * 1e-9;
-        if (t.none.empty() && t.requests == 0)
-            t.none = "this load sends nothing in its first " + time_text(lasts_s) +
-                     ", profile.duration can be longer";
-    } else {
-        t.none = why_not_begun(t.start, !by.has_commands());
+/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
+/// request has no 2xx answer in time: the server would not be in the state asked for.
+inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
+    if (p.shard.index > 0) return;
+    const std::string nth = std::to_string(repeat + 1);
+    for (const task_step& s : p.sent->prepare) {
+        const load_target& to = target.load();
+        const std::string path = filled_in(str(s.path), "{n}", nth);
+        const std::string request = post_text(to, path, filled_in(str(s.body), "{n}", nth));
+        const std::string why = fault_of_post(answer_to(to, request, within_s), to);
+        if (!why.empty())
+            throw std::runtime_error("prepare, before repeat " + nth + " on " +
+                                     target.facts().url + ": POST " + masked_words_of(path, to) +
+                                     " " + why);
     }
-    // Without an answer it may have begun all the same.
-    if (t.start.done) t.stop = by.stop(std::max(left_s(), least_for_stop_s));
-    else if (!t.start.heard && !by.has_commands()) t.stop = by.stop(least_for_stop_s);
-    if (t.start.done && !t.stop.done && t.none.empty()) t.none = step_text(t.stop);
-    t.goes_on = !t.stop.asked.empty() && !t.stop.done && (t.start.done || !t.stop.heard);
-    t.files = by.files();
-    return t;
-}
-
-/// A profile that a gate could not end. A server that profiles is slower for every later gate.
-struct unended_profile {
-    std::string url, gate;
-    profile how;
-};
-/// Gates take turns, so there is no lock.
-inline vector<unended_profile>& unended_profiles() {
-    static vector<unended_profile>& all = *new vector<unended_profile>;  // outlives statics
-    return all;
-}
-/// Tries to end the profiles of a server before its next load; returns a note on each.
-inline vector<std::string> end_profiles(const live_target& server, int gate) {
-    vector<std::string> notes;
-    erase_if(unended_profiles(), [&](const unended_profile& p) {
-        if (p.url != server.facts().url) return false;
-        const profile_step stop = profiler(p.how, server, gate).stop(10);
-        notes.push_back("gate \"" + p.gate + "\" had begun a profile on this server and could not "
-                        "end it: " +
-                        (stop.done ? "it was ended now, before this load"
-                                   : "it may be slower for it still (" + step_text(stop) + ")"));
-        return stop.done;
-    });
-    return notes;
 }
 
 // ===== [E] the progress of a repeat ==============================================================
@@ -34068,141 +33777,6 @@ private:
     progress_meter* meter_;
 };
 
-// ===== [E] side tasks before and during a load ===================================================
-
-inline std::string post_text(const load_target& to, const std::string& path,
-                             const std::string& body) {
-    return request_text(http_method::post, inquiry_path(to, path.c_str()), to.url.authority(),
-                        "Connection: close\r\n" + to.fields, body);
-}
-/// Returns why a post failed, "" if it did not.
-inline std::string fault_of_post(const http_answer& a, const load_target& to) {
-    if (a.status >= 200 && a.status < 300) return {};
-    if (a.status == 0) return "failed: " + masked_words_of(a.error, to);
-    const std::string body = masked_words_of(a.body, to);
-    return printed("was answered with HTTP %d", a.status) + (body.empty() ? "" : ": " + body);
-}
-
-/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
-/// request has no 2xx answer in time: the server would not be in the state asked for.
-inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
-    if (p.shard.index > 0) return;
-    const std::string nth = std::to_string(repeat + 1);
-    for (const task_step& s : p.sent->prepare) {
-        const load_target& to = target.load();
-        const std::string path = filled_in(str(s.path), "{n}", nth);
-        const std::string request = post_text(to, path, filled_in(str(s.body), "{n}", nth));
-        const std::string why = fault_of_post(answer_to(to, request, within_s), to);
-        if (!why.empty())
-            throw std::runtime_error("prepare, before repeat " + nth + " on " +
-                                     target.facts().url + ": POST " + masked_words_of(path, to) +
-                                     " " + why);
-    }
-}
-
-/// One task in one repeat: its own thread and connections, or events of a virtual environment.
-class task_under_load {
-public:
-    /// Task `number` of the plan. All arguments must outlive it.
-    task_under_load(const plan& p, std::size_t number, live_target& target, const load_state& load,
-                    int gate)
-        : what_(p.sent->beside[number]),
-          target_(target),
-          load_(load),
-          within_s_(p.sent->limits.total.seconds()),
-          log_(report_directory() + printed("/beside-%d-%zu.log", gate, number + 1)) {
-        seen_.name = what_.name;
-        seen_.may_fail = what_.may_fail;
-        seen_.excuses_s = what_.excuses_s;
-        doing_.begin([this] { return next_ns(); }, [this] { act(); },
-                     [this](const char* why) { end_step(std::string("failed: ") + why); });
-    }
-    task_under_load(const task_under_load&) = delete;
-    task_under_load& operator=(const task_under_load&) = delete;
-
-    /// The load is over: finishes a round of steps that has begun.
-    side_task_seen finished() {
-        doing_.stop();
-        while (post_ && !has_advanced()) sleep_s(poll_s);
-        while (begun_ % what_.steps.size() != 0) {
-            begin_step(now_ns());
-            while (post_ && !has_advanced()) sleep_s(poll_s);
-        }
-        return std::move(seen_);
-    }
-
-private:
-    static constexpr double poll_s = 0.001, look_s = 0.01, interrupted_s = 10;
-
-    bool is_over() const { return what_.every_s == 0 && begun_ == what_.steps.size(); }
-    long long due_ns() const {
-        return measured_from_ns_ + ns_of(what_.first_s) +
-               static_cast<long long>(begun_) * ns_of(what_.every_s);
-    }
-    long long next_ns() {
-        if (post_) return now_ns() + ns_of(poll_s);
-        if (measured_from_ns_ == 0) measured_from_ns_ = load_.measured_from.load();
-        if (measured_from_ns_ == 0) return now_ns() + ns_of(look_s);
-        return is_over() ? now_ns() + ns_of(60) : due_ns();
-    }
-    void act() {
-        if (post_) has_advanced();
-        else if (measured_from_ns_ != 0 && !is_over() && now_ns() >= due_ns()) begin_step(due_ns());
-    }
-    void begin_step(long long due_ns) {
-        const task_step& s = what_.steps[begun_ % what_.steps.size()];
-        const std::string nth = std::to_string(begun_ / what_.steps.size() + 1);
-        const auto filled = [&](const text& t) { return filled_in(str(t), "{n}", nth); };
-        const load_target& to = target_.load();
-        const double max_s = stop_asked.load() ? std::min(within_s_, interrupted_s) : within_s_;
-        ++begun_;
-        side_step& seen = seen_.steps.emplace_back();
-        seen.due_ns = due_ns;
-        seen.from_ns = seen.to_ns = now_ns();
-        if (s.path.empty()) {
-            seen.what = "\"" + masked_words_of(str(s.line), to) + "\"";
-            return end_step(carried_out_within(filled(s.line), max_s));
-        }
-        const std::string path = filled(s.path);
-        seen.what = "POST " + masked_words_of(path, to);
-        const std::string request = post_text(to, path, filled(s.body));
-        // The one thread of a virtual environment also runs the load.
-        if (!current_environment)
-            return end_step(fault_of_post(answer_to(to, request, max_s), to));
-        post_ = std::make_unique<plain_request>(to, request, max_s);
-        has_advanced();
-    }
-    bool has_advanced() {
-        if (!post_->advance(now_ns())) return false;
-        end_step(fault_of_post(post_->answer(), target_.load()));
-        post_.reset();
-        return true;
-    }
-    void end_step(std::string why) {
-        if (seen_.steps.empty()) return;  // it never began: reported for the whole task
-        seen_.steps.back().to_ns = now_ns();
-        seen_.steps.back().failed = std::move(why);
-    }
-    std::string carried_out_within(const std::string& line, double max_s) {
-        carried_command c = carried_out(line, target_.load(), log_, now_ns() + ns_of(max_s));
-        const std::string fault = c.fault(max_s);
-        if (!c.how.empty()) target_.commands().keep(std::move(c.process));
-        return fault;
-    }
-
-    const planned_task& what_;
-    live_target& target_;
-    const load_state& load_;
-    const double within_s_;
-    const std::string log_;
-    // Owned by the task's thread while it runs, then by this object.
-    side_task_seen seen_{};
-    std::size_t begun_ = 0;  // number of steps
-    long long measured_from_ns_ = 0;
-    std::unique_ptr<plain_request> post_{};
-    repeated doing_{};
-};
-
 // ===== [E] one repeat ============================================================================
 
 /// Returns "" unless the last measured requests all failed to connect.
@@ -34311,7 +33885,9 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     note_exempt(d);
     if (!p.sent->recovery) return;
     for (side_task_seen& t : d.side_tasks)
-        if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
+        if (!t.steps.empty())
+            t.recovery_s =
+                the_faults().recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
 }
 
 /// One repeat, or one probe of a search, on one server.
@@ -34433,10 +34009,10 @@ public:
     const load_state& state() const { return state_; }
     void begin_tasks() {
         for (std::size_t i = 0; i < p_.sent->beside.size(); ++i)
-            tasks_.emplace_back(p_, i, target_, state_, asked_.gate);
+            tasks_.push_back(the_faults().begun(p_, i, target_, state_, asked_.gate));
     }
     void end_tasks() {
-        for (task_under_load& t : tasks_) d_.side_tasks.push_back(t.finished());
+        for (const auto& t : tasks_) d_.side_tasks.push_back(t->finished());
     }
     repeat_data finished() {
         d_.warmup = state_.settling.seen();
@@ -34465,7 +34041,7 @@ private:
     load_state state_{};
     repeat_data d_{};
     request_log log_{};
-    std::deque<task_under_load> tasks_{};
+    vector<std::unique_ptr<task_at_work>> tasks_{};
 };
 
 /// Runs one repeat on one server.
@@ -34638,7 +34214,12 @@ public:
         servers_.candidate().ask_first_answer(asks_first, p_.sent->common,
                                               p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
-        servers_.each([&](const live_target& t) { end_profiles_on(t); });
+        servers_.each([&](const live_target& t) {
+            for (const std::string& note : notes_on_profiles(t, gate_)) {
+                meter_.say("  note: " + note + "\n");
+                all_.seen.notes.push_back(note);
+            }
+        });
         servers_.check_two_servers();
         all_.what = without_long_sessions(
             p_, [&](const std::string& model) { return servers_.room_of(model); });
@@ -34703,7 +34284,10 @@ public:
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = analysis_so_far();
-        if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
+        if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts))
+            all_.profile = the_faults().profiled({p_, servers_.on(run_variant::candidate), meter_,
+                                                  all_.seen.notes, gate_, positions_.begin(),
+                                                  mode_.deadline_ns});
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
@@ -34880,45 +34464,6 @@ private:
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });
     }
-    // ---- profiles
-
-    /// The same load again, with other words; its measurements are not used.
-    void profile_failure() {
-        const double lasts_s = (*judged_.on_fail).duration.seconds();
-        live_target& failed = servers_.on(run_variant::candidate);
-        meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
-                   " of the same load\n");
-        meter_.stage("profile");
-        profiler by(*judged_.on_fail, failed, gate_);
-        plan again = profiled(p_);
-        again.shard = {};  // rank 0 sends all of it
-        const int number = positions_.begin();
-        try {
-            prepare_server(again, failed, number, p_.sent->limits.total.seconds());
-        } catch (const std::runtime_error& e) {
-            all_.seen.notes.push_back(std::string("the profile is of a server as it was left: ") +
-                                      reason_in(e));
-        }
-        all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, failed,
-                              {.number = number,
-                               .gate = gate_,
-                               .deadline_ns = until_ns,
-                               .meter = &meter_,
-                               .show = answers_shown::none})
-                .records.size();
-        });
-        if (all_.profile.goes_on && !failed.is_process())
-            unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});
-    }
-    /// Ends profiles that earlier gates left running on a server, or reports them.
-    void end_profiles_on(const live_target& server) {
-        for (const std::string& note : end_profiles(server, gate_)) {
-            meter_.say("  note: " + note + "\n");
-            all_.seen.notes.push_back(note);
-        }
-    }
-
     measured_gate all_;
     const plan& p_ = all_.what;
     const planned_judging& judged_ = *p_.judged;

@@ -3,6 +3,7 @@
 // accelerators are reported by exporters, endpoint{.telemetry = {"http://host:9400/metrics"}}.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_faults.hpp"
 #include "llmbench_simulated.hpp"
 
 using namespace llmbench;

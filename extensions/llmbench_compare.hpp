@@ -1605,7 +1605,7 @@ private:
             s.server.learn_tokens(s.all.what, seconds_left());
             s.server.check_reports_metrics(s.all.what.judged->slos, s.all.what.sent->common);
             s.all.target = s.server.facts();
-            for (const std::string& note : end_profiles(s.server, s.number)) {
+            for (const std::string& note : notes_on_profiles(s.server, s.number)) {
                 meter_.say("  note: " + note + "\n");
                 s.all.seen.notes.push_back(note);
             }

@@ -3,6 +3,7 @@
 // leave `.target` out: LLMBENCH_URL names the server.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_faults.hpp"
 #include "llmbench_answers.hpp"
 #include "llmbench_history.hpp"
 #include "llmbench_simulated.hpp"

@@ -100,7 +100,7 @@ struct scenario {
     request_options options{};
     client_options client{};
     judging_options judging{};
-    types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
+    any_profile on_fail{};  ///< of a gate that failed; default: none
     types::list<side_task> beside{};  ///< side tasks under the load
     /// Sent to each server before each repeat, outside the measurement: after
     /// `{post("/reset_prefix_cache")}` no repeat finds prompts of the one before. `{n}` is the

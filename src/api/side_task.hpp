@@ -4,6 +4,8 @@
 #include "api/text.hpp"
 #include "api/units.hpp"
 
+#include <initializer_list>  // .steps = {...}
+
 namespace llmbench {
 inline namespace v1 {
 
@@ -22,12 +24,29 @@ inline task_step post(const types::text& path, const types::text& body = "{}") {
 /// sockets.
 inline task_step command(const types::text& line) { return {{}, {}, line}; }
 
+namespace detail {
+template <class T>
+struct include_llmbench_faults_hpp;  // which defines it
+}  // namespace detail
+class task_steps : public types::list<task_step> {
+public:
+    task_steps() = default;
+    template <class Step>
+        requires(__is_same(Step, task_step))
+    task_steps(std::initializer_list<Step> steps)
+        : types::list<task_step>(detail::include_llmbench_faults_hpp<Step>::taken(steps)) {}
+    template <class Steps>
+        requires requires { typename Steps::allocator_type; }
+    task_steps(const Steps& steps)
+        : types::list<task_step>(detail::include_llmbench_faults_hpp<Steps>::taken(steps)) {}
+};
+
 /// Steps under the measured load, at the same times in each repeat and variant. A round of steps
 /// that has begun is finished, even after the load.
 struct side_task {
     types::text name{};  ///< as in during("adapters"); up to 60 characters, unique
     time_span every{};   ///< one step after each `every`, in turn; 0: all steps, once
-    types::list<task_step> steps{};
+    task_steps steps{};
     types::maybe<time_span> first{};  ///< offset in the measured part; default: `every`
     /// false: a failed step makes the gate invalid, because the load differs; true: it is reported.
     bool may_fail = false;
@@ -46,6 +65,21 @@ struct profile {
     types::text start{};
     types::text stop{};
     time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
+};
+
+/// A profile, or none.
+class any_profile {
+public:
+    any_profile() = default;
+    template <class P>
+        requires(__is_same(P, profile))
+    any_profile(const P& p)
+        : what_(detail::box::make(detail::include_llmbench_faults_hpp<P>::taken(p))) {}
+    explicit operator bool() const { return !what_.empty(); }
+    const profile& operator*() const { return *what_.get<profile>(); }
+
+private:
+    detail::box what_{};
 };
 
 }  // inline namespace v1

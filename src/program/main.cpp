@@ -5,6 +5,7 @@
 #include "llmbench.hpp"
 #include "extensions/capacity.hpp"    // up_to(...), capacity
 #include "extensions/embeddings.hpp" // LLMBENCH_API=rerank
+#include "extensions/faults.hpp"
 #include "extensions/history.hpp"    // llmbench history, LLMBENCH_HISTORY
 #include "extensions/machines.hpp"   // llmbench merge, LLMBENCH_SHARD
 #include "extensions/sessions.hpp"   // llmbench convert

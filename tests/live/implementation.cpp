@@ -18,6 +18,7 @@ using namespace llmbench;
 #include "llmbench_capacity.hpp"
 #include "llmbench_compare.hpp"
 #include "llmbench_embeddings.hpp"
+#include "llmbench_faults.hpp"
 #include "llmbench_history.hpp"
 #include "llmbench_machines.hpp"
 #include "llmbench_simulated.hpp"

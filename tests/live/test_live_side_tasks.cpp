@@ -2,6 +2,7 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
+#include "llmbench_faults.hpp"
 
 #include <string>
 

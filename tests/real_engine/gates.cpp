@@ -4,6 +4,7 @@
 // $ENGINE starts a server and understands --port, --parallel and --model; $MODELS holds the models.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_faults.hpp"
 #include "llmbench_answers.hpp"
 #include "llmbench_simulated.hpp"
 

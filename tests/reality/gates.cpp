@@ -12,6 +12,7 @@
 //                   where nor how many wait
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_faults.hpp"
 #include "llmbench_embeddings.hpp"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // What the parts have that is not inline, once for all unit tests. It leaves out what has effects, but for
-// the reading of questions and sessions. Embeddings and searches are known.
+// the reading of questions and sessions. Embeddings, searches and side tasks are known.
 #include "core/bodies/values.hpp"
 #include "core/bodies/result.hpp"
 #include "extensions/answers/read_questions.hpp"
 #include "extensions/capacity/core/searches.hpp"
 #include "extensions/embeddings/known_inputs.hpp"
+#include "extensions/faults/bodies.hpp"
 #include "extensions/sessions/read_sessions.hpp"

@@ -3,6 +3,7 @@
 
 #include "support/environment.hpp"
 #include "support/live.hpp"
+#include "llmbench_faults.hpp"
 
 #include <string>
 

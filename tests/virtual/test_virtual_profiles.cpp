@@ -5,6 +5,7 @@
 #include "support/failing_gates.hpp"
 #include "virtual/scripted_server.hpp"
 #include "support/texts.hpp"
+#include "llmbench_faults.hpp"
 
 #include <string>
 #include <vector>

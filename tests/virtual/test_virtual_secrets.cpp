@@ -5,6 +5,7 @@
 #include "support/live.hpp"
 #include "llmbench_compare.hpp"
 #include "virtual/scripted_server.hpp"
+#include "llmbench_faults.hpp"
 
 #include <algorithm>
 #include <functional>

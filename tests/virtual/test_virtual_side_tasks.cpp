@@ -4,6 +4,7 @@
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
 #include "virtual/scripted_server.hpp"
+#include "llmbench_faults.hpp"
 
 #include <string>
 #include <vector>

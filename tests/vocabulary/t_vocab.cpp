@@ -11,6 +11,7 @@
 #include <time.h>
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_faults.hpp"
 #include "llmbench_answers.hpp"
 #include "llmbench_embeddings.hpp"
 #include "llmbench_compare.hpp"

@@ -15,6 +15,7 @@
 #include "core/judging/server.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/capacity/load_search.hpp"
+#include "core/planning/load_faults.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/figures/rows.hpp"
 #include "core/figures/server_usage.hpp"
@@ -57,7 +58,7 @@ struct variant_figures {
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
     vector<rank_part> ranks{};  // where several programs sent the load
-    vector<task_figures> side_tasks{};
+    vector<std::string> side_tasks{};
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
     vector<repeat_timeline> timelines{};
@@ -153,7 +154,9 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
     a.server = server_usage_of(variant);
     a.ranks = rank_figures_of(variant);
-    a.side_tasks = task_figures_of(variant);
+    vector<const repeat_facts*> repeats;
+    for (const repeat_data& d : variant) repeats.push_back(&d);
+    if (known_faults) a.side_tasks = known_faults->texts(repeats);
     a.slowest = slowest_of(variant);
     if (std::count(g.metrics.begin(), g.metrics.end(), metric_id::ttft) > 0)
         a.ttft_by_prompt = ttft_by_prompt_of(variant);

@@ -171,51 +171,6 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& varian
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
 }
 
-/// One task over all repeats.
-struct task_figures {
-    std::string name{};
-    std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
-    double mean_s = 0, max_s = 0, latest_s = 0;
-    std::string example{};  // of a step that failed
-    std::string recovered{};  // recovery time of each repeat
-    void add(const side_step& s) {
-        constexpr double unnoticed_s = 0.1;
-        const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
-        const double late_s = static_cast<double>(s.from_ns - s.due_ns) * 1e-9;
-        mean_s += (took_s - mean_s) / static_cast<double>(++steps);
-        max_s = std::max(max_s, took_s);
-        latest_s = std::max(latest_s, late_s);
-        late += late_s > unnoticed_s;
-        if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
-    }
-};
-template <class Repeats>
-vector<task_figures> task_figures_of(const Repeats& variant) {
-    vector<task_figures> all;
-    for (const repeat_facts& d : variant)
-        for (std::size_t i = 0; i < d.side_tasks.size(); ++i) {
-            if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
-            ++all[i].repeats;
-            if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
-                fill(all[i].recovered, "{,}{after}",
-                     {{"after", std::isinf(s) ? "never"
-                                : s == 0      ? "nothing (none was disturbed)"
-                                              : time_text(s)}});
-            for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
-        }
-    return all;
-}
-/// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
-inline std::string task_figures_text(const task_figures& t) {
-    return filled("\"{name}\": {steps} step{steps:s} in {repeats} repeat{repeats:s}, {mean:t} "
-                  "each on the average, {max:t} at most[; {late} began late, by up to {latest:t}, "
-                  "as those before were under way][; recovered after {recovered}][; {failed} "
-                  "failed ({example})]",
-                  {{"name", t.name}, {"steps", t.steps}, {"repeats", t.repeats}, {"mean", t.mean_s},
-                   {"max", t.max_s}, {"late", t.late}, {"latest", t.latest_s},
-                   {"recovered", t.recovered}, {"failed", t.failed}, {"example", t.example}});
-}
-
 }  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench

@@ -18,7 +18,8 @@
 #include "core/traffic/trace_hash.hpp"
 #include "core/capacity/load_search.hpp"
 #include "core/planning/check_slo.hpp"
-#include "core/planning/side_tasks.hpp"
+#include "core/planning/load_faults.hpp"
+#include "core/planning/preparation.hpp"
 #include "core/planning/workloads.hpp"
 #include "core/planning/past_extension.hpp"
 
@@ -175,7 +176,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
-    check_profile(s);
+    const vector<planned_task> tasks = planned_tasks(s);
     if (arrivals.is_searched || use == scenario_use::find_capacity ||
         any_of(s.slos, is_of_capacity))
         the_search().check(s, arrivals, use);
@@ -185,7 +186,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     static_cast<planned_workloads&>(sent) =
         planned_workloads_of(s, arrivals, read, api, default_seed);
     add_preparation(sent, s);
-    add_tasks(sent, planned_tasks(s));
+    add_tasks(sent, tasks);
     sent.arrivals = arrivals;
     sent.warmup_requests = s.warmup.requests();
     sent.warmup_s = s.warmup.seconds();
@@ -217,8 +218,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .usd_per_hour = planned_cost(s, api)};
     if (arrivals.is_searched) the_search().become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
-    check_tasks_begin(sent);
-    sent.recovery = planned_recovery(sent, s.slos);
+    if (known_faults) sent.recovery = known_faults->recovery(sent, s.slos);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));

@@ -13,7 +13,8 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/workload.hpp"
 #include "core/planning/options.hpp"
-#include "core/planning/side_tasks.hpp"
+#include "core/planning/load_faults.hpp"
+#include "core/planning/preparation.hpp"
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t

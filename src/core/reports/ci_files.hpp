@@ -204,7 +204,7 @@ inline std::string summary_of(const gate_report& g) {
     if (g.judged_by.past)
         for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{line:m}\n",
             {{"line", line}});
-    fill(out, "[\n{profile:c}\n]\n", {{"profile", profile_text(g.profile)}});
+    fill(out, "[\n{profile:c}\n]\n", {{"profile", g.profile_text()}});
     return out;
 }
 

@@ -233,7 +233,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
     if (g.judged_by.past)
         for (const std::string& line : g.judged_by.past->lines(g)) note(
             "{line}", {{"line", line}});
-    note("{profile}", {{"profile", profile_text(g.profile)}});
+    note("{profile}", {{"profile", g.profile_text()}});
     if (style.verbose || has_client_problem(g)) note(
         "client: {client}", {{"client", client_text(g)}});
     if (!style.verbose) note("{passed_checks}", {{"passed_checks", passed_checks_text(g)}});

@@ -12,54 +12,20 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/load_faults.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/shown_answers.hpp"
 #include "core/figures/gate_figures.hpp"
 
 #include <algorithm>  // any_of
 #include <cstddef>  // size_t
+#include <memory>  // shared_ptr
 #include <string>
 #include <utility>  // pair
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// A request to the server's profiler, by HTTP or by a command.
-struct profile_step {
-    std::string asked{};  // "POST /start_profile", or the command; "" if not sent
-    std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
-    std::string said{};   // the answer, or the last line that the command wrote
-    bool heard = false;   // it was answered, or the command ended
-    bool done = false;    // and that with success
-};
-/// The texts of servers and commands in it are printable, and without secrets.
-struct taken_profile {
-    bool wanted = false;
-    std::string none{};  // why there is none, "" if there is one
-    bool goes_on = false;  // started, and not known to have ended
-    profile_step start{}, stop{};
-    double load_s = 0;  // under load; `requests` were sent or cut off
-    std::size_t requests = 0;
-    std::string files{};  // its place, if that is known
-};
-
-inline std::string step_text(const profile_step& s) {
-    return filled("{asked} {came}[: {said}]",
-                  {{"asked", s.asked}, {"came", s.came}, {"said", s.said}});
-}
-/// Returns one sentence, "" if no profile was wanted.
-inline std::string profile_text(const taken_profile& t) {
-    if (!t.wanted) return {};
-    if (!t.none.empty())
-        return filled("no profile: {why}{goes_on?; it may go on, and slows down whatever this "
-                      "server does next}",
-                      {{"why", t.none}, {"goes_on", t.goes_on}});
-    return filled("profile: {load:t} of the same load, {requests} requests; {start}; {stop}[; "
-                  "{files}]",
-                  {{"load", t.load_s}, {"requests", t.requests}, {"start", step_text(t.start)},
-                   {"stop", step_text(t.stop)}, {"files", t.files}});
-}
 
 /// The result of a rehearsal, a gate on a model of its server.
 struct rehearsal_report {
@@ -78,7 +44,8 @@ struct gate_facts {
     plan what{};
     target_facts target{}, baseline{};
     judging_parameters judged_by{};
-    taken_profile profile{};  // of the server of a failed gate
+    std::shared_ptr<profile_report> profile{};  // of the server of a failed gate
+    std::string profile_text() const { return profile ? profile->text() : ""; }
 };
 
 /// One gate as every report shows it: measured, judged, all figures computed. It has no requests,

@@ -65,24 +65,6 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
         v.number({"inconclusive", "a fraction of the runs"}, o.inconclusive, {0, 1});
     });
 }
-inline void fields_of(field_visitor& v, profile_step& s) {
-    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
-    v.flag({"done"}, s.done);
-    v.text({"came", "the status, or why there is none"}, s.came);
-    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
-}
-inline void fields_of(field_visitor& v, taken_profile& t) {
-    bool is_taken = t.none.empty();
-    v.flag({"taken"}, is_taken);
-    v.text({"why_not"}, t.none);
-    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
-    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
-             {0, longest_time_s, 0});
-    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
-    v.text({"files", "where the profile is, as far as that is known"}, t.files);
-    v.object({"start", "", presence::always, "profile_step"}, true, t.start);
-    v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
-}
 inline void fields_of(field_visitor& v, environment_facts& e) {
     v.text({"started_at", "UTC, RFC 3339"}, e.started_at);
     v.text({"commit", "of what was tested, \"\" where that is unknown"}, e.commit);
@@ -131,7 +113,7 @@ inline void fields_of(field_visitor& v, gate_report& g) {
                             "fractions, which it has none of in virtual time", at_times},
              true, g.self_check, has_figures);
     v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
-             g.profile.wanted, g.profile);
+             g.profile != nullptr, g.profile);
 }
 
 struct run_report {

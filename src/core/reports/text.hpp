@@ -339,9 +339,8 @@ inline vector<std::string> notes_on(const gate_report& g,
         add("{reasoning}", {{"reasoning", reasoning_text(variant->reasoning, whose)}});
         if (wanted == server_notes::all || has_problem(variant->server))
             add("{server}", {{"server", server_text(*variant, whose)}});
-        for (const task_figures& t : variant->side_tasks)
-            add("beside the load: {whose}{task}",
-                {{"whose", whose}, {"task", task_figures_text(t)}});
+        for (const std::string& task : variant->side_tasks)
+            add("beside the load: {whose}{task}", {{"whose", whose}, {"task", task}});
         add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
             "client had no means for them: they are counted apart, in no error rate and no "
             "latency]", {{"requests", variant->exempt}, {"whose", whose}});

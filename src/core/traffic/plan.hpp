@@ -125,7 +125,7 @@ struct planned_judging {
     judging_rule rule{};
     vector<slo> slos{};
     searched_load search{};
-    maybe<profile> on_fail{};
+    any_profile on_fail{};
     double usd_per_hour = 0;  // of its server, 0 if not given
 };
 

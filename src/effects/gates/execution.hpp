@@ -16,7 +16,7 @@
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/planning/planning.hpp"
-#include "core/planning/side_tasks.hpp"
+#include "core/planning/preparation.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
 #include "effects/system/clock.hpp"

@@ -24,7 +24,7 @@
 #include "core/planning/planning.hpp"
 #include "core/planning/past_extension.hpp"
 #include "core/planning/plan_text.hpp"
-#include "core/planning/side_tasks.hpp"
+#include "core/planning/load_faults.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/console.hpp"
@@ -37,7 +37,7 @@
 #include "effects/targets/server_pages.hpp"
 #include "effects/gates/gate_result.hpp"
 #include "effects/gates/gate_servers.hpp"
-#include "effects/gates/profiler.hpp"
+#include "effects/gates/preparation.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/gates/run_mode.hpp"
@@ -156,7 +156,12 @@ public:
         servers_.candidate().ask_first_answer(asks_first, p_.sent->common,
                                               p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
-        servers_.each([&](const live_target& t) { end_profiles_on(t); });
+        servers_.each([&](const live_target& t) {
+            for (const std::string& note : notes_on_profiles(t, gate_)) {
+                meter_.say("  note: " + note + "\n");
+                all_.seen.notes.push_back(note);
+            }
+        });
         servers_.check_two_servers();
         all_.what = without_long_sessions(
             p_, [&](const std::string& model) { return servers_.room_of(model); });
@@ -221,7 +226,10 @@ public:
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = analysis_so_far();
-        if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
+        if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts))
+            all_.profile = the_faults().profiled({p_, servers_.on(run_variant::candidate), meter_,
+                                                  all_.seen.notes, gate_, positions_.begin(),
+                                                  mode_.deadline_ns});
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
@@ -398,45 +406,6 @@ private:
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });
     }
-    // ---- profiles
-
-    /// The same load again, with other words; its measurements are not used.
-    void profile_failure() {
-        const double lasts_s = (*judged_.on_fail).duration.seconds();
-        live_target& failed = servers_.on(run_variant::candidate);
-        meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
-                   " of the same load\n");
-        meter_.stage("profile");
-        profiler by(*judged_.on_fail, failed, gate_);
-        plan again = profiled(p_);
-        again.shard = {};  // rank 0 sends all of it
-        const int number = positions_.begin();
-        try {
-            prepare_server(again, failed, number, p_.sent->limits.total.seconds());
-        } catch (const std::runtime_error& e) {
-            all_.seen.notes.push_back(std::string("the profile is of a server as it was left: ") +
-                                      reason_in(e));
-        }
-        all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, failed,
-                              {.number = number,
-                               .gate = gate_,
-                               .deadline_ns = until_ns,
-                               .meter = &meter_,
-                               .show = answers_shown::none})
-                .records.size();
-        });
-        if (all_.profile.goes_on && !failed.is_process())
-            unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});
-    }
-    /// Ends profiles that earlier gates left running on a server, or reports them.
-    void end_profiles_on(const live_target& server) {
-        for (const std::string& note : end_profiles(server, gate_)) {
-            meter_.say("  note: " + note + "\n");
-            all_.seen.notes.push_back(note);
-        }
-    }
-
     measured_gate all_;
     const plan& p_ = all_.what;
     const planned_judging& judged_ = *p_.judged;

@@ -30,7 +30,6 @@
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/record_files.hpp"
 #include "effects/gates/session.hpp"
-#include "effects/gates/side_tasks.hpp"
 
 #include <algorithm>  // max, min, minmax_element
 #include <cstdint>  // uint64_t
@@ -148,7 +147,9 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     note_exempt(d);
     if (!p.sent->recovery) return;
     for (side_task_seen& t : d.side_tasks)
-        if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
+        if (!t.steps.empty())
+            t.recovery_s =
+                the_faults().recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
 }
 
 /// One repeat, or one probe of a search, on one server.
@@ -270,10 +271,10 @@ public:
     const load_state& state() const { return state_; }
     void begin_tasks() {
         for (std::size_t i = 0; i < p_.sent->beside.size(); ++i)
-            tasks_.emplace_back(p_, i, target_, state_, asked_.gate);
+            tasks_.push_back(the_faults().begun(p_, i, target_, state_, asked_.gate));
     }
     void end_tasks() {
-        for (task_under_load& t : tasks_) d_.side_tasks.push_back(t.finished());
+        for (const auto& t : tasks_) d_.side_tasks.push_back(t->finished());
     }
     repeat_data finished() {
         d_.warmup = state_.settling.seen();
@@ -302,7 +303,7 @@ private:
     load_state state_{};
     repeat_data d_{};
     request_log log_{};
-    std::deque<task_under_load> tasks_{};
+    vector<std::unique_ptr<task_at_work>> tasks_{};
 };
 
 /// Runs one repeat on one server.

@@ -15,6 +15,7 @@
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/capacity/load_search.hpp"
+#include "core/planning/load_faults.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/text.hpp"
@@ -27,7 +28,7 @@
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/progress_meter.hpp"
-#include "effects/gates/profiler.hpp"
+#include "effects/gates/preparation.hpp"
 #include "extensions/compare/core/settings.hpp"
 
 #include <algorithm>  // max
@@ -211,7 +212,7 @@ private:
             s.server.learn_tokens(s.all.what, seconds_left());
             s.server.check_reports_metrics(s.all.what.judged->slos, s.all.what.sent->common);
             s.all.target = s.server.facts();
-            for (const std::string& note : end_profiles(s.server, s.number)) {
+            for (const std::string& note : notes_on_profiles(s.server, s.number)) {
                 meter_.say("  note: " + note + "\n");
                 s.all.seen.notes.push_back(note);
             }

@@ -6,6 +6,7 @@
 #include "llmbench_capacity.hpp"
 #include "llmbench_compare.hpp"
 #include "llmbench_embeddings.hpp"
+#include "llmbench_faults.hpp"
 #include "llmbench_history.hpp"
 #include "llmbench_machines.hpp"
 #include "llmbench_sessions.hpp"

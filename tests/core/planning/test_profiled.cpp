@@ -1,5 +1,6 @@
 // Profiles of failed gates: which are refused, and which load is profiled.
-#include "core/planning/side_tasks.hpp"
+#include "extensions/faults/api.hpp"
+#include "extensions/faults/core/tasks.hpp"
 
 #include "llmbench.hpp"
 #include "core/planning/planning.hpp"

@@ -1,6 +1,9 @@
 // Side tasks that are refused before anything is sent, each in a sentence.
 #include "llmbench.hpp"
 #include "core/measured/recovery.hpp"
+#include "extensions/faults/api.hpp"
+#include "extensions/faults/core/recovery.hpp"
+#include "extensions/faults/core/tasks.hpp"
 #include "core/planning/planning.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "support/scenarios.hpp"

@@ -5,6 +5,7 @@
 #include "core/reports/console.hpp"
 #include "core/reports/result_json.hpp"
 #include "extensions/compare/core/reports.hpp"
+#include "extensions/faults/core/reports.hpp"
 #include "support/golden.hpp"
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
@@ -75,12 +76,14 @@ test_gates many_gates() {
         }
     for (test_gate& g : gates) judge(g);
     gates[1].what.test_case = "cheap, \"fast\"";
-    gates[1].profile = {.wanted = true,
-                        .start = {"POST /start_profile", "answered HTTP 200", "@on `it`", true, true},
-                        .stop = {"POST /stop_profile", "answered HTTP 200", "", true, true},
-                        .load_s = 5.0123,
-                        .requests = 41,
-                        .files = "it is in /tmp/<p>, as VLLM_TORCH_PROFILER_DIR says"};
+    const auto taken = std::make_shared<taken_profile>();
+    taken->wanted = true;
+    taken->start = {"POST /start_profile", "answered HTTP 200", "@on `it`", true, true};
+    taken->stop = {"POST /stop_profile", "answered HTTP 200", "", true, true};
+    taken->load_s = 5.0123;
+    taken->requests = 41;
+    taken->files = "it is in /tmp/<p>, as VLLM_TORCH_PROFILER_DIR says";
+    gates[1].profile = taken;
     gates.push_back(refused_gate());
     gates.back().what.name = "unsound";
     gates.push_back(refused_gate("no server at LLMBENCH_URL", gate_outcome::skipped));

@@ -15,6 +15,7 @@
 #include "support/histories.hpp"  // the judge of a history, which a result may have
 #include "support/texts.hpp"
 #include "extensions/capacity/core/load_curve.hpp"
+#include "extensions/faults/core/reports.hpp"
 
 #include <string>
 #include <tuple>

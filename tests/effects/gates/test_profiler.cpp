@@ -1,6 +1,7 @@
 // How a server is asked for a profile, what is made of its answers, and that what was begun is
 // ended.
-#include "effects/gates/profiler.hpp"
+#include "extensions/faults/api.hpp"
+#include "extensions/faults/profiler.hpp"
 #include "extensions/simulated/bodies.hpp"
 
 #include "support/scratch.hpp"

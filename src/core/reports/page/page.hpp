@@ -57,7 +57,7 @@ inline std::string numbers_html(const gate_report& g) {
     for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{note:x}.</p>\n",
         {{"note", note}});
     fill(h, "[<p class=\"note\">{profile:x}.</p>\n]{failures}{failures_of_baseline}",
-         {{"profile", profile_text(g.profile)}, {"failures", failures_html(f.candidate, "")},
+         {{"profile", g.profile_text()}, {"failures", failures_html(f.candidate, "")},
           {"failures_of_baseline", failures_html(f.baseline, " of the baseline")}});
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
@@ -112,7 +112,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
     if (measured)
-        h += slowest_html(g) + repeats_html(g) + ranks_html(g) + side_tasks_html(g);
+        h += slowest_html(g) + repeats_html(g) + ranks_html(g) +
+             (known_faults ? known_faults->page(g) : "");
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again;

@@ -163,28 +163,6 @@ inline std::string ranks_html(const gate_report& g) {
                   page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
 }
 
-inline std::string side_tasks_html(const gate_report& g) {
-    constexpr std::size_t max_shown = 1000;
-    report_table t{{"repeat", "arm", "task", "step", "at", "took", "failed"}, 4};
-    std::size_t steps = 0;
-    const auto seconds = [](long long ns) { return time_text(static_cast<double>(ns) * 1e-9); };
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
-        for (const repeat_figures& d : variant->repeats)
-            for (const side_task_seen& task : d.side_tasks)
-                for (const side_step& s : task.steps) {
-                    if (++steps > max_shown) continue;
-                    t.add({d.index + 1, to_string(d.variant), task.name, s.what,
-                           seconds(s.from_ns - d.window.from_ns()), seconds(s.to_ns - s.from_ns),
-                           s.failed});
-                    t.last().look = "";
-                }
-    if (steps == 0) return {};
-    return folded("Beside the load",
-                  filled("{steps} step{steps:s}{is_cut?, the first 1000 of them}",
-                         {{"steps", steps}, {"is_cut", steps > max_shown}}),
-                  false, page_table(filled("Side tasks of {name}", {{"name", g.what.name}}), t));
-}
-
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
     const judging_rule& rule = p.judged->rule;

@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/reports/result_json.hpp"
 #include "extensions/compare/core/reports.hpp"
+#include "extensions/faults/core/reports.hpp"
 #include "core/reports/page/page.hpp"
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
@@ -407,11 +408,16 @@ TEST_CASE("the page says which traffic a server may have seen before") {
 TEST_CASE("the page says where the profile of a failed gate is, in words and not in markup") {
     test_gate g = failing_gate();
     CHECK_FALSE(holds(report_html({g}, quiet_machine()), "profile:"));
-    g.profile = {.wanted = true, .load_s = 5, .requests = 41, .files = "it is in " + hostile};
+    const auto taken = std::make_shared<taken_profile>();
+    taken->wanted = true;
+    taken->load_s = 5;
+    taken->requests = 41;
+    taken->files = "it is in " + hostile;
+    g.profile = taken;
     const std::string page = report_html({g}, quiet_machine());
     CHECK(holds(page, "<p class=\"note\">profile: 5 s of the same load, 41 requests"));
     CHECK_FALSE(holds(page, "<svg onload"));
-    g.profile.none = "the run was interrupted";
+    taken->none = "the run was interrupted";
     CHECK(holds(report_html({g}, quiet_machine()), "no profile: the run was interrupted.</p>"));
 }
 

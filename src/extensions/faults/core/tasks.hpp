@@ -10,8 +10,10 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/recovery.hpp"
+#include "core/planning/preparation.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "extensions/faults/core/recovery.hpp"
 
 #include <string>
 
@@ -19,19 +21,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Whether it can stand in quotes without escapes, on one line.
-inline bool is_plain_name(const std::string& name) {
-    return !name.empty() && name.size() <= 60 && all_of(name, [](char c) {
-        return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= ' ';
-    });
-}
-inline constexpr const char* plain_name_text =
-    "a name has 1 to 60 characters, and no quote or backslash";
-
-/// A command is not shown: it may have secrets in it.
-inline std::string step_name(const task_step& s) {
-    return s.path.empty() ? "a command" : "POST " + printable(str(s.path), 80);
-}
 /// "adapters" every 1 s: POST /load, POST /unload
 inline std::string task_text(const planned_task& t) {
     std::string all = joined({"\"", t.name, t.every_s > 0 ? "\" every " + time_text(t.every_s)
@@ -39,24 +28,6 @@ inline std::string task_text(const planned_task& t) {
                               " from ", time_text(t.first_s), " on:"});
     for (const task_step& s : t.steps) all += (&s == t.steps.data() ? " " : ", ") + step_name(s);
     return all;
-}
-inline bool has_commands(const list<side_task>& tasks) {
-    return any_of(tasks, [](const side_task& t) {
-        return any_of(t.steps, [](const task_step& s) { return !s.line.empty(); });
-    });
-}
-
-inline void check_step(const task_step& s, const std::string& given) {
-    const std::string path = str(s.path);
-    if (s.path.empty() && s.line.empty())
-        refuse({given, "a step is empty: it is post(\"/path\", body) or command(\"line\")"});
-    if (s.path.empty()) return;
-    const bool has_blanks = any_of(path, [](char c) {
-        return static_cast<unsigned char>(c) <= ' ' || c == 127;
-    });
-    if (path.front() != '/' || has_blanks)
-        refuse({given, "post(\"", printable(path, 80), "\"): a path of the server begins with / "
-                "and has no blanks"});
 }
 inline planned_task planned_task_of(const side_task& t, const std::string& given) {
     const auto seconds = [&](const char* field, double s, double least) {
@@ -80,7 +51,7 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
     }
     return p;
 }
-inline vector<planned_task> planned_tasks(const scenario& s) {
+inline vector<planned_task> planned_tasks_of(const scenario& s) {
     vector<planned_task> all;
     if (s.beside.size() > 16)
         refuse({printed("beside has %zu side tasks: up to 16 are allowed",
@@ -96,20 +67,6 @@ inline vector<planned_task> planned_tasks(const scenario& s) {
     if (!all.empty() && s.arrivals.data().is_searched)
         refuse({"beside: arrivals is ", arrival_text(s.arrivals.data()),
                 ", a load that is searched, and side tasks are done beside one load"});
-    return all;
-}
-inline vector<task_step> planned_preparation(const scenario& s) {
-    vector<task_step> all;
-    if (s.prepare.size() > 16)
-        refuse({printed("prepare has %zu requests: up to 16 are allowed",
-                        static_cast<std::size_t>(s.prepare.size()))});
-    for (const task_step& step : s.prepare) {
-        if (!step.line.empty())
-            refuse({"prepare has a command(...): it takes post(\"/path\", body) alone; "
-                    "endpoint{.cold} and side tasks (beside) take commands"});
-        check_step(step, "prepare: ");
-        all.push_back(step);
-    }
     return all;
 }
 /// Returns the seconds of a measured part with side tasks, 0 if only the run can tell.
@@ -156,23 +113,12 @@ inline recovery_parameters recovery_parameters_of(const planned_traffic& p, cons
     }
     return {ttft->bound, ttft->statistic.q, p.is_open_loop()};
 }
+/// If an objective is on it.
 inline maybe<recovery_parameters> planned_recovery(const planned_traffic& p, const slo_list& slos) {
     for (const slo& s : slos)
         if (is_of_recovery(s.statistic.metric)) return recovery_parameters_of(p, slos, s);
     return {};
 }
-inline void add_preparation(planned_workloads& w, const scenario& s) {
-    w.prepare = planned_preparation(s);
-    for (const task_step& step : w.prepare)
-        w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
-                           step_name(step);
-}
-inline void add_tasks(planned_workloads& w, const vector<planned_task>& tasks) {
-    w.beside = tasks;
-    for (const planned_task& t : tasks)
-        w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
-}
-
 /// The variables for the directory of profiles, of vLLM and SGLang.
 inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
                                                     "SGLANG_TORCH_PROFILER_DIR"};

@@ -1,0 +1,106 @@
+// side tasks under a load, and profiles after it: an extension does them
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "core/base/vector.hpp"
+#include "core/base/fields.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/recovery.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/traffic/plan.hpp"
+
+#include <memory>  // shared_ptr, unique_ptr
+#include <string>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+class live_target;
+class progress_meter;
+struct load_state;
+struct gate_report;
+
+/// A task while the load runs.
+class task_at_work {
+public:
+    virtual ~task_at_work() = default;
+    /// The load is over: finishes a round of steps that has begun.
+    virtual side_task_seen finished() = 0;
+};
+
+/// What came of `.on_fail`, as reports show it.
+class profile_report {
+public:
+    virtual ~profile_report() = default;
+    virtual std::string text() const = 0;  // one sentence
+    virtual void fields(field_visitor& v) = 0;
+};
+/// A gate that failed, and the server that it failed on.
+struct failed_load {
+    const plan& what;
+    live_target& server;
+    progress_meter& meter;
+    vector<std::string>& notes;
+    int gate = 1, number = 0;  // of the repeat that comes next
+    long long deadline_ns = 0;
+};
+
+/// One for the program.
+class load_faults {
+public:
+    /// Throws std::invalid_argument if `beside` or `on_fail` is unsound.
+    virtual vector<planned_task> tasks_of(const scenario& s) const = 0;
+    virtual std::string text(const planned_task& t) const = 0;
+    /// Throws std::invalid_argument if a task begins after the measured part, or no recovery from
+    /// it can be measured. Returns how it is, if an objective is on it.
+    virtual maybe<recovery_parameters> recovery(const planned_traffic& p,
+                                                const slo_list& slos) const = 0;
+    virtual double recovery_of(const repeat_data& d, long long event_ns,
+                               const recovery_parameters& t) const = 0;
+    /// Begins task `number` of a plan. All arguments must outlive it.
+    virtual std::unique_ptr<task_at_work> begun(const plan& p, std::size_t number,
+                                                live_target& target, const load_state& load,
+                                                int gate) const = 0;
+    /// Sends the same load again, with other words, and profiles the server.
+    virtual std::shared_ptr<profile_report> profiled(const failed_load& of) const = 0;
+    virtual vector<std::string> end_profiles(const live_target& server, int gate) const = 0;
+
+    virtual vector<std::string> texts(const vector<const repeat_facts*>& repeats) const = 0;
+    virtual std::string page(const gate_report& g) const = 0;
+    virtual std::shared_ptr<profile_report> no_profile() const = 0;
+
+protected:
+    ~load_faults() = default;
+};
+/// The extension that is compiled in, or null.
+inline constinit const load_faults* known_faults = nullptr;
+/// Throws std::invalid_argument if there is none.
+inline const load_faults& the_faults() {
+    if (!known_faults)
+        refuse({"beside and on_fail need #include \"llmbench_faults.hpp\" where LLMBENCH_MAIN is"});
+    return *known_faults;
+}
+
+inline vector<planned_task> planned_tasks(const scenario& s) {
+    if (s.beside.empty() && !s.on_fail) return {};
+    return the_faults().tasks_of(s);
+}
+inline void add_tasks(planned_workloads& w, const vector<planned_task>& tasks) {
+    w.beside = tasks;
+    for (const planned_task& t : tasks)
+        w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + the_faults().text(t);
+}
+/// Ends profiles that earlier gates left running on a server, or says so.
+inline vector<std::string> notes_on_profiles(const live_target& server, int gate) {
+    return known_faults ? known_faults->end_profiles(server, gate) : vector<std::string>();
+}
+inline void fields_of(field_visitor& v, std::shared_ptr<profile_report>& p) {
+    const auto named = p || !known_faults ? p : known_faults->no_profile();
+    if (named) named->fields(v);
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench

@@ -1,0 +1,110 @@
+// tasks begun, and profiles taken
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "core/base/vector.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/recovery.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/planning/load_faults.hpp"
+#include "core/reports/gate_report.hpp"
+#include "effects/gates/preparation.hpp"
+#include "effects/gates/progress_meter.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/targets/live_target.hpp"
+#include "extensions/faults/api.hpp"
+#include "extensions/faults/core/recovery.hpp"
+#include "extensions/faults/core/reports.hpp"
+#include "extensions/faults/core/tasks.hpp"
+#include "extensions/faults/profiler.hpp"
+#include "extensions/faults/task_under_load.hpp"
+
+#include <cstddef>  // size_t
+#include <memory>  // make_shared, make_unique
+#include <stdexcept>  // runtime_error
+#include <string>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// The same load again, with other words; its measurements are not used.
+inline taken_profile profile_of_failure(const failed_load& of) {
+    const plan& p = of.what;
+    const profile& how = *p.judged->on_fail;
+    const double lasts_s = how.duration.seconds();
+    of.meter.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
+                 " of the same load\n");
+    of.meter.stage("profile");
+    profiler by(how, of.server, of.gate);
+    plan again = profiled(p);
+    again.shard = {};  // rank 0 sends all of it
+    try {
+        prepare_server(again, of.server, of.number, p.sent->limits.total.seconds());
+    } catch (const std::runtime_error& e) {
+        of.notes.push_back(std::string("the profile is of a server as it was left: ") +
+                           reason_in(e));
+    }
+    taken_profile t =
+        profile_under_load(by, lasts_s, of.deadline_ns, [&](long long until_ns) {
+            return run_repeat(again, of.server,
+                              {.number = of.number,
+                               .gate = of.gate,
+                               .deadline_ns = until_ns,
+                               .meter = &of.meter,
+                               .show = answers_shown::none})
+                .records.size();
+        });
+    if (t.goes_on && !of.server.is_process())
+        unended_profiles().push_back({of.server.facts().url, p.name, how});
+    return t;
+}
+
+class faults_under_load final : public load_faults {
+public:
+    vector<planned_task> tasks_of(const scenario& s) const override {
+        check_profile(s);
+        return detail::planned_tasks_of(s);
+    }
+    std::string text(const planned_task& t) const override { return task_text(t); }
+    maybe<recovery_parameters> recovery(const planned_traffic& p,
+                                        const slo_list& slos) const override {
+        check_tasks_begin(p);
+        return planned_recovery(p, slos);
+    }
+    double recovery_of(const repeat_data& d, long long event_ns,
+                       const recovery_parameters& t) const override {
+        return detail::recovery_of(d, event_ns, t);
+    }
+    std::unique_ptr<task_at_work> begun(const plan& p, std::size_t number, live_target& target,
+                                        const load_state& load, int gate) const override {
+        return std::make_unique<task_under_load>(p, number, target, load, gate);
+    }
+    std::shared_ptr<profile_report> profiled(const failed_load& of) const override {
+        return std::make_shared<taken_profile>(profile_of_failure(of));
+    }
+    vector<std::string> end_profiles(const live_target& server, int gate) const override {
+        return detail::end_profiles(server, gate);
+    }
+    vector<std::string> texts(const vector<const repeat_facts*>& repeats) const override {
+        vector<std::string> all;
+        for (const task_figures& t : task_figures_of(repeats)) all.push_back(task_figures_text(t));
+        return all;
+    }
+    std::string page(const gate_report& g) const override { return side_tasks_html(g); }
+    std::shared_ptr<profile_report> no_profile() const override {
+        return std::make_shared<taken_profile>();
+    }
+};
+
+inline constinit const faults_under_load the_tasks{};
+extern constinit const bool include_llmbench_faults_hpp_where_LLMBENCH_MAIN_is = true;
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void make_faults_known() { known_faults = &the_tasks; }
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
