@@ -2621,9 +2621,11 @@ inline void mark_rehearsed(gate_report& g, const measurements& seen, const std::
     for (const repeat_list* variant : {&seen.candidate, &seen.baseline})
         for (const repeat_data& d : *variant)
             if (d.interrupted) return;
+    judging_rule rule = g.judged_by.rule;
+    rule.pairs_are_fresh = seen.pairs_are_fresh;
     for (slo_verdict& v : g.verdicts) {
         const auto at = noise.find(noise_name(v.objective));
-        const foreseen f = foreseen_of(v, g.judged_by.rule,
+        const foreseen f = foreseen_of(v, rule,
                                        at == noise.end() ? foreseen_noise{machine_noise}
                                                          : foreseen_noise{at->second, true});
         g.rehearsal.objectives.push_back(

@@ -85,6 +85,16 @@ TEST_CASE("of a stored baseline nothing is shown below what two days may differ 
     CHECK(f.shows_from > 1.01 * 1.1);
 }
 
+TEST_CASE("pairs of fresh processes are foreseen to show less than pairs of processes that last") {
+    const slo_verdict v = verdict_on_pairs({1, 1, 1, 1}, mean(ttft) <= 1.02 * baseline);
+    judging_rule rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
+    const double of_lasting = foreseen_of(v, rule, {0.002}).shows_from;
+    rule.pairs_are_fresh = true;
+    CHECK(of_lasting > 1.07);
+    CHECK(foreseen_of(v, rule, {0.002}).shows_from < 1.04);
+    CHECK(foreseen_of(v, rule, {0.002}).inconclusive < 0.01);
+}
+
 TEST_CASE("shares are foreseen by their counts") {
     const slo_verdict none = verdict_on_failures(200, 0, error_rate <= 1_pct, 3);
     const foreseen f = foreseen_of(none, judging_rule{});
