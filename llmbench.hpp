@@ -72,12 +72,13 @@
 //   [C] how a run changes from its first third to its last
 //   [C] requests during a side task
 //   [C] metrics that a server reports
-//   [C] statistics over several repeats
+//   [C] the columns of a verdict: a statistic of one repeat, and over several
 //   [C] the fields of a record and of a repeat
 //   [C] when a thread of the client did not run, and the kernel's times on its clock
 //   [C] the rule: distances from a limit, interim analyses, bounds, prior noise
 //   [C] decisions on objectives and their causes
 //   [C] the inputs of verdicts: the measurements of a gate, its objectives and rule
+//   [C] the columns of an objective
 //   [C] counts of misses: fractions, and percentiles that failures reach
 //   [C] values: times, speeds and rates
 //   [C] decisions by the numbers alone: drifts, and which method decides
@@ -9732,23 +9733,24 @@ inline bool has_failed(const record& r) {
     return r.status != request_status::ok && !has_left(r);
 }
 
-/// Selects the requests of a statistic.
+/// Selects the requests of a statistic, or only those planned in a part of the time.
 class selects {
 public:
-    selects(const selection& s, const repeat_facts& d)
-        : first_turn_(s.first_turn - 1), last_turn_(s.last_turn), depth_(s.depth),
+    selects(const selection& s, const repeat_facts& d, const time_interval* when = nullptr)
+        : when_(when), first_turn_(s.first_turn - 1), last_turn_(s.last_turn), depth_(s.depth),
           by_label_(!s.label.empty()), by_time_(!s.during.empty()) {
         for (std::size_t i = 0; by_label_ && i < d.labels.size(); ++i)
             if (d.labels[i] == s.label.c_str()) part_ = static_cast<int>(i);
         for (const side_task_seen& task : d.side_tasks)
             if (by_time_ && task.name == s.during.c_str()) steps_ = task.steps;
     }
-    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {}
+    selects(const statistic_data& what, const repeat_facts& d, const time_interval* when = nullptr)
+        : selects(what.which, d, when) {}
     /// Includes the warm-up.
     bool has(const record& r) const {
         return r.turn >= first_turn_ && (last_turn_ == 0 || r.turn < last_turn_) &&
                (depth_ == -1 || r.depth == depth_) && (!by_label_ || r.part == part_) &&
-               (!by_time_ || is_during(r));
+               (!by_time_ || is_during(r)) && (!when_ || when_->holds(r.scheduled_ns));
     }
     bool operator()(const record& r) const {
         return is_measured(r) && !r.exempt && !has_left(r) && has(r);
@@ -9766,6 +9768,7 @@ private:
         return after != steps_.begin() && (after - 1)->to_ns >= r.scheduled_ns;
     }
 
+    const time_interval* when_;
     int first_turn_, last_turn_, depth_, part_ = -1;
     bool by_label_, by_time_;
     vector<side_step> steps_{};
@@ -9886,6 +9889,41 @@ public:
 
 private:
     vector<shared_repeat> all_{};
+};
+
+/// What was computed of repeats, once for each. One thread uses it at a time.
+class known_results {
+public:
+    /// Keeps the results of these repeats and drops those of others.
+    void keep(std::initializer_list<const repeat_list*> lists) {
+        std::map<const repeat_data*, of_repeat> kept;
+        for (const repeat_list* list : lists)
+            for (std::size_t i = 0; i < list->size(); ++i) {
+                of_repeat& one = kept[&(*list)[i]];
+                one = std::move(all_[&(*list)[i]]);
+                one.repeat = list->shared(i);
+            }
+        all_ = std::move(kept);
+    }
+    /// The result of this name, by `make()` at first. That of a repeat not kept is computed.
+    template <class Make>
+    auto get(const repeat_data& d, const std::string& name, Make&& make) {
+        using shared = std::shared_ptr<const decltype(make())>;
+        const auto at = all_.find(&d);
+        if (at == all_.end()) return shared(std::make_shared<decltype(make())>(make()));
+        if (const auto known = at->second.results.find(name); known != at->second.results.end())
+            return std::static_pointer_cast<const decltype(make())>(known->second);
+        const shared made = std::make_shared<decltype(make())>(make());
+        at->second.results.emplace(name, made);
+        return made;
+    }
+
+private:
+    struct of_repeat {
+        repeat_list::shared_repeat repeat{};  // so that no other gets its address
+        std::map<std::string, std::shared_ptr<const void>> results{};
+    };
+    std::map<const repeat_data*, of_repeat> all_{};
 };
 
 // ===== [C] the requests of a repeat, as they end =================================================
@@ -10435,7 +10473,8 @@ using session_steps = vector<std::size_t>;
 
 /// The measured sessions of a repeat that were played to their ends, in order of their starts.
 /// Sessions that began in the warm-up are not measured.
-inline vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
+inline vector<session_steps> measured_sessions(const selection& which, const repeat_data& d,
+                                               const time_interval* when = nullptr) {
     if (!d.plays_out) return {};
     const selects selected(which, d);
     vector<long long> scheduled;
@@ -10448,6 +10487,7 @@ inline vector<session_steps> measured_sessions(const selection& which, const rep
         all[at.first->second].push_back(i);
     }
     erase_if(all, [&](const session_steps& steps) {
+        if (when && !when->holds(d.records[steps[0]].scheduled_ns)) return true;
         return std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
             return !is_measured(d.records[i]) || !selected.has(d.records[i]);
         });
@@ -10458,9 +10498,10 @@ inline vector<session_steps> measured_sessions(const selection& which, const rep
 /// Seconds in which steps of each session were due or in flight: the union of their times from
 /// planned send to end. Infinite if one failed.
 inline vector<double> session_times(const statistic_data& what, const repeat_data& d,
-                                    timing_bound how = timing_bound::measured) {
+                                    timing_bound how = timing_bound::measured,
+                                    const time_interval* when = nullptr) {
     vector<double> seconds;
-    for (const session_steps& steps : measured_sessions(what.which, d)) {
+    for (const session_steps& steps : measured_sessions(what.which, d, when)) {
         long long covered_to = 0, took = 0;
         bool any_failed = false;
         for (const std::size_t i : steps) {
@@ -10509,8 +10550,9 @@ struct prefix_hits {
 inline bool tells_cached_tokens(const record& r) {
     return r.cached_tokens >= 0 && r.prompt_tokens > 0;
 }
-inline prefix_hits prefix_hits_of(const repeat_data& d, const selection& which) {
-    const selects selected(which, d);
+inline prefix_hits prefix_hits_of(const repeat_data& d, const selection& which,
+                                  const time_interval* when = nullptr) {
+    const selects selected(which, d, when);
     prefix_hits sum;
     for (const record& r : d.records) {
         if (!selected(r) || !tells_cached_tokens(r)) continue;
@@ -10742,15 +10784,15 @@ inline metric_values values_in_repeat(const statistic_data& what, const repeat_d
                                       const time_interval* when = nullptr) {
     const metric_id m = what.metric;
     if (is_of_sessions(m)) {
-        metric_values v{session_times(what, d, how)};
+        metric_values v{session_times(what, d, how, when)};
         v.failed = static_cast<std::size_t>(std::count(v.all.begin(), v.all.end(), infinity));
         return v;
     }
-    const selects selected(what, d);
+    const selects selected(what, d, when);
     metric_values v;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!selected(r) || (when && !when->holds(r.scheduled_ns))) continue;
+        if (!selected(r)) continue;
         const bool ok = r.status == request_status::ok;
         double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
         if (std::isnan(value) && fills_missing(m, how) && what.kind != statistic_kind::mean)
@@ -10794,18 +10836,20 @@ inline bool counts_in(metric_id m, const record& r) {
 }
 /// Calls `f(record)` for each request of a statistic that counts in its fraction.
 template <class F>
-void for_each_counted(const statistic_data& what, const repeat_data& d, F&& f) {
-    const selects selected(what, d);
+void for_each_counted(const statistic_data& what, const repeat_data& d,
+                      const time_interval* when, F&& f) {
+    const selects selected(what, d, when);
     for (const record& r : d.records)
         if (selected(r) && counts_in(what.metric, r)) f(r);
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
 inline vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
-                              timing_bound how = timing_bound::measured) {
+                              timing_bound how = timing_bound::measured,
+                              const time_interval* when = nullptr) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
-    const selects selected(what, d);
+    const selects selected(what, d, when);
     vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -10822,14 +10866,14 @@ class ranked_gaps {
 public:
     ranked_gaps() = default;
     explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured,
-                         const selection& which = {}) {
+                         const selection& which = {}, const time_interval* when = nullptr) {
         if (d.gaps_counted) {
             n_ = d.pooled_gaps.size();
             sum_us_ = d.pooled_gaps.sum();
             d.pooled_gaps.for_each([this](double us, auto n) { sorted_.push_back({us, n}); });
             return;
         }
-        const selects selected(which, d);
+        const selects selected(which, d, when);
         std::uint32_t longest = 0;
         const auto each = [&](auto&& f) {
             for (std::size_t i = 0; i < d.records.size(); ++i)
@@ -10908,8 +10952,7 @@ struct sorted_values {
     }
 };
 /// The mean gap where first events may have come earlier. Later events do not change it.
-inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selection& which) {
-    const selects selected(which, d);
+inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selects& selected) {
     double seconds = 0, n = 0;
     for (const record& r : d.records) {
         if (!selected.completed(r) || gap_count(r) == 0) continue;
@@ -10923,14 +10966,14 @@ inline sorted_values sorted_values_of(const statistic_data& what, const repeat_d
                                       const time_interval* when = nullptr) {
     sorted_values v;
     if (pools_gaps(what.metric)) {
-        const selects selected(what, d);
+        const selects selected(what, d, when);
         const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
             return selected(r) && r.status != request_status::ok;
         });
         v.all.assign(static_cast<std::size_t>(failed), infinity);
-        v.gaps = ranked_gaps(d, how, what.which);
+        v.gaps = ranked_gaps(d, how, what.which, when);
         v.mean_of_completed =
-            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, what.which);
+            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, selected);
         return v;
     }
     metric_values own = values_in_repeat(what, d, how, when);
@@ -10944,10 +10987,7 @@ inline sorted_values sorted_values_of(const statistic_data& what, const repeat_d
     return v;
 }
 /// The fraction of gaps over a bound in seconds. A failed request has one.
-inline double fraction_of_gaps_beyond(double bound, const statistic_data& what,
-                                      const repeat_data& d,
-                                      timing_bound how = timing_bound::measured) {
-    const sorted_values v = sorted_values_of(what, d, how);
+inline double fraction_of_gaps_beyond(double bound, const sorted_values& v) {
     const std::uint64_t over = v.gaps.count_beyond(bound) + v.all.size();
     return v.size() == 0 ? 0 : static_cast<double>(over) / static_cast<double>(v.size());
 }
@@ -11015,13 +11055,6 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
         return d.window.from_ns() + static_cast<long long>(into_ns) + (i == parts);
     };
     return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
-}
-
-/// The last third divided by the first, NaN where either has no value.
-inline double drift_of(const statistic_data& drift, const repeat_data& d,
-                       timing_bound how = timing_bound::measured) {
-    if (d.window.is_empty()) return not_a_number;
-    return quotient(value_of_part(drift, d, 2, 3, how), value_of_part(drift, d, 0, 3, how));
 }
 
 inline vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
@@ -11299,57 +11332,151 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C] statistics over several repeats =======================================================
+// ===== [C] the columns of a verdict: a statistic of one repeat, and over several =================
 // As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
 // Never outside the range of the single repeats.
 
-/// A statistic of one repeat, and what joins it with those of other repeats.
-struct repeat_statistic {
-    double value = not_a_number;  // in SI units, NaN without one
-    double weight = 1;            // in a mean
-    fraction_counts counts{};     // of a fraction
-    sorted_values sorted{};       // of requests, sessions and gaps
+/// Every value of a metric in a repeat, in order of planned sends, and sorted.
+struct request_values {
+    vector<double> in_order{};
+    sorted_values sorted{};
 };
-inline double evaluate(const statistic_data& what, const repeat_data& d,
-                       timing_bound how = timing_bound::measured);
-/// A ratio is infinite if failures reach its numerator, NaN for the denominator.
-inline repeat_statistic statistic_in(const statistic_data& what, const repeat_data& d,
-                                     timing_bound how) {
+/// Answers that a rate counts at their ends, by the ends of the steady window.
+struct ends_of_window {
+    double ended = 0, begun_before = 0, ended_after = 0;
+};
+/// One statistic of one repeat, or of a part of its time, read in one way: all that a verdict needs
+/// of its requests.
+struct column {
+    double value = not_a_number;  // in SI units, NaN without one
+    double weight = 1;            // in a mean over columns
+    std::size_t requests = 0, failed = 0;  // those that it selects
+    std::size_t behind = 0;                // values behind it
+    std::shared_ptr<const request_values> values{};  // of requests, sessions and gaps, else null
+    fraction_counts counts{};                        // of a fraction
+    // In order of planned sends: the misses of a fraction, else a percentile's failures.
+    vector<bool> misses{};
+    vector<long long> questions{};  // of the misses of answers
+    ends_of_window ends{};          // of a throughput
+    double first_third = not_a_number, last_third = not_a_number;  // of a drift
+    double window_s = 0;
+    /// Requests, or sessions.
+    std::size_t trials(metric_id m) const {
+        return is_of_sessions(m) ? values->in_order.size() : requests;
+    }
+};
+using shared_column = std::shared_ptr<const column>;
+
+/// Whether a rate counts an answer only at its end.
+inline bool is_counted_at_end(metric_id m, const record& r) {
+    return m == metric_id::request_throughput || m == metric_id::input_throughput || r.events < 2;
+}
+inline ends_of_window ends_of_window_of(metric_id m, const repeat_data& d) {
+    ends_of_window all;
+    for (const record& r : d.records) {
+        if (r.status != request_status::ok || !is_counted_at_end(m, r)) continue;
+        all.ended += d.window.holds(r.end_ns);
+        all.begun_before += d.window.holds(r.end_ns) && r.sent_ns < d.window.from_ns();
+        all.ended_after += r.end_ns >= d.window.to_ns() && d.window.holds(r.sent_ns);
+    }
+    return all;
+}
+inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
+                                        timing_bound how, const time_interval* when = nullptr) {
+    request_values v;
+    if (!pools_gaps(what.metric)) v.in_order = values_in_repeat(what, d, how, when).all;
+    v.sorted = sorted_values_of(what, d, how, when);
+    return v;
+}
+/// Sets what single requests, sessions or gaps have no values of.
+inline void set_value(column& c, const statistic_data& what, const repeat_data& d,
+                      timing_bound how, const time_interval* when) {
     const metric_id m = what.metric;
-    repeat_statistic s;
     switch (facts_of(m).of) {
-    case metric_of::ratio:
-        s.value = quotient(evaluate(what.parts[0], d, how),
-                           evaluate(what.parts[1], d, opposite(how)));
+    case metric_of::thirds:
+        if (d.window.is_empty()) break;
+        c.first_third = value_of_part(what, d, 0, 3, how);
+        c.last_third = value_of_part(what, d, 2, 3, how);
+        c.value = quotient(c.last_third, c.first_third);
         break;
-    case metric_of::thirds: s.value = drift_of(what, d, how); break;
-    case metric_of::window: return {window_rate(m, d, how, what.which), d.window.seconds()};
+    case metric_of::window: {
+        const time_interval& in = when ? *when : d.window;
+        c.value = rate_in(m, d, in, how, what.which);
+        c.weight = in.seconds();
+        c.ends = ends_of_window_of(m, d);
+        break;
+    }
     case metric_of::prompts: {
-        const prefix_hits hits = prefix_hits_of(d, what.which);
-        return {hits.share(), hits.prompt};
+        const prefix_hits hits = prefix_hits_of(d, what.which, when);
+        c.value = hits.share();
+        c.weight = hits.prompt;
+        break;
     }
     case metric_of::start:
-        s.value = m == metric_id::first_answer_time ? d.first_answer_s : d.startup_s;
+        c.value = m == metric_id::first_answer_time ? d.first_answer_s : d.startup_s;
         break;
-    case metric_of::recovery: s.value = recovery_value(str(what.which.during), d); break;
+    case metric_of::recovery: c.value = recovery_value(str(what.which.during), d); break;
     case metric_of::server: {
         const weighed_value read = value_by_server(what, d);
-        return {read.value, read.weight};
-    }
-    case metric_of::requests:
-        s.counts.add(misses_of(what, d, how));
-        s.value = s.counts.value(m);
+        c.value = read.value;
+        c.weight = read.weight;
         break;
-    default:
-        s.sorted = sorted_values_of(what, d, how);
-        s.value = statistic_among(what, s.sorted);
-        s.weight =
-            static_cast<double>(pools_gaps(m) ? s.sorted.gaps.size() : s.sorted.completed);
     }
-    return s;
+    default: break;
+    }
 }
-inline double evaluate(const statistic_data& what, const repeat_data& d, timing_bound how) {
-    return statistic_in(what, d, how).value;
+inline void set_misses(column& c, const statistic_data& what, const repeat_data& d,
+                       timing_bound how, const time_interval* when) {
+    c.misses = misses_of(what, d, how, when);
+    c.counts.add(c.misses);
+    c.value = c.counts.value(what.metric);
+    if (!is_of_answers(what.metric)) return;
+    for_each_counted(what, d, when,
+                     [&](const record& r) { c.questions.push_back(r.conversation); });
+}
+/// Without the value of a ratio, which is of two columns. `when`: of the requests planned in it;
+/// metrics of a server and its start are the repeat's. `known`: the metric's values.
+inline column column_of(const statistic_data& what, const repeat_data& d, timing_bound how,
+                        const time_interval* when = nullptr,
+                        std::shared_ptr<const request_values> known = nullptr) {
+    const metric_id m = what.metric;
+    const selects selected(what, d, when);
+    column c;
+    c.window_s = d.window.seconds();
+    for (const record& r : d.records) {
+        if (!selected(r)) continue;
+        ++c.requests;
+        c.failed += has_failed(r);
+        if (what.kind == statistic_kind::percentile) c.misses.push_back(has_failed(r));
+    }
+    if (is_request_fraction(m)) {
+        set_misses(c, what, d, how, when);
+    } else if (is_of_requests(m) || is_of_sessions(m)) {
+        c.values = known ? std::move(known)
+                         : std::make_shared<const request_values>(
+                               request_values_of(what, d, how, when));
+        const sorted_values& sorted = c.values->sorted;
+        const std::size_t n = pools_gaps(m) ? pooled_gap_count(d, what.which) : sorted.completed;
+        c.value = statistic_among(what, sorted);
+        c.weight = static_cast<double>(pools_gaps(m) ? sorted.gaps.size() : sorted.completed);
+        c.behind =
+            n + (what.kind == statistic_kind::mean ? 0 : sorted.all.size() - sorted.completed);
+        if (is_of_sessions(m)) {
+            c.misses.clear();
+            for (const double v : c.values->in_order) c.misses.push_back(v == infinity);
+        }
+    } else if (!is_ratio(m)) {
+        c.behind = is_drift(m) ? c.requests : is_of_server(m) ? 0 : c.requests - c.failed;
+        set_value(c, what, d, how, when);
+    }
+    return c;
+}
+inline double evaluate(const statistic_data& what, const repeat_data& d,
+                       timing_bound how = timing_bound::measured) {
+    if (is_ratio(what.metric))
+        return quotient(evaluate(what.parts[0], d, how),
+                        evaluate(what.parts[1], d, opposite(how)));
+    return column_of(what, d, how).value;
 }
 /// Several at once: neighbours of one metric share the expensive sorting.
 inline vector<double> evaluate(const vector<statistic_data>& whats,
@@ -11367,55 +11494,79 @@ inline vector<double> evaluate(const vector<statistic_data>& whats,
     return values;
 }
 
-/// A statistic in each repeat of a variant, NaN without a value, and over all of them.
-struct variant_values {
-    vector<double> each{};
+/// The columns of a variant's repeats, and the statistic over all of them.
+struct variant_columns {
+    vector<shared_column> each{};
     double together = not_a_number;
-};
-/// A percentile of requests, sessions or gaps is selected among the values of all repeats.
-/// Throughput is over all windows, a fraction over all requests or prompt tokens, a time to start
-/// the mean of the starts.
-inline variant_values values_of(const statistic_data& what, const repeat_list& variant,
-                                timing_bound how = timing_bound::measured) {
-    const metric_id m = what.metric;
-    variant_values v;
-    fraction_counts counts;
-    sorted_values all;
-    vector<std::pair<double, double>> weighted;
-    const bool of_requests = is_of_requests(m) || is_of_sessions(m);
-    const bool is_ranked = of_requests && (what.kind != statistic_kind::mean ||
-                                           (pools_gaps(m) && how == timing_bound::measured));
-    for (const repeat_data& d : variant) {
-        const repeat_statistic one = statistic_in(what, d, how);
-        v.each.push_back(one.value);
-        weighted.emplace_back(one.value, one.weight);
-        counts.add(one.counts);
-        if (is_ranked) all.add(one.sorted);
+    vector<double> values() const {
+        vector<double> all;
+        for (const shared_column& c : each) all.push_back(c->value);
+        return all;
     }
-    const auto pooled = [&](const statistic_data& of, timing_bound as) {
-        return values_of(of, variant, as).together;
+};
+/// The statistic over several columns, of repeats or of parts of their time. A percentile of
+/// requests, sessions or gaps is selected among the values of all. Throughput is over all windows,
+/// a fraction over all requests or prompt tokens, a time to start the mean of the starts.
+inline double together(const statistic_data& what, const vector<shared_column>& all,
+                       timing_bound how) {
+    const metric_id m = what.metric;
+    const bool is_ranked = (is_of_requests(m) || is_of_sessions(m)) &&
+                           (what.kind != statistic_kind::mean ||
+                            (pools_gaps(m) && how == timing_bound::measured));
+    fraction_counts counts;
+    sorted_values sorted;
+    vector<std::pair<double, double>> weighted;
+    for (const shared_column& c : all) {
+        counts.add(c->counts);
+        if (is_ranked) sorted.add(c->values->sorted);
+        weighted.emplace_back(c->value, c->weight);
+    }
+    if (is_request_fraction(m)) return counts.value(m);
+    if (is_ranked) return statistic_among(what, sorted);
+    if (is_of_server(m) && is_largest_of_repeats(what) && !weighted.empty())
+        return std::max_element(weighted.begin(), weighted.end(), [](const auto& a, const auto& b) {
+                   return a.first < b.first;
+               })->first;
+    return weighted_mean(weighted);
+}
+/// `column_in(what, repeat, how)` returns a shared_column, computed or known.
+template <class ColumnIn>
+variant_columns columns_of(const statistic_data& what, const repeat_list& variant,
+                           timing_bound how, ColumnIn&& column_in) {
+    const auto part = [&](const statistic_data& of, timing_bound as) {
+        return columns_of(of, variant, as, column_in);
     };
-    if (is_ratio(m)) {
-        v.together = quotient(pooled(what.parts[0], how), pooled(what.parts[1], opposite(how)));
-    } else if (is_cost(m)) {
+    variant_columns all;
+    for (const repeat_data& d : variant) all.each.push_back(column_in(what, d, how));
+    if (is_ratio(what.metric)) {
+        const variant_columns of = part(what.parts[0], how),
+                              to = part(what.parts[1], opposite(how));
+        for (std::size_t i = 0; i < all.each.size(); ++i) {
+            column c = *all.each[i];
+            c.value = quotient(of.each[i]->value, to.each[i]->value);
+            c.behind = std::min(of.each[i]->behind, to.each[i]->behind);
+            all.each[i] = std::make_shared<const column>(std::move(c));
+        }
+        all.together = quotient(of.together, to.together);
+    } else if (is_cost(what.metric)) {
         statistic_data tokens = what;
         tokens.metric = metric_id::output_throughput;
         const double price = variant.empty() ? 0 : variant[0].usd_per_hour;
-        v.together = cost_of_tokens(price, pooled(tokens, how));
-    } else if (is_request_fraction(m)) {
-        v.together = counts.value(m);
-    } else if (is_ranked) {
-        v.together = statistic_among(what, all);
-    } else if (is_of_server(m) && is_largest_of_repeats(what) && !variant.empty()) {
-        v.together = *std::max_element(v.each.begin(), v.each.end());
+        all.together = cost_of_tokens(price, part(tokens, how).together);
     } else {
-        v.together = weighted_mean(weighted);
+        all.together = together(what, all.each, how);
     }
-    return v;
+    return all;
 }
-inline double pooled_value(const statistic_data& what, const repeat_list& variant,
-                           timing_bound how = timing_bound::measured) {
-    return values_of(what, variant, how).together;
+inline variant_columns columns_of(const statistic_data& what, const repeat_list& variant,
+                                  timing_bound how = timing_bound::measured) {
+    return columns_of(what, variant, how,
+                      [](const statistic_data& of, const repeat_data& d, timing_bound as) {
+                          return std::make_shared<const column>(column_of(of, d, as));
+                      });
+}
+inline double pooled_value(const statistic_data& what, const repeat_list& variant) {
+    return columns_of(what, variant).together;
 }
 
 // ===== [C] the fields of a record and of a repeat ================================================
@@ -12254,9 +12405,9 @@ inline interim_analysis analysis_of_pairs(const vector<double>& distances, doubl
 
 struct arithmetic;
 struct decision;
-struct measurements;
 struct gate_report;
 struct judging_parameters;
+struct objective_columns;
 
 /// An extension's judge of objectives relative to its baseline. It is constant while it judges.
 class past_judge {
@@ -12264,8 +12415,8 @@ public:
     virtual ~past_judge() = default;
     /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
     /// baseline ("27 runs") and the arithmetic.
-    virtual decision judged(const measurements& e, const judging_parameters& t, const slo& s,
-                            bool to_the_end) const = 0;
+    virtual decision judged(const objective_columns& c, const judging_parameters& t,
+                            const slo& s, bool to_the_end) const = 0;
     virtual void estimate(decision& d) const = 0;
     virtual std::string against(const decision& d) const = 0;
     virtual void explain(arithmetic& a, const decision& d) const = 0;
@@ -12519,6 +12670,7 @@ struct load_conditions {
     bool has_cut_off = false;
     // The gate started the servers again for each pair, or one server is both variants.
     bool pairs_are_fresh = false;
+    std::shared_ptr<known_results> known{};  // of the repeats, while they are analysed
 };
 
 /// All that was measured on a gate's servers, without verdicts and objectives.
@@ -12533,6 +12685,20 @@ struct measurements : load_conditions {
         return a == run_variant::baseline ? baseline : candidate;
     }
 };
+
+/// The measurements for one analysis, which computes once what it needs of a repeat.
+inline measurements with_known_results(measurements e) {
+    if (e.known) return e;
+    e.known = std::make_shared<known_results>();
+    e.known->keep({&e.candidate, &e.baseline});
+    return e;
+}
+/// What `make()` returns, computed once for each repeat and name in an analysis.
+template <class Make>
+auto known_in(const load_conditions& under, const repeat_data& d, const std::string& name,
+              Make&& make) {
+    return under.known ? under.known->get(d, name, make) : known_results().get(d, name, make);
+}
 
 /// Why a metric, or one in a predicate, is unsupported; "" where it is supported.
 inline std::string unsupported_reason(const load_conditions& under, const statistic_data& what) {
@@ -12589,17 +12755,6 @@ inline double client_error_in(const measurements& e, const statistic_data& what)
     return error;
 }
 
-/// Returns the measured requests, or sessions, of the candidate that a statistic selects.
-inline long long measured_requests(const measurements& e, std::size_t repeats,
-                                   const statistic_data& what = {}) {
-    long long n = 0;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        n += is_of_sessions(what.metric)
-                 ? static_cast<long long>(measured_sessions(what.which, e.candidate[i]).size())
-                 : selected_requests(what, e.candidate[i]);
-    return n;
-}
-
 /// Statistics of an earlier run by name, one value per repeat.
 struct stored_baseline {
     std::string file{};
@@ -12620,8 +12775,6 @@ struct judging_parameters {
     stored_baseline stored{};
     std::shared_ptr<const past_judge> past{};  // null: no extension
     double day_sd = 0;  // between days, for a stored baseline
-    // for the candidate; a live baseline gets the opposite bound
-    timing_bound read = timing_bound::measured;
 };
 
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
@@ -12639,8 +12792,9 @@ struct prior_noise {
     double sd = prior_sd;
     bool is_calibrated = false;
 };
-inline prior_noise prior_noise_of(const measurements& e, const judging_parameters& t,
-                                        const slo& s) {
+/// `e`: measurements or columns.
+template <class Seen>
+prior_noise prior_noise_of(const Seen& e, const judging_parameters& t, const slo& s) {
     if (is_of_start(s.statistic.metric)) return {prior_startup_sd, false};
     if (is_of_recovery(s.statistic.metric)) return {prior_startup_sd, false};
     // Of the same questions most are always right or always wrong.
@@ -12653,17 +12807,103 @@ inline prior_noise prior_noise_of(const measurements& e, const judging_parameter
     if (at == t.noise.end()) return {uncalibrated, false};
     return {std::max(at->second, uncalibrated), true};
 }
-inline double prior_sd_of(const measurements& e, const judging_parameters& t, const slo& s) {
+template <class Seen>
+double prior_sd_of(const Seen& e, const judging_parameters& t, const slo& s) {
     return prior_noise_of(e, t, s).sd;
 }
 /// The rule for a statistic. A calibration is trusted, and so is the prior of a start, since a gate
 /// often has just one.
-inline judging_rule rule_for(const measurements& e, const judging_parameters& t, const slo& s) {
+template <class Seen>
+judging_rule rule_for(const Seen& e, const judging_parameters& t, const slo& s) {
     judging_rule r = t.rule;
     r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric) ||
                       prior_noise_of(e, t, s).is_calibrated;
     r.pairs_are_fresh = e.pairs_are_fresh;
     return r;
+}
+
+// ===== [C] the columns of an objective ===========================================================
+// A verdict is on columns alone: the same decision on the columns of another reading says whether
+// the client or a proxy may be its cause.
+
+/// Tells apart statistics with different values, whatever their names.
+inline std::string key_of(const statistic_data& s) {
+    const selection& w = s.which;
+    std::string key = printed("%d %d %a %d; %d %d %d ", static_cast<int>(s.kind),
+                              static_cast<int>(s.metric), s.q, static_cast<int>(s.of),
+                              w.first_turn, w.last_turn, w.depth);
+    for (const text* t : {&w.label, &w.during, &s.gauge})
+        key += printed("%zu ", str(*t).size()) + str(*t);
+    for (const predicate_step& step : s.where)
+        key += printed("%d %d %d %a ", static_cast<int>(step.op), static_cast<int>(step.metric),
+                       step.at_most, step.bound);
+    for (const statistic_data& part : s.parts) key += "of " + key_of(part);
+    return key;
+}
+/// A column, computed once while the measurements are analysed.
+inline shared_column column_in(const load_conditions& under, const statistic_data& what,
+                               const repeat_data& d, timing_bound how) {
+    if (!under.known) return std::make_shared<const column>(column_of(what, d, how));
+    const std::string as = printed("%d: ", static_cast<int>(how));
+    return under.known->get(d, "column " + as + key_of(what), [&] {
+        std::shared_ptr<const request_values> values;
+        // Percentiles and extremes of a metric share its values.
+        statistic_data all = what;
+        all.q = 0;
+        if (all.kind != statistic_kind::mean) all.kind = statistic_kind::value;
+        if (is_of_requests(what.metric) || is_of_sessions(what.metric))
+            values = under.known->get(d, "values " + as + key_of(all),
+                                      [&] { return request_values_of(what, d, how); });
+        return column_of(what, d, how, nullptr, std::move(values));
+    });
+}
+inline variant_columns columns_in(const load_conditions& under, const statistic_data& what,
+                                  const repeat_list& variant,
+                                  timing_bound how = timing_bound::measured) {
+    return columns_of(what, variant, how, [&](const statistic_data& of, const repeat_data& d,
+                                              timing_bound as) {
+        return column_in(under, of, d, as);
+    });
+}
+
+/// What all repeats show of one objective, read in one way.
+struct objective_columns {
+    variant_columns mine{};   // of the candidate
+    variant_columns other{};  // of a live baseline that it is compared with, read the opposite way
+    variant_columns of{}, to{};       // the parts of a ratio
+    vector<vector<double>> slices{};  // of a drift, in each repeat
+    bool is_in_pairs = false;         // there is a live baseline
+    bool pairs_are_fresh = false;
+    double client_error = 0;          // of a difference, in its unit
+    bool has_live_baseline() const { return is_in_pairs; }
+    std::size_t repeats() const { return mine.each.size(); }
+};
+/// `how`: of the candidate.
+inline objective_columns columns_of(const measurements& e, const slo& s,
+                                    timing_bound how = timing_bound::measured) {
+    const statistic_data& what = s.statistic;
+    objective_columns c;
+    c.is_in_pairs = e.has_live_baseline();
+    c.pairs_are_fresh = e.pairs_are_fresh;
+    if (is_difference(s)) c.client_error = client_error_in(e, what);
+    c.mine = columns_in(e, what, e.candidate, how);
+    if (s.factor > 0) c.other = columns_in(e, what, e.baseline, opposite(how));
+    if (is_ratio(what.metric)) {
+        c.of = columns_in(e, what.parts[0], e.candidate, how);
+        c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
+    }
+    if (!is_drift(what.metric) || e.candidate.empty()) return c;
+    const std::size_t k = slices_of_third(what, as_number(c.mine.each[0]->requests));
+    for (const repeat_data& d : e.candidate) c.slices.push_back(slices_of(what, d, k, how));
+    return c;
+}
+
+/// The measured requests, or sessions, of the first repeats.
+inline long long measured_requests(const objective_columns& c, std::size_t repeats, metric_id m) {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < std::min(repeats, c.repeats()); ++i)
+        n += c.mine.each[i]->trials(m);
+    return static_cast<long long>(n);
 }
 
 // ===== [C] counts of misses: fractions, and percentiles that failures reach ======================
@@ -12677,12 +12917,10 @@ inline double allowed_misses(const slo& s) {
         return s.at_most ? 1 - s.statistic.q : s.statistic.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
-inline vector<bool> misses_of(const slo& s, const repeat_data& d,
-                              timing_bound how = timing_bound::measured) {
-    if (is_request_fraction(s.statistic.metric)) return misses_of(s.statistic, d, how);
+inline vector<bool> misses_of(const slo& s, const column& c) {
+    if (is_request_fraction(s.statistic.metric)) return c.misses;
     vector<bool> misses;
-    for (const double v : values_in_repeat(s.statistic, d, how).all)
-        misses.push_back(is_worse(s.at_most, v, s.bound));
+    for (const double v : c.values->in_order) misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
 
@@ -12726,8 +12964,7 @@ inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.statistic.m
 /// Trials that are the same in each repeat, such as questions, are mostly always right or always
 /// wrong. Only the others vary, so pooled counts vary by less than independent trials (Hoeffding
 /// 1956): an effect below 1, unless flips come in bursts or whole runs move.
-inline void add_flips(miss_counts& c, const measurements& e, const statistic_data& what,
-                      std::size_t repeats) {
+inline void add_flips(miss_counts& c, const vector<shared_column>& all, std::size_t repeats) {
     struct trial {
         double misses = 0, times = 0;
         double variance() const { return misses * (times - misses) / (times * (times - 1)); }
@@ -12735,16 +12972,13 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
     std::map<long long, trial> trials;
     vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i) {
-        double misses = 0, n = 0;
-        for_each_counted(what, e.candidate[i], [&](const record& r) {
-            trial& t = trials[r.conversation];
-            const bool is_miss = !*is_good_answer(what.metric, r);
-            t.misses += is_miss;
+        const column& of = *all[i];
+        for (std::size_t k = 0; k < of.misses.size(); ++k) {
+            trial& t = trials[of.questions[k]];
+            t.misses += of.misses[k];
             ++t.times;
-            misses += is_miss;
-            ++n;
-        });
-        if (n > 0) fractions.push_back(misses / n);
+        }
+        if (of.counts.all > 0) fractions.push_back(of.counts.misses / of.counts.all);
     }
     const auto runs = static_cast<double>(fractions.size());
     if (runs < 2) return;
@@ -12761,11 +12995,11 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
     double squares = 0, expected = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         vector<double> off;
-        for_each_counted(what, e.candidate[i], [&](const record& r) {
-            const trial& t = trials[r.conversation];
-            off.push_back(!*is_good_answer(what.metric, r) - t.misses / t.times);
+        for (std::size_t k = 0; k < all[i]->misses.size(); ++k) {
+            const trial& t = trials[all[i]->questions[k]];
+            off.push_back(all[i]->misses[k] - t.misses / t.times);
             expected += t.misses * (t.times - t.misses) / (t.times * t.times);
-        });
+        }
         const std::size_t batches = std::clamp<std::size_t>(off.size() / 5, 1, 20);
         for (std::size_t b = 0; b < batches; ++b) {
             double sum = 0;
@@ -12782,21 +13016,20 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
 }
 
 /// The sorted values of the first repeats, with failed requests.
-inline vector<double> sorted_values_in(const statistic_data& what, const repeat_list& variant,
-                                       std::size_t repeats,
-                                       timing_bound how = timing_bound::measured) {
+inline vector<double> sorted_values_in(const variant_columns& variant, std::size_t repeats) {
     vector<double> all;
     for (std::size_t i = 0; i < repeats; ++i) {
-        const vector<double> more = values_in_repeat(what, variant[i], how).all;
+        const vector<double>& more = variant.each[i]->values->in_order;
         all.insert(all.end(), more.begin(), more.end());
     }
     std::sort(all.begin(), all.end());
     return all;
 }
 /// The quantile, and the limits that would just pass and just fail at this level.
-inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t repeats,
-                                    const miss_counts& c, double pass_alpha) {
-    vector<double> pooled = sorted_values_in(s.statistic, e.candidate, repeats);
+inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
+                                    std::size_t repeats, const miss_counts& c,
+                                    double pass_alpha) {
+    vector<double> pooled = sorted_values_in(mine, repeats);
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
     const double value = nearest_rank(pooled, s.statistic.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
@@ -12814,7 +13047,7 @@ inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::si
 }
 
 /// The misses of all repeats so far and their dependence.
-inline miss_counts counted_misses(const measurements& e, const slo& s,
+inline miss_counts counted_misses(const variant_columns& of, const slo& s,
                                   const vector<vector<bool>>& misses, double allowed) {
     miss_counts c;
     c.allowed = allowed;
@@ -12828,7 +13061,7 @@ inline miss_counts counted_misses(const measurements& e, const slo& s,
     }
     if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
     if (is_of_answers(s.statistic.metric) && allowed > 0)
-        add_flips(c, e, s.statistic, misses.size());
+        add_flips(c, of.each, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
 }
@@ -12858,13 +13091,13 @@ inline cause requests_that_decide(const decision& d) {
 }
 
 /// Sets the estimate, interval and limits of a decision on counts.
-inline void estimate_counts(decision& d, const measurements& e) {
+inline void estimate_counts(decision& d, const objective_columns& of) {
     const slo& s = d.objective;
     const auto& [c, at, scale] = *d.counted;
     const double upper = c.upper(at.pass), lower = c.lower(at.pass);
     if (!is_request_fraction(s.statistic.metric)) {
         const estimate_t q =
-            quantile_estimate(e, s, static_cast<std::size_t>(d.repeats), c, at.pass);
+            quantile_estimate(of.mine, s, static_cast<std::size_t>(d.repeats), c, at.pass);
         d.estimate = {q.value * scale, q.low * scale, q.high * scale};
     } else if (s.at_most) {
         d.estimate = {c.k / c.n, lower, upper};
@@ -12939,24 +13172,25 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
 
 /// Judges fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors
 /// need all repeats: a pass of the first ones says nothing of failures in later ones.
-inline decision judge_counts(const measurements& e, const judging_parameters& t, const slo& s,
-                             bool to_the_end = false, bool is_guard = false) {
+inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
+                             const slo& s, bool to_the_end = false, bool is_guard = false) {
     decision d = undecided(s);
     d.limit = s.bound;
+    d.measured = of.mine.together;
     d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
     const bool of_errors = s.statistic.metric == metric_id::error_rate;
     // At the same analyses as the gate's other verdicts.
-    const auto first = static_cast<std::size_t>(e.has_live_baseline() ? first_pair_analysis
-                                                                      : first_analysis);
+    const auto first = static_cast<std::size_t>(of.is_in_pairs ? first_pair_analysis
+                                                               : first_analysis);
     vector<vector<bool>> misses;
     int analyses = 0;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        misses.push_back(misses_of(s, e.candidate[i], t.read));
-        const bool at_the_end = i + 1 == e.candidate.size();
+    for (std::size_t i = 0; i < of.repeats(); ++i) {
+        misses.push_back(of.mine.each[i]->misses);
+        const bool at_the_end = i + 1 == of.repeats();
         if ((i + 1 < first && !at_the_end) || !t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
-        const miss_counts c = counted_misses(e, s, misses, allowed_misses(s));
+        const miss_counts c = counted_misses(of.mine, s, misses, allowed_misses(s));
         if (c.n == 0) continue;
         d.repeats = static_cast<int>(i + 1);
         d.counted = analysis_of_misses{c, levels};
@@ -12974,7 +13208,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
                                         : d.outcome != verdict::inconclusive;
         if (is_final && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.statistic);
+    d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
     if (of_errors) judge_errors(d, is_guard, misses, t.rule);
     return d;
@@ -12995,9 +13229,10 @@ inline std::string failure_example(const repeat_list& variant) {
 /// for the baseline.
 inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
                                 const slo& limit) {
+    const variant_columns all = columns_in(e, limit.statistic, e.baseline);
     vector<vector<bool>> misses;
-    for (const repeat_data& r : e.baseline) misses.push_back(misses_of(limit, r));
-    const miss_counts c = counted_misses(e, limit, misses, allowed_misses(limit));
+    for (const shared_column& r : all.each) misses.push_back(r->misses);
+    const miss_counts c = counted_misses(all, limit, misses, allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
     const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
     return {seen.outcome() == verdict::fail ? because::baseline_fails : because::baseline_may_fail,
@@ -13052,7 +13287,9 @@ struct comparison {
     double client_error = 0;       // of a difference, in its unit
     stored_side stored{};
     bool is_missing = false;  // no baseline
-    variant_values mine{}, other{};  // of the candidate and of a live baseline
+    const objective_columns* of_columns = nullptr;
+    vector<double> others{};  // the baseline's values
+    double others_together = not_a_number;
     /// The compared value: the candidate's, or its ratio to the baseline's.
     double of(double value, double base) const {
         if (!relative) return value;
@@ -13063,9 +13300,8 @@ struct comparison {
         return quotient(value, base);
     }
     double of_repeat(std::size_t i) const {
-        return of(mine.each[i], paired ? other.each[i] : other.together);
+        return of(of_columns->mine.each[i]->value, paired ? others[i] : others_together);
     }
-    double of_all() const { return of(mine.together, other.together); }
     /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
     /// processes that last for several pairs.
     calibrated_noise calibrated(const judging_parameters& t, const slo& s,
@@ -13078,19 +13314,27 @@ struct comparison {
     void subtract(const slo& s) {
         factor = s.factor;
         double sum = 0, n = 0;
-        for (const double x : other.each)
+        for (const double x : others)
             if (std::isfinite(x)) sum += std::fabs(x), ++n;
         scale = std::max(n > 0 ? factor * sum / n : 0.0, std::fabs(s.offset));
     }
+    std::size_t repeats() const {
+        const std::size_t n = of_columns->repeats();
+        return paired ? std::min(n, others.size()) : n;
+    }
+    double of_all() const { return of(of_columns->mine.together, others_together); }
 };
-inline comparison comparison_of(const measurements& e, const judging_parameters& t, const slo& s) {
+/// Refers to the columns.
+inline comparison comparison_of(const objective_columns& columns, const judging_parameters& t,
+                                const slo& s) {
     comparison c;
+    c.of_columns = &columns;
     c.of_metric = s.statistic.metric;
     c.relative = s.factor > 0;
-    c.paired = c.relative && e.has_live_baseline();
-    c.mine = values_of(s.statistic, e.candidate, t.read);
-    if (c.paired) c.other = values_of(s.statistic, e.baseline, opposite(t.read));
-    if (is_difference(s)) c.client_error = client_error_in(e, s.statistic);
+    c.paired = c.relative && columns.is_in_pairs;
+    c.others = columns.other.values();
+    c.others_together = columns.other.together;
+    c.client_error = columns.client_error;
     if (c.paired && is_difference(s)) c.subtract(s);
     if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
@@ -13102,12 +13346,13 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
     const auto at = t.stored.values.find(str(s.statistic.name));
     vector<double> logs;
     if (is_difference(s) && at != t.stored.values.end() && !at->second.empty()) {
-        c.other = {at->second, mean_of(at->second)};
+        c.others = at->second;
+        c.others_together = mean_of(c.others);
         c.subtract(s);
         c.stored = {as_number(at->second.size()),
                     sample_variance(at->second) * s.factor * s.factor / (c.scale * c.scale),
-                    t.stored.day_sd * s.factor * std::fabs(c.other.together) / c.scale};
-        c.is_missing = !std::isfinite(c.other.together);
+                    t.stored.day_sd * s.factor * std::fabs(c.others_together) / c.scale};
+        c.is_missing = !std::isfinite(c.others_together);
         return c;
     }
     if (at != t.stored.values.end())
@@ -13123,14 +13368,14 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
 }
 
 /// Sets the pooled value of all repeats, and the baseline's for a ratio.
-inline void set_measured(decision& d, const measurements& e, const judging_parameters& t,
-                         const comparison& c) {
+inline void set_measured(decision& d, const comparison& c) {
     d.measured = c.of_all();
     const slo& s = d.objective;
-    double of = c.mine.together, to = c.other.together;
+    const objective_columns& columns = *c.of_columns;
+    double of = columns.mine.together, to = c.others_together;
     if (is_ratio(s.statistic.metric)) {
-        of = pooled_value(s.statistic.parts[0], e.candidate, t.read);
-        to = pooled_value(s.statistic.parts[1], e.candidate, opposite(t.read));
+        of = columns.of.together;
+        to = columns.to.together;
     } else if (!c.relative) {
         return;
     } else if (!c.paired && !is_difference(s)) {
@@ -13167,8 +13412,8 @@ struct limit_of_values {
     double bound = 0, allowed = 0;
     bool may_pass = true;  // counts cannot show a pass of a comparison
 };
-inline limit_of_values limit_of_values_of(const measurements& e, const judging_parameters& t,
-                                          const slo& s, const comparison& c, std::size_t repeats) {
+inline limit_of_values limit_of_values_of(const judging_parameters& t, const slo& s,
+                                          const comparison& c, std::size_t repeats) {
     limit_of_values l{s.bound, allowed_misses(s), !c.relative};
     if (!c.relative) return l;
     if (!c.paired) {  // differences between days are no regression
@@ -13176,14 +13421,13 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         const double factor = s.at_most ? std::max(s.factor, days) : std::min(s.factor, 1 / days);
         l.bound = factor * std::exp(c.base_log);
         if (is_difference(s)) {
-            const double limit = s.factor * c.other.together + s.offset;
-            const double days_off = (s.at_most ? days : 1 / days) * c.other.together;
+            const double limit = s.factor * c.others_together + s.offset;
+            const double days_off = (s.at_most ? days : 1 / days) * c.others_together;
             l.bound = s.at_most ? std::max(limit, days_off) : std::min(limit, days_off);
         }
         return l;
     }
-    const vector<double> pooled =
-        sorted_values_in(s.statistic, e.baseline, repeats, opposite(t.read));
+    const vector<double> pooled = sorted_values_in(c.of_columns->other, repeats);
     if (pooled.empty()) return {not_a_number, l.allowed, false};
     l.bound = s.factor * nearest_rank(pooled, s.statistic.q) + s.offset;
     // As much of the baseline may be beyond its own estimate.
@@ -13194,17 +13438,17 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
 
 /// Decides a percentile that failures reach in some repeats by the pooled requests beyond its
 /// limit.
-inline verdict decide_by_counts(decision& d, const measurements& e, const judging_parameters& t,
-                                const comparison& c) {
+inline verdict decide_by_counts(decision& d, const judging_parameters& t, const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
-    const limit_of_values l = limit_of_values_of(e, t, d.objective, c, repeats);
+    const variant_columns& mine = c.of_columns->mine;
+    const limit_of_values l = limit_of_values_of(t, d.objective, c, repeats);
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
     slo s = d.objective;
     s.bound = l.bound;
     vector<vector<bool>> misses;
     for (std::size_t i = 0; is_known && i < repeats; ++i)
-        misses.push_back(misses_of(s, e.candidate[i], t.read));
-    const miss_counts counts = counted_misses(e, s, misses, l.allowed);
+        misses.push_back(misses_of(s, *mine.each[i]));
+    const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
     d.why = {{because::failed_or_beyond, {counts.k, counts.n, counts.allowed}}};
@@ -13212,21 +13456,21 @@ inline verdict decide_by_counts(decision& d, const measurements& e, const judgin
     return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
 }
 /// The same for gaps, by repeats only, since one request has many.
-inline verdict decide_by_gaps(const decision& d, const measurements& e, const judging_parameters& t,
+inline verdict decide_by_gaps(const decision& d, const judging_parameters& t,
                               const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
     if (c.relative) return verdict::inconclusive;
     vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
-        fractions.push_back(fraction_of_gaps_beyond(d.objective.bound, d.objective.statistic,
-                                                    e.candidate[i], t.read));
+        fractions.push_back(fraction_of_gaps_beyond(
+            d.objective.bound, c.of_columns->mine.each[i]->values->sorted));
     const double product = product_of_fractions(fractions, allowed_misses(d.objective));
     return product >= count_levels_of(d.objective, t.rule).product ? verdict::fail
                                                               : verdict::inconclusive;
 }
 
 /// Decides where failures reach the statistic in some repeats, so that it has no size.
-inline void decide_by_misses(decision& d, const observed_repeats& seen, const measurements& e,
+inline void decide_by_misses(decision& d, const observed_repeats& seen,
                              const judging_parameters& t, const comparison& c,
                              std::size_t fails_from) {
     const std::size_t n = seen.values.size();
@@ -13237,8 +13481,8 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen, const me
     const bool is_percentile =
         what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
-    d.outcome = is_percentile && pools_gaps(what.metric) ? decide_by_gaps(d, e, t, c)
-                : is_percentile ? decide_by_counts(d, e, t, c)
+    d.outcome = is_percentile && pools_gaps(what.metric) ? decide_by_gaps(d, t, c)
+                : is_percentile ? decide_by_counts(d, t, c)
                 : half          ? verdict::fail
                                 : verdict::inconclusive;
     if (d.outcome == verdict::fail && n < fails_from)
@@ -13246,42 +13490,33 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen, const me
 }
 
 /// Why failures invalidate a percentile, of a variant or a part of a ratio.
-inline cause failures_in_tail(const measurements& e, const judging_parameters& t, const slo& s,
-                              const repeat_list& variant, std::size_t repeats) {
+inline cause failures_in_tail(const judging_parameters& t, const slo& s,
+                              const variant_columns& variant, std::size_t repeats) {
     const statistic_data& what = s.statistic;
     if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
         is_of_server(what.metric))
         return {};
     vector<vector<bool>> misses;
-    for (std::size_t i = 0; i < std::min(repeats, variant.size()); ++i) {
-        misses.emplace_back();
-        if (is_of_sessions(what.metric)) {
-            for (const double v : session_times(what, variant[i]))
-                misses.back().push_back(v == infinity);
-            continue;
-        }
-        const selects selected(what, variant[i]);
-        for (const record& r : variant[i].records)
-            if (selected(r)) misses.back().push_back(r.status != request_status::ok);
-    }
-    const miss_counts failed = counted_misses(e, s, misses, allowed_misses(s));
+    for (std::size_t i = 0; i < std::min(repeats, variant.each.size()); ++i)
+        misses.push_back(variant.each[i]->misses);
+    const miss_counts failed = counted_misses(variant, s, misses, allowed_misses(s));
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
     if (failed.k == 0 || upper <= failed.allowed) return {};
-    return {because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed},
-            &variant == &e.baseline ? whose::baseline : whose::nobody, str(what.name)};
+    return {because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed}, whose::nobody,
+            str(what.name)};
 }
 /// Withdraws a percentile's pass unless failures are shown to be fewer than its tail. The same
 /// holds for the baseline it is compared with.
-inline void withdraw_over_failures(decision& d, const measurements& e,
+inline void withdraw_over_failures(decision& d, const objective_columns& c,
                                    const judging_parameters& t) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
-    cause why = failures_in_tail(e, t, d.objective, e.candidate, repeats);
-    if (!why && d.objective.factor > 0)
-        why = failures_in_tail(e, t, d.objective, e.baseline, repeats);
-    for (const statistic_data& part : d.objective.statistic.parts) {
+    cause why = failures_in_tail(t, d.objective, c.mine, repeats);
+    if (!why && (why = failures_in_tail(t, d.objective, c.other, repeats)))
+        why.of = whose::baseline;
+    for (std::size_t i = 0; i < d.objective.statistic.parts.size(); ++i) {
         slo own = d.objective;
-        own.statistic = part;
-        if (!why) why = failures_in_tail(e, t, own, e.candidate, repeats);
+        own.statistic = d.objective.statistic.parts[i];
+        if (!why) why = failures_in_tail(t, own, i == 0 ? c.of : c.to, repeats);
     }
     if (!why) return;
     d.outcome = verdict::inconclusive;
@@ -13290,23 +13525,19 @@ inline void withdraw_over_failures(decision& d, const measurements& e,
 
 /// Why a repeat has no value or baseline value: failures reach the statistic, or a speed has no
 /// time.
-inline cause why_no_value(const measurements& e, const judging_parameters& t, const slo& s,
-                          bool is_paired, std::size_t repeat) {
+inline cause why_no_value(const objective_columns& c, const slo& s, bool is_paired,
+                          std::size_t repeat) {
     const cause none{because::no_value_in, {as_number(repeat + 1), s.factor > 0 ? 1.0 : 0.0}};
     if (!is_paired && !is_ratio(s.statistic.metric)) return none;
     const statistic_data& by = is_paired ? s.statistic : s.statistic.parts[1];
-    const repeat_data& d = is_paired ? e.baseline[repeat] : e.candidate[repeat];
-    const double value = with_offset(by.metric, evaluate(by, d, opposite(t.read)));
+    const column& d = *(is_paired ? c.other : c.to).each[repeat];
+    const double value = with_offset(by.metric, d.value);
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
-    const selects selected(by, d);
-    double failed = 0, all = 0;
-    for (const record& r : d.records)
-        if (selected(r)) ++all, failed += has_failed(r);
     cause why{because::over_nothing, {as_number(repeat + 1), value > 0 ? 1.0 : 0.0},
               whose::nobody, str(by.name)};
-    if (failed > 0) {
+    if (d.failed > 0) {
         why.what = because::over_failures;
-        why.numbers.insert(why.numbers.end(), {failed, all});
+        why.numbers.insert(why.numbers.end(), {as_number(d.failed), as_number(d.requests)});
     }
     return of_server(std::move(why), is_paired);
 }
@@ -13349,7 +13580,7 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
     // Differences between days are no regression.
     const double typical = at_distance(d.objective, d.last.mean, d.limit, c.scale);
     const double ratio =
-        is_difference(d.objective) ? typical / c.other.together + d.objective.factor : typical;
+        is_difference(d.objective) ? typical / c.others_together + d.objective.factor : typical;
     if (d.outcome == verdict::fail && c.stored.repeats > 0 &&
         std::fabs(ratio - 1) < 2 * c.stored.day_sd)
         d.outcome = verdict::inconclusive;
@@ -13362,13 +13593,12 @@ inline verdict_method method_of(spread_of spread) {
                                           : verdict_method::t;
 }
 /// Adds reasons if the repeats spread by more than the prior.
-inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t,
-                           const comparison& c) {
-    const double spread = std::sqrt(sample_variance(d.distances)),
-                 s0 = prior_sd_of(e, t, d.objective);
+inline void explain_spread(decision& d, const judging_parameters& t, const comparison& c,
+                           double s0, const judging_rule& rule) {
+    const double spread = std::sqrt(sample_variance(d.distances));
     const own_spread own = own_spread_of(d.distances, d.stored);
     const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
-    judging_rule if_fresh = rule_for(e, t, d.objective);
+    judging_rule if_fresh = rule;
     if_fresh.pairs_are_fresh = true;
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
@@ -13376,7 +13606,7 @@ inline void explain_spread(decision& d, const measurements& e, const judging_par
              d.repeats >= first_pair_analysis &&
              analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
         d.why = {{because::lasting_luck, {spread}}};
-    else if (const calibrated_noise known = c.calibrated(t, d.objective, e.pairs_are_fresh);
+    else if (const calibrated_noise known = c.calibrated(t, d.objective, rule.pairs_are_fresh);
              known.df > 0 && is_noisier(d.distances, known))
         d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
     else if (l.spread == spread_of::noisy)
@@ -13386,32 +13616,31 @@ inline void explain_spread(decision& d, const measurements& e, const judging_par
 
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
 /// each pair, or of repeats against a stored run.
-inline decision judge_values(const measurements& e, const judging_parameters& t, const slo& s,
-                             bool to_the_end = false) {
+inline decision judge_values(const objective_columns& of, const judging_parameters& t,
+                             const slo& s, bool to_the_end = false) {
     decision d = undecided(s);
     d.limit = limit_of(s);
-    const comparison c = comparison_of(e, t, s);
+    const comparison c = comparison_of(of, t, s);
     if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
-    set_measured(d, e, t, c);
+    set_measured(d, c);
     d.scale = is_difference(s) ? c.scale : 1;
     const bool startup = is_of_start(s.statistic.metric);
-    const double s0 = prior_sd_of(e, t, s);
-    const judging_rule rule = rule_for(e, t, s);
+    const double s0 = prior_sd_of(of, t, s);
+    const judging_rule rule = rule_for(of, t, s);
     const auto first = static_cast<std::size_t>(
-        startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
+        startup ? 1 : of.is_in_pairs ? first_pair_analysis : first_analysis);
 
     observed_repeats seen{.scale = d.scale};
     int analyses = 0;
-    const std::size_t n =
-        c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
+    const std::size_t n = c.repeats();
     for (std::size_t i = 0; i < n; ++i) {
         const double value = c.of_repeat(i);
         if (startup && std::isnan(value)) continue;
         if (std::isnan(value))
-            return decided(d, verdict::invalid, why_no_value(e, t, s, c.paired, i));
+            return decided(d, verdict::invalid, why_no_value(of, s, c.paired, i));
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
-        d.requests = measured_requests(e, seen.values.size(), s.statistic);
+        d.requests = measured_requests(of, seen.values.size(), s.statistic.metric);
         const bool at_the_end = i + 1 == n;
         if (seen.values.size() < first && !at_the_end) continue;
         if (!t.rule.has_analysis(analyses, at_the_end)) continue;
@@ -13419,9 +13648,9 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
         const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
         const auto fails_from = static_cast<std::size_t>(
             startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most));
-        if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
+        if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
-        if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
+        if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
     if (seen.values.empty())
@@ -13435,7 +13664,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.distances = seen.distances;
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
-    explain_spread(d, e, t, c);
+    explain_spread(d, t, c, s0, rule);
     if (is_difference(s) && std::fabs(s.offset) < c.client_error && d.outcome != verdict::fail)
         d = decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
     return d;
@@ -13448,7 +13677,8 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     const bool is_open = v.outcome == verdict::inconclusive &&
                          is_judged_by_spread(s.statistic.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
-    const comparison c = comparison_of(e, t, s);
+    const objective_columns of = columns_of(e, s);
+    const comparison c = comparison_of(of, t, s);
     const double limit = limit_of(s), s0 = prior_sd_of(e, t, s);
     observed_repeats seen{.scale = is_difference(s) ? c.scale : 1};
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
@@ -13511,17 +13741,14 @@ inline interim_analysis analysis_of_drift(const slo& s, const vector<double>& lo
 }
 
 /// The first and last third of the typical repeat, and its length.
-inline cause thirds_of(const statistic_data& drift, const repeat_list& variant,
-                       std::size_t repeats, timing_bound how) {
+inline cause thirds_of(const variant_columns& variant, std::size_t repeats) {
     double first = 0, last = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
-        first +=
-            std::log(value_of_part(drift, variant[i], 0, 3, how)) / static_cast<double>(repeats);
-        last +=
-            std::log(value_of_part(drift, variant[i], 2, 3, how)) / static_cast<double>(repeats);
+        first += std::log(variant.each[i]->first_third) / static_cast<double>(repeats);
+        last += std::log(variant.each[i]->last_third) / static_cast<double>(repeats);
     }
     return {because::thirds, {std::exp(first), std::exp(last), as_number(repeats),
-                              variant[0].window.seconds()}};
+                              variant.each[0]->window_s}};
 }
 
 /// How much longer a run would mostly decide, and which limit this run would decide. The noise of
@@ -13540,24 +13767,23 @@ inline cause advice_on_drift(const decision& d) {
 
 /// A drift is judged within each run. Differences between slices from the traffic are the same in
 /// all repeats of a trace, and would look like a drift if repeats were compared.
-inline decision judge_drift(const measurements& e, const judging_parameters& t, const slo& s,
-                            bool to_the_end = false) {
+inline decision judge_drift(const objective_columns& c, const judging_parameters& t,
+                            const slo& s, bool to_the_end = false) {
     decision d = undecided(s);
     d.limit = s.bound;
     d.decided_by = verdict_method::slices;
-    d.measured = pooled_value(s.statistic, e.candidate, t.read);
-    if (e.candidate.empty()) return decided(d, verdict::invalid, {because::nothing_measured});
-    const auto measured = static_cast<double>(selected_requests(s.statistic, e.candidate[0]));
+    d.measured = c.mine.together;
+    if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
+    const double measured = as_number(c.mine.each[0]->requests);
     const auto least = static_cast<double>(least_of_drift(s.statistic));
     if (measured < least)
         return decided(d, verdict::invalid,
                        {because::small_for_drift, {measured, least}, whose::plan});
-    const std::size_t k = slices_of_third(s.statistic, measured);
-    vector<double> sums(3 * k, 0.0);
-    d.values.assign(3 * k, 0.0);
+    vector<double> sums(c.slices[0].size(), 0.0);
+    d.values = sums;
     int analyses = 0;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        const vector<double> slices = slices_of(s.statistic, e.candidate[i], k, t.read);
+    for (std::size_t i = 0; i < c.repeats(); ++i) {
+        const vector<double>& slices = c.slices[i];
         for (std::size_t j = 0; j < slices.size(); ++j) {
             sums[j] += std::log(slices[j]);
             d.values[j] = sums[j] / static_cast<double>(i + 1);
@@ -13565,30 +13791,29 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
                 return decided(d, verdict::invalid,
                                {because::no_finite_part, {as_number(i + 1)}});
         }
-        if (!t.rule.has_analysis(analyses, i + 1 == e.candidate.size())) continue;
+        if (!t.rule.has_analysis(analyses, i + 1 == c.repeats())) continue;
         ++analyses;
         d.last = analysis_of_drift(s, d.values, t.rule);
         d.outcome = d.last.outcome;
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.statistic);
-    d.why = {thirds_of(s.statistic, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
+    d.requests = measured_requests(c, static_cast<std::size_t>(d.repeats), s.statistic.metric);
+    d.why = {thirds_of(c.mine, static_cast<std::size_t>(d.repeats))};
     d.dependence = dependence_of_slices(d.values);
     return d;
 }
 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
-inline decision decision_by_method(const measurements& e, const judging_parameters& t,
+inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
                                    const slo& s, bool to_the_end, bool is_guard = false) {
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
-    decision d = is_drift(s.statistic.metric) ? judge_drift(e, t, s, to_the_end)
-                 : counts                ? judge_counts(e, t, s, to_the_end, is_guard)
-                 : by_past               ? t.past->judged(e, t, s, to_the_end)
-                                         : judge_values(e, t, s, to_the_end);
-    if (counts) d.measured = pooled_value(s.statistic, e.candidate, t.read);
-    d.counted_in = counting_unit(needs_baseline(s) && e.has_live_baseline());
+    decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, to_the_end)
+                 : counts                     ? judge_counts(c, t, s, to_the_end, is_guard)
+                 : by_past                    ? t.past->judged(c, t, s, to_the_end)
+                                              : judge_values(c, t, s, to_the_end);
+    d.counted_in = counting_unit(needs_baseline(s) && c.is_in_pairs);
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
         d.calibrated_sd = at->second;
@@ -13598,12 +13823,12 @@ inline decision decision_by_method(const measurements& e, const judging_paramete
 }
 
 /// Adds the estimate, the smallest miss that could be shown and a better limit.
-inline decision estimated(decision d, const measurements& e) {
+inline decision estimated(decision d, const objective_columns& c) {
     const double worst = d.objective.at_most ? infinity : 0;
     switch (d.outcome == verdict::invalid ? verdict_method::none : d.decided_by) {
-    case verdict_method::counts: estimate_counts(d, e); break;
+    case verdict_method::counts: estimate_counts(d, c); break;
     case verdict_method::counted_misses:
-        if (d.counted && !is_difference(d.objective)) estimate_counts(d, e);
+        if (d.counted && !is_difference(d.objective)) estimate_counts(d, c);
         if (std::isnan(d.estimate.value)) d.estimate = {worst, worst, worst};
         break;
     case verdict_method::moderated_t:
@@ -13642,14 +13867,14 @@ inline cause contradiction(const decision& early, const decision& late) {
 /// Decides one SLO by the numbers alone. A verdict never contradicts the pooled data: where it
 /// does, for example because one repeat has nearly all slow requests, all repeats are analysed, and
 /// a remaining contradiction is inconclusive.
-inline decision decision_by_numbers(const measurements& e, const judging_parameters& t,
+inline decision decision_by_numbers(const objective_columns& c, const judging_parameters& t,
                                     const slo& s, bool to_the_end = false, bool is_guard = false) {
-    decision early = decision_by_method(e, t, s, to_the_end, is_guard);
+    decision early = decision_by_method(c, t, s, to_the_end, is_guard);
     if (to_the_end || !is_contradicted(early)) return early;
-    decision d = decision_by_method(e, t, s, true);
+    decision d = decision_by_method(c, t, s, true);
     if (is_contradicted(d)) d.outcome = verdict::inconclusive;
     if (d.outcome == verdict::inconclusive)
-        d.why.insert(d.why.begin(), contradiction(estimated(std::move(early), e), estimated(d, e)));
+        d.why.insert(d.why.begin(), contradiction(estimated(std::move(early), c), estimated(d, c)));
     return d;
 }
 
@@ -13678,13 +13903,22 @@ inline bool client_lost_much(const repeat_data& d) {
            d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
 }
 
-inline vector<double> pooled_lateness(const repeat_list& repeats) {
+inline vector<double> lateness_in(const repeat_data& d) {
     vector<double> late;
-    for (const repeat_data& d : repeats)
-        for (const record& r : d.records)
-            if (is_measured(r) && r.dispatched_ns > 0)
-                late.push_back(static_cast<double>(r.late_ns) * 1e-9);
+    for (const record& r : d.records)
+        if (is_measured(r) && r.dispatched_ns > 0)
+            late.push_back(static_cast<double>(r.late_ns) * 1e-9);
     std::sort(late.begin(), late.end());
+    return late;
+}
+inline vector<double> pooled_lateness(const load_conditions& under, const repeat_list& repeats) {
+    vector<double> late;
+    for (const repeat_data& d : repeats) {
+        const auto more = known_in(under, d, "lateness", [&] { return lateness_in(d); });
+        vector<double> both(late.size() + more->size());
+        std::merge(late.begin(), late.end(), more->begin(), more->end(), both.begin());
+        late = std::move(both);
+    }
     return late;
 }
 
@@ -13762,7 +13996,7 @@ inline double unread_fraction_of(const self_check_t& c, const repeat_list& repea
     return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
 }
 inline own_check self_check_of(const load_conditions& under, const repeat_list& repeats) {
-    const vector<double> late = pooled_lateness(repeats);
+    const vector<double> late = pooled_lateness(under, repeats);
     own_check c{client_conduct(repeats, late), {}};
     c.unread_fraction = unread_fraction_of(c, repeats);
     if (client_was_saturated(under, c.cpu_utilization))
@@ -13838,9 +14072,7 @@ inline std::optional<client_error> error_of_lost_time(const variant_list& varian
 inline bool may_be_the_clients(const measurements& e, const judging_parameters& t,
                                const decision& v) {
     const auto as_read = [&](timing_bound how) {
-        judging_parameters other = t;
-        other.read = how;
-        return decision_by_numbers(e, other, v.objective).outcome;
+        return decision_by_numbers(columns_of(e, v.objective, how), t, v.objective).outcome;
     };
     switch (v.outcome) {
     case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
@@ -13895,8 +14127,8 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
         const auto late = error_of_load(variants, late_after_s(t));
         if (!late) continue;
         const repeat_data& d = e.candidate[late->repeat];
-        const double as_is = evaluate(s.statistic, d);
-        const double moved = evaluate(s.statistic, d, timing_bound::optimistic);
+        const double as_is = column_in(e, s.statistic, d, timing_bound::measured)->value;
+        const double moved = column_in(e, s.statistic, d, timing_bound::optimistic)->value;
         if (std::fabs(std::log(as_is / moved)) > prior_sd) return late;
     }
     return {};
@@ -14098,10 +14330,13 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     };
     for (const auto* variant : variants) {
         cause over = in_most(*variant, [&](const repeat_data& d) {
-            return over_saturated_repeat(d, arrival_cv2);
+            return *known_in(e, d, printed("over-saturated %a", arrival_cv2),
+                             [&] { return over_saturated_repeat(d, arrival_cv2); });
         });
         if (over) over.numbers[0] = variant == &e.baseline;
-        else over = in_most(*variant, too_short_repeat);
+        else over = in_most(*variant, [&](const repeat_data& d) {
+            return *known_in(e, d, "too short", [&] { return too_short_repeat(d); });
+        });
         if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
         if (over) return over;
     }
@@ -14130,80 +14365,43 @@ inline long long least_values_of(const statistic_data& w) {
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
 }
-/// The values of a repeat behind a statistic. A percentile includes failed requests.
-inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) {
-    if (is_ratio(w.metric))
-        return std::min(values_behind(w.parts[0], d), values_behind(w.parts[1], d));
-    const bool of_completed = w.kind == statistic_kind::mean || is_throughput(w.metric);
-    if (is_throughput(w.metric) || is_of_prompts(w.metric)) {
-        const selects selected(w, d);
-        return static_cast<std::size_t>(
-            std::count_if(d.records.begin(), d.records.end(),
-                          [&](const record& r) { return selected.completed(r); }));
-    }
-    if (is_of_server(w.metric)) return 0;  // no requests
-    if (is_drift(w.metric)) return static_cast<std::size_t>(selected_requests(w, d));
-    const metric_values v = values_in_repeat(w, d);
-    return (of_completed ? 0 : v.failed) +
-           (pools_gaps(w.metric) ? pooled_gap_count(d, w.which) : v.all.size() - v.failed);
-}
-
-/// Whether more requests would not help because most of them fail.
-inline bool mostly_fails(const repeat_data& d, const statistic_data& what) {
-    const selects selected(what, d);
-    std::size_t all = 0, failed = 0;
-    for (const record& r : d.records) {
-        all += selected(r);
-        failed += selected(r) && has_failed(r);
-    }
-    return failed * 2 > all;
-}
 /// Why there are too few values for an objective. The plan is at fault.
-inline cause sample_fault(const measurements& e, const slo& s) {
+inline cause sample_fault(const objective_columns& c, const slo& s) {
     const statistic_data& w = s.statistic;
     const auto needed = static_cast<std::size_t>(least_values_of(w));
     const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
-    for (const auto* variant : variants_of(e, s))
-        for (std::size_t i = 0; i < variant->size(); ++i) {
-            const std::size_t n = values_behind(w, (*variant)[i]);
+    for (const variant_columns* variant : {&c.mine, &c.other})
+        for (std::size_t i = 0; i < variant->each.size(); ++i) {
+            const column& d = *variant->each[i];
+            const std::size_t n = d.behind;
             if (n >= needed) continue;
             const char* const of = is_of_sessions(w.metric)          ? "session"
                                    : pools_gaps(w.metric) ? "gap"
                                                                    : "request";
             return {
                 because::small_sample,
-                {as_number(i + 1), as_number(variant == &e.baseline), as_number(n),
-                 as_number(needed), as_number(is_tail), as_number(mostly_fails((*variant)[i], w))},
+                {as_number(i + 1), as_number(variant == &c.other), as_number(n), as_number(needed),
+                 as_number(is_tail), as_number(d.failed * 2 > d.requests)},
                 whose::plan,
                 of};
         }
     return {};
 }
 
-/// Whether a rate counts an answer only at its end.
-inline bool is_counted_at_end(metric_id m, const record& r) {
-    return m == metric_id::request_throughput || m == metric_id::input_throughput || r.events < 2;
-}
 /// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
 /// one piece at its end, and without a warm-up has none at its start.
-inline cause window_fault(const measurements& e, const verdict_numbers& v) {
+inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
     const slo& s = v.objective;
     if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
-    double ended = 0, begun = 0, left = 0;
-    for (const repeat_data& d : e.candidate)
-        for (const record& r : d.records) {
-            if (r.status != request_status::ok || !is_counted_at_end(s.statistic.metric, r))
-                continue;
-            const bool is_late = r.end_ns >= d.window.to_ns();
-            ended += d.window.holds(r.end_ns);
-            begun += d.window.holds(r.end_ns) && r.sent_ns < d.window.from_ns();
-            left += is_late && d.window.holds(r.sent_ns);
-        }
-    const double more = left - begun;
+    double ended = 0, more = 0;
+    for (const shared_column& d : c.mine.each) {
+        ended += d->ends.ended;
+        more += d->ends.ended_after - d->ends.begun_before;
+    }
     const double most = ended > 0 ? 1 + more / ended : infinity;
     const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
     if (!(more > 0) || stays) return {};
-    const double repeats = as_number(e.candidate.size());
+    const double repeats = as_number(c.repeats());
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
@@ -14251,9 +14449,8 @@ inline double typically_in_flight(const repeat_facts& d) {
 inline bool reports_too_many(const cross_check& c) {
     return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
 }
-inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
+inline cross_check cross_check_of(const repeat_data& d) {
     cross_check c;
-    c.unfinished_before = unfinished_before;
     for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
         c.unfinished_before += as_number(t.steps.size());
     c.sent = sent_requests(d);
@@ -14319,7 +14516,7 @@ inline bool is_another_load(const cross_check& c) {
 /// Our requests that failed, which a server may finish later; each repeat is counted once.
 class unfinished_requests {
 public:
-    explicit unfinished_requests(const measurements& e) {
+    explicit unfinished_requests(const measurements& e) : under_(e) {
         for (const repeat_data& d : repeats_of(e)) up_to_[d.index] += failed_in(d);
         double sum = 0;
         for (auto& [index, n] : up_to_) sum = n += sum;
@@ -14329,14 +14526,23 @@ public:
         const auto at = up_to_.find(d.index);
         return at == up_to_.end() ? 0 : at->second - failed_in(d);
     }
+    /// The cross-check of a repeat after those.
+    cross_check of(const repeat_data& d) const {
+        cross_check c = *known_in(under_, d, "cross-check", [&] { return cross_check_of(d); });
+        c.unfinished_before += before(d);
+        return c;
+    }
 
 private:
-    static double failed_in(const repeat_data& d) {
-        return static_cast<double>(
-            std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
-                return r.status != request_status::ok && r.sent_ns > 0;
-            }));
+    double failed_in(const repeat_data& d) const {
+        return *known_in(under_, d, "unfinished", [&] {
+            return static_cast<double>(
+                std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
+                    return r.status != request_status::ok && r.sent_ns > 0;
+                }));
+        });
     }
+    const load_conditions& under_;
     std::map<int, double> up_to_{};  // by the index of a repeat
 };
 
@@ -14399,7 +14605,7 @@ inline cause cross_check_fault(const measurements& e, const repeat_data& d,
     if (began_anew(e, d)) return {because::restarted_before, {number}};
     if (restarted_unasked(d)) return {because::restarted_in, {number}};
     if (!is_comparable(d) || is_a_part(d)) return {};
-    const cross_check c = without_excused(cross_check_of(d, unfinished.before(d)), d);
+    const cross_check c = without_excused(unfinished.of(d), d);
     if (!is_another_load(c)) return {};
     return {because::served_others, {number, c.requests_reported, c.sent}};
 }
@@ -14408,8 +14614,8 @@ inline cause cross_check_fault(const measurements& e, const repeat_data& d) {
 }
 
 /// A page that lacks most of our requests is another server's, or one of several.
-inline cause fault_of_page(const repeat_data& d) {
-    const cross_check c = cross_check_of(d);
+inline cause fault_of_page(const unfinished_requests& unfinished, const repeat_data& d) {
+    const cross_check c = unfinished.of(d);
     const double number = d.index + 1;
     if (c.requests_reported < 0.9 * c.finished)
         return {because::others_requests, {c.requests_reported, c.finished, number}};
@@ -14421,7 +14627,7 @@ inline cause fault_of_page(const repeat_data& d) {
 inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, const repeat_data& d,
                                        metric_id m) {
     if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
-    const cross_check c = cross_check_of(d, unfinished.before(d));
+    const cross_check c = unfinished.of(d);
     if (!reports_too_many(c)) return {};
     return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
 }
@@ -14441,7 +14647,7 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     for (const auto* variant : variants_of(e, s))
         for (const repeat_data& d : *variant) {
             cause why = reported(why_no_server_value(s.statistic, d), d);
-            if (!why) why = fault_of_page(d);
+            if (!why) why = fault_of_page(unfinished, d);
             if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
             if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
             if (why) return of_server(std::move(why), variant == &e.baseline);
@@ -14817,15 +15023,13 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 /// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
 /// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
 /// repeat only are not the server's noise.
-inline bool passes_by_more_than(const measurements& e, const judging_parameters& t,
-                                const judging_parameters& buffered, slo s) {
+inline bool passes_by_more_than(const objective_columns& c, const objective_columns& buffered,
+                                const judging_parameters& t, slo s) {
     const metric_id m = s.statistic.metric;
     if (!is_judged_by_spread(m) || is_drift(m) || is_difference(s)) return false;
-    const comparison as_is = comparison_of(e, t, s), worst = comparison_of(e, buffered, s);
+    const comparison as_is = comparison_of(c, t, s), worst = comparison_of(buffered, t, s);
     double most = 1;
-    const std::size_t n =
-        as_is.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < as_is.repeats(); ++i) {
         const double a = as_is.of_repeat(i), b = worst.of_repeat(i);
         const double hidden = s.at_most ? b / a : a / b;
         if (!std::isfinite(hidden)) return false;
@@ -14833,7 +15037,7 @@ inline bool passes_by_more_than(const measurements& e, const judging_parameters&
     }
     double& limit = s.factor > 0 ? s.factor : s.bound;
     limit = s.at_most ? limit / most : limit * most;
-    return decision_by_numbers(e, t, s).outcome == verdict::pass;
+    return decision_by_numbers(c, t, s).outcome == verdict::pass;
 }
 
 /// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
@@ -14852,11 +15056,12 @@ inline bool stands_though_buffered(const measurements& e, const judging_paramete
     const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
     if (of_rate || (of_gaps && !listed)) return false;
     if (v.outcome == verdict::fail && of_gaps) return false;
-    judging_parameters other = t;
-    other.read =
-        v.outcome == verdict::fail ? timing_bound::baseline_buffered : timing_bound::buffered;
-    return decision_by_numbers(e, other, v.objective).outcome == v.outcome ||
-           (v.outcome == verdict::pass && passes_by_more_than(e, t, other, v.objective));
+    const objective_columns other =
+        columns_of(e, v.objective, v.outcome == verdict::fail ? timing_bound::baseline_buffered
+                                                              : timing_bound::buffered);
+    return decision_by_numbers(other, t, v.objective).outcome == v.outcome ||
+           (v.outcome == verdict::pass &&
+            passes_by_more_than(columns_of(e, v.objective), other, t, v.objective));
 }
 
 /// Why side tasks changed the load, nothing where they ran as planned.
@@ -14971,7 +15176,7 @@ inline cause tokens_that_differ(const measurements& e, const slo& s) {
 }
 
 /// Why a pass fails if the requests without a value of a user's function have the worst one.
-inline cause missing_that_decide(const measurements& e, judging_parameters t,
+inline cause missing_that_decide(const measurements& e, const judging_parameters& t,
                                  const answer_counts& variant, const verdict_numbers& v,
                                  const statistic_data& what) {
     cause why;
@@ -14981,8 +15186,8 @@ inline cause missing_that_decide(const measurements& e, judging_parameters t,
         return true;
     });
     if (!any || v.outcome != verdict::pass) return {};
-    t.read = timing_bound::missing_worst;
-    return decision_by_numbers(e, t, v.objective).outcome == verdict::pass ? cause{} : why;
+    const objective_columns worst = columns_of(e, v.objective, timing_bound::missing_worst);
+    return decision_by_numbers(worst, t, v.objective).outcome == verdict::pass ? cause{} : why;
 }
 
 /// Why the answers behind a statistic do not support a verdict.
@@ -15063,7 +15268,7 @@ inline slo error_limit(const vector<slo>& slos) {
 inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
     double wrong = 0, cut = 0, unreadable = 0, failed = 0;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        for_each_counted(what, e.candidate[i], [&](const record& r) {
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
             if (*r.right) return;
             ++wrong;
             if (r.status != request_status::ok) ++failed;
@@ -15080,7 +15285,7 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
     answer_differences d;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
         d.add(e.candidate[i].differences);
-        for_each_counted(what, e.candidate[i], [&](const record& r) {
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
             ++all;
             differ += !*r.same;
             failed += has_failed(r);
@@ -15204,14 +15409,15 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
         return decided(undecided(s), verdict::invalid, std::move(why));
     if (cause why = fault_of_label(e, s); !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
-    decision v = estimated(decision_by_numbers(e, t, s, false, is_guard), e);
+    const objective_columns c = columns_of(e, s);
+    decision v = estimated(decision_by_numbers(c, t, s, false, is_guard), c);
     if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
     if (cause why = fault_of_verdict(e, t, g, v))
         return decided(std::move(v), verdict::invalid, std::move(why));
     // A statistic without any value has its own reason.
-    if (cause small = sample_fault(e, s); small && v.outcome != verdict::invalid)
+    if (cause small = sample_fault(c, s); small && v.outcome != verdict::invalid)
         return decided(std::move(v), verdict::invalid, std::move(small));
-    if (cause ends = window_fault(e, v))
+    if (cause ends = window_fault(c, v))
         return decided(std::move(v), verdict::invalid, std::move(ends));
     if (is_affected_by_load(s.statistic.metric, on.saturated))
         return with_the_load(std::move(v), e, on.saturated);
@@ -15265,7 +15471,8 @@ inline measurements without_cut_off(measurements e) {
                     if (is_cut_off(e, d, r)) r.phase = run_phase::warmup;
             });
     e.has_cut_off = false;
-    return e;
+    e.known.reset();
+    return with_known_results(std::move(e));
 }
 /// These measurements and their validity checks, computed once for all objectives.
 struct ended_measurements {
@@ -15324,7 +15531,8 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
             return s.statistic.name == own.statistic.name && !s.is_advisory;
         });
         fraction_counts seen;
-        for (const repeat_data& d : e.candidate) seen.add(misses_of(own.statistic, d));
+        for (const repeat_data& d : e.candidate)
+            seen.add(column_in(e, own.statistic, d, timing_bound::measured)->counts);
         if (is_stated || !(seen.misses > own.bound * seen.all)) continue;
         if (!each) {
             each = t;
@@ -15365,7 +15573,8 @@ inline judging_parameters with_made_again(const measurements& e, judging_paramet
 /// One decision per SLO in order, then the guard on errors: of a label that fails, or of all
 /// requests unless the gate has its own limit. By Holm (1979) the level is divided by the number of
 /// SLOs not shown to be missed.
-inline analysis analyse(const measurements& e, const judging_parameters& asked) {
+inline analysis analyse(const measurements& seen, const judging_parameters& asked) {
+    const measurements e = with_known_results(seen);
     const judging_parameters t = with_made_again(e, asked);
     analysis f;
     f.on = validity_checks_of(e);
@@ -15429,15 +15638,16 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
         if (is_request_fraction(s.statistic.metric) || is_of_server(s.statistic.metric) ||
             is_drift(s.statistic.metric) || is_difference(s))
             continue;
-        const comparison c = comparison_of(e, t, s);
+        const objective_columns of = columns_of(e, s);
+        const comparison c = comparison_of(of, t, s);
         if (c.is_missing) continue;
         const auto log_of = [&](double v) {
             return std::log(c.relative ? with_offset(s.statistic.metric, v) : v);
         };
         vector<double> logs;
-        for (std::size_t i = 0; i < e.candidate.size() && (!c.paired || i < e.baseline.size()); ++i)
-            logs.push_back(log_of(c.mine.each[i]) -
-                           (c.paired ? log_of(c.other.each[i]) : c.base_log));
+        for (std::size_t i = 0; i < c.repeats(); ++i)
+            logs.push_back(log_of(of.mine.each[i]->value) -
+                           (c.paired ? log_of(of.other.each[i]->value) : c.base_log));
         if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
         calibrated& row = rows.back();
         const double sign = s.at_most ? 1 : -1, limit = c.relative ? s.factor : s.bound;
@@ -19626,7 +19836,9 @@ inline const load_search& the_search() {
 inline bool is_of_capacity(const slo& s) { return is_capacity(s.statistic.metric); }
 
 /// Analyses a gate of one load or a search.
-inline analysis analyse_gate(const measurements& e, const judging_parameters& t) {
+inline analysis analyse_gate(const measurements& seen, const judging_parameters& t) {
+    const measurements e = with_known_results(seen);
+    e.known->keep({&e.candidate, &e.baseline});
     return t.objectives_held.empty() ? analyse(e, t) : the_search().analyse(e, t);
 }
 /// The verdict on one more SLO, as if the gate had it, too.
@@ -25867,13 +26079,14 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // the dependence of counted misses is read at the limit, so it is the estimate there.
     s.bound = 0.5;
     return with_load_of_tables(g->seen, g->judged_by, [&](const measurements& seen) {
-        const decision v = estimated(decision_by_numbers(seen, g->judged_by, s, true), seen);
+        const objective_columns c = columns_of(seen, s);
+        const decision v = estimated(decision_by_numbers(c, g->judged_by, s, true), c);
         const estimate_t e = v.estimate;
         const bool counted = v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
-        return estimated(decision_by_numbers(seen, g->judged_by, s, true), seen).estimate;
+        return estimated(decision_by_numbers(c, g->judged_by, s, true), c).estimate;
     });
 }
 double measured(const box& data, const statistic_data& what) {
@@ -34195,6 +34408,7 @@ public:
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.seen.pairs_are_fresh = servers_.pairs_are_fresh(s);
+        all_.seen.known = std::make_shared<known_results>();
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }
@@ -34291,6 +34505,7 @@ public:
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
+        all_.seen.known.reset();  // threads may share a result
         return std::move(all_);
     }
 

@@ -548,7 +548,7 @@ inline bool is_decided(const measurements& e, const judging_parameters& t) {
     bool open = false;
     for (const slo& s : t.slos) {
         if (s.is_advisory) continue;
-        const verdict v = decision_by_numbers(e, t, s).outcome;
+        const verdict v = decision_by_numbers(columns_of(e, s), t, s).outcome;
         if (v == verdict::fail) return true;
         open = open || v == verdict::inconclusive;
     }
@@ -683,7 +683,7 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
         v.repeats += p.load == asked && !p.invalid;
     }
     const measurements at = measurements_at(e, t, asked);
-    v.requests = measured_requests(at, at.candidate.size());
+    for (const repeat_data& d : at.candidate) v.requests += selected_requests({}, d);
     const cause stopped = with_text(because::stopped, e.stopped);
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);

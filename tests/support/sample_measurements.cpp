@@ -6,13 +6,16 @@
 namespace sample_measurements {
 
 llmbench::slo_verdict judge_measurements(const measurement& m, const llmbench::slo& s, bool to_the_end) {
-    return lb::described(lb::estimated(lb::decision_by_numbers(m, m, s, to_the_end), m));
+    const lb::objective_columns c = lb::columns_of(m, s);
+    return lb::described(lb::estimated(lb::decision_by_numbers(c, m, s, to_the_end), c));
 }
 llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s, bool to_the_end) {
-    return lb::described(lb::estimated(lb::judge_values(m, m, s, to_the_end), m));
+    const lb::objective_columns c = lb::columns_of(m, s);
+    return lb::described(lb::estimated(lb::judge_values(c, m, s, to_the_end), c));
 }
 llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s, bool to_the_end) {
-    return lb::described(lb::estimated(lb::judge_counts(m, m, s, to_the_end), m));
+    const lb::objective_columns c = lb::columns_of(m, s);
+    return lb::described(lb::estimated(lb::judge_counts(c, m, s, to_the_end), c));
 }
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
     const lb::measurements e = m;
@@ -27,13 +30,13 @@ llmbench::self_check_t self_check_of(const measurement& m) {
     return lb::described(lb::analyse(m, m).on.self_check);
 }
 std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s) {
-    const lb::cause why =
-        lb::fault_of_verdict(m, m, lb::validity_checks_of(m),
-                             lb::estimated(lb::decision_by_numbers(m, m, s), m));
+    const lb::objective_columns c = lb::columns_of(m, s);
+    const lb::cause why = lb::fault_of_verdict(
+        m, m, lb::validity_checks_of(m), lb::estimated(lb::decision_by_numbers(c, m, s), c));
     return lb::described(why, s);
 }
 double prior_sd_of(const measurement& m, const llmbench::slo& s) {
-    return lb::prior_sd_of(m, m, s);
+    return lb::prior_sd_of(lb::measurements(m), m, s);
 }
 vector<lb::calibrated> calibration_of(const measurement& m) {
     return lb::calibration_of(m, m);

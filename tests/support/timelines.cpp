@@ -3,7 +3,7 @@
 
 #include "core/dialects/openai.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 
 namespace timelines {
 

@@ -10,7 +10,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
@@ -40,13 +40,14 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // the dependence of counted misses is read at the limit, so it is the estimate there.
     s.bound = 0.5;
     return with_load_of_tables(g->seen, g->judged_by, [&](const measurements& seen) {
-        const decision v = estimated(decision_by_numbers(seen, g->judged_by, s, true), seen);
+        const objective_columns c = columns_of(seen, s);
+        const decision v = estimated(decision_by_numbers(c, g->judged_by, s, true), c);
         const estimate_t e = v.estimate;
         const bool counted = v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
-        return estimated(decision_by_numbers(seen, g->judged_by, s, true), seen).estimate;
+        return estimated(decision_by_numbers(c, g->judged_by, s, true), c).estimate;
     });
 }
 double measured(const box& data, const statistic_data& what) {

@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/rates.hpp"
 #include "core/traffic/plan.hpp"

@@ -7,7 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_metrics.hpp"

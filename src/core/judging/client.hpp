@@ -8,16 +8,16 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/pooled.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // count_if, max, min, sort, upper_bound
+#include <algorithm>  // count_if, max, merge, min, sort, upper_bound
 #include <cmath>  // fabs, log
 #include <cstdint>  // uint64_t
 #include <optional>
@@ -50,13 +50,22 @@ inline bool client_lost_much(const repeat_data& d) {
            d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
 }
 
-inline vector<double> pooled_lateness(const repeat_list& repeats) {
+inline vector<double> lateness_in(const repeat_data& d) {
     vector<double> late;
-    for (const repeat_data& d : repeats)
-        for (const record& r : d.records)
-            if (is_measured(r) && r.dispatched_ns > 0)
-                late.push_back(static_cast<double>(r.late_ns) * 1e-9);
+    for (const record& r : d.records)
+        if (is_measured(r) && r.dispatched_ns > 0)
+            late.push_back(static_cast<double>(r.late_ns) * 1e-9);
     std::sort(late.begin(), late.end());
+    return late;
+}
+inline vector<double> pooled_lateness(const load_conditions& under, const repeat_list& repeats) {
+    vector<double> late;
+    for (const repeat_data& d : repeats) {
+        const auto more = known_in(under, d, "lateness", [&] { return lateness_in(d); });
+        vector<double> both(late.size() + more->size());
+        std::merge(late.begin(), late.end(), more->begin(), more->end(), both.begin());
+        late = std::move(both);
+    }
     return late;
 }
 
@@ -134,7 +143,7 @@ inline double unread_fraction_of(const self_check_t& c, const repeat_list& repea
     return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
 }
 inline own_check self_check_of(const load_conditions& under, const repeat_list& repeats) {
-    const vector<double> late = pooled_lateness(repeats);
+    const vector<double> late = pooled_lateness(under, repeats);
     own_check c{client_conduct(repeats, late), {}};
     c.unread_fraction = unread_fraction_of(c, repeats);
     if (client_was_saturated(under, c.cpu_utilization))
@@ -210,9 +219,7 @@ inline std::optional<client_error> error_of_lost_time(const variant_list& varian
 inline bool may_be_the_clients(const measurements& e, const judging_parameters& t,
                                const decision& v) {
     const auto as_read = [&](timing_bound how) {
-        judging_parameters other = t;
-        other.read = how;
-        return decision_by_numbers(e, other, v.objective).outcome;
+        return decision_by_numbers(columns_of(e, v.objective, how), t, v.objective).outcome;
     };
     switch (v.outcome) {
     case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
@@ -267,8 +274,8 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
         const auto late = error_of_load(variants, late_after_s(t));
         if (!late) continue;
         const repeat_data& d = e.candidate[late->repeat];
-        const double as_is = evaluate(s.statistic, d);
-        const double moved = evaluate(s.statistic, d, timing_bound::optimistic);
+        const double as_is = column_in(e, s.statistic, d, timing_bound::measured)->value;
+        const double moved = column_in(e, s.statistic, d, timing_bound::optimistic)->value;
         if (std::fabs(std::log(as_is / moved)) > prior_sd) return late;
     }
     return {};

@@ -9,9 +9,10 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/columns.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
@@ -34,12 +35,10 @@ inline double allowed_misses(const slo& s) {
         return s.at_most ? 1 - s.statistic.q : s.statistic.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
-inline vector<bool> misses_of(const slo& s, const repeat_data& d,
-                              timing_bound how = timing_bound::measured) {
-    if (is_request_fraction(s.statistic.metric)) return misses_of(s.statistic, d, how);
+inline vector<bool> misses_of(const slo& s, const column& c) {
+    if (is_request_fraction(s.statistic.metric)) return c.misses;
     vector<bool> misses;
-    for (const double v : values_in_repeat(s.statistic, d, how).all)
-        misses.push_back(is_worse(s.at_most, v, s.bound));
+    for (const double v : c.values->in_order) misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
 
@@ -83,8 +82,7 @@ inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.statistic.m
 /// Trials that are the same in each repeat, such as questions, are mostly always right or always
 /// wrong. Only the others vary, so pooled counts vary by less than independent trials (Hoeffding
 /// 1956): an effect below 1, unless flips come in bursts or whole runs move.
-inline void add_flips(miss_counts& c, const measurements& e, const statistic_data& what,
-                      std::size_t repeats) {
+inline void add_flips(miss_counts& c, const vector<shared_column>& all, std::size_t repeats) {
     struct trial {
         double misses = 0, times = 0;
         double variance() const { return misses * (times - misses) / (times * (times - 1)); }
@@ -92,16 +90,13 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
     std::map<long long, trial> trials;
     vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i) {
-        double misses = 0, n = 0;
-        for_each_counted(what, e.candidate[i], [&](const record& r) {
-            trial& t = trials[r.conversation];
-            const bool is_miss = !*is_good_answer(what.metric, r);
-            t.misses += is_miss;
+        const column& of = *all[i];
+        for (std::size_t k = 0; k < of.misses.size(); ++k) {
+            trial& t = trials[of.questions[k]];
+            t.misses += of.misses[k];
             ++t.times;
-            misses += is_miss;
-            ++n;
-        });
-        if (n > 0) fractions.push_back(misses / n);
+        }
+        if (of.counts.all > 0) fractions.push_back(of.counts.misses / of.counts.all);
     }
     const auto runs = static_cast<double>(fractions.size());
     if (runs < 2) return;
@@ -118,11 +113,11 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
     double squares = 0, expected = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         vector<double> off;
-        for_each_counted(what, e.candidate[i], [&](const record& r) {
-            const trial& t = trials[r.conversation];
-            off.push_back(!*is_good_answer(what.metric, r) - t.misses / t.times);
+        for (std::size_t k = 0; k < all[i]->misses.size(); ++k) {
+            const trial& t = trials[all[i]->questions[k]];
+            off.push_back(all[i]->misses[k] - t.misses / t.times);
             expected += t.misses * (t.times - t.misses) / (t.times * t.times);
-        });
+        }
         const std::size_t batches = std::clamp<std::size_t>(off.size() / 5, 1, 20);
         for (std::size_t b = 0; b < batches; ++b) {
             double sum = 0;
@@ -139,21 +134,20 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
 }
 
 /// The sorted values of the first repeats, with failed requests.
-inline vector<double> sorted_values_in(const statistic_data& what, const repeat_list& variant,
-                                       std::size_t repeats,
-                                       timing_bound how = timing_bound::measured) {
+inline vector<double> sorted_values_in(const variant_columns& variant, std::size_t repeats) {
     vector<double> all;
     for (std::size_t i = 0; i < repeats; ++i) {
-        const vector<double> more = values_in_repeat(what, variant[i], how).all;
+        const vector<double>& more = variant.each[i]->values->in_order;
         all.insert(all.end(), more.begin(), more.end());
     }
     std::sort(all.begin(), all.end());
     return all;
 }
 /// The quantile, and the limits that would just pass and just fail at this level.
-inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t repeats,
-                                    const miss_counts& c, double pass_alpha) {
-    vector<double> pooled = sorted_values_in(s.statistic, e.candidate, repeats);
+inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
+                                    std::size_t repeats, const miss_counts& c,
+                                    double pass_alpha) {
+    vector<double> pooled = sorted_values_in(mine, repeats);
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
     const double value = nearest_rank(pooled, s.statistic.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
@@ -171,7 +165,7 @@ inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::si
 }
 
 /// The misses of all repeats so far and their dependence.
-inline miss_counts counted_misses(const measurements& e, const slo& s,
+inline miss_counts counted_misses(const variant_columns& of, const slo& s,
                                   const vector<vector<bool>>& misses, double allowed) {
     miss_counts c;
     c.allowed = allowed;
@@ -185,7 +179,7 @@ inline miss_counts counted_misses(const measurements& e, const slo& s,
     }
     if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
     if (is_of_answers(s.statistic.metric) && allowed > 0)
-        add_flips(c, e, s.statistic, misses.size());
+        add_flips(c, of.each, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
 }
@@ -215,13 +209,13 @@ inline cause requests_that_decide(const decision& d) {
 }
 
 /// Sets the estimate, interval and limits of a decision on counts.
-inline void estimate_counts(decision& d, const measurements& e) {
+inline void estimate_counts(decision& d, const objective_columns& of) {
     const slo& s = d.objective;
     const auto& [c, at, scale] = *d.counted;
     const double upper = c.upper(at.pass), lower = c.lower(at.pass);
     if (!is_request_fraction(s.statistic.metric)) {
         const estimate_t q =
-            quantile_estimate(e, s, static_cast<std::size_t>(d.repeats), c, at.pass);
+            quantile_estimate(of.mine, s, static_cast<std::size_t>(d.repeats), c, at.pass);
         d.estimate = {q.value * scale, q.low * scale, q.high * scale};
     } else if (s.at_most) {
         d.estimate = {c.k / c.n, lower, upper};
@@ -296,24 +290,25 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
 
 /// Judges fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors
 /// need all repeats: a pass of the first ones says nothing of failures in later ones.
-inline decision judge_counts(const measurements& e, const judging_parameters& t, const slo& s,
-                             bool to_the_end = false, bool is_guard = false) {
+inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
+                             const slo& s, bool to_the_end = false, bool is_guard = false) {
     decision d = undecided(s);
     d.limit = s.bound;
+    d.measured = of.mine.together;
     d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
     const bool of_errors = s.statistic.metric == metric_id::error_rate;
     // At the same analyses as the gate's other verdicts.
-    const auto first = static_cast<std::size_t>(e.has_live_baseline() ? first_pair_analysis
-                                                                      : first_analysis);
+    const auto first = static_cast<std::size_t>(of.is_in_pairs ? first_pair_analysis
+                                                               : first_analysis);
     vector<vector<bool>> misses;
     int analyses = 0;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        misses.push_back(misses_of(s, e.candidate[i], t.read));
-        const bool at_the_end = i + 1 == e.candidate.size();
+    for (std::size_t i = 0; i < of.repeats(); ++i) {
+        misses.push_back(of.mine.each[i]->misses);
+        const bool at_the_end = i + 1 == of.repeats();
         if ((i + 1 < first && !at_the_end) || !t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
-        const miss_counts c = counted_misses(e, s, misses, allowed_misses(s));
+        const miss_counts c = counted_misses(of.mine, s, misses, allowed_misses(s));
         if (c.n == 0) continue;
         d.repeats = static_cast<int>(i + 1);
         d.counted = analysis_of_misses{c, levels};
@@ -331,7 +326,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
                                         : d.outcome != verdict::inconclusive;
         if (is_final && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.statistic);
+    d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
     if (of_errors) judge_errors(d, is_guard, misses, t.rule);
     return d;
@@ -352,9 +347,10 @@ inline std::string failure_example(const repeat_list& variant) {
 /// for the baseline.
 inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
                                 const slo& limit) {
+    const variant_columns all = columns_in(e, limit.statistic, e.baseline);
     vector<vector<bool>> misses;
-    for (const repeat_data& r : e.baseline) misses.push_back(misses_of(limit, r));
-    const miss_counts c = counted_misses(e, limit, misses, allowed_misses(limit));
+    for (const shared_column& r : all.each) misses.push_back(r->misses);
+    const miss_counts c = counted_misses(all, limit, misses, allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
     const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
     return {seen.outcome() == verdict::fail ? because::baseline_fails : because::baseline_may_fail,

@@ -71,9 +71,8 @@ inline double typically_in_flight(const repeat_facts& d) {
 inline bool reports_too_many(const cross_check& c) {
     return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
 }
-inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
+inline cross_check cross_check_of(const repeat_data& d) {
     cross_check c;
-    c.unfinished_before = unfinished_before;
     for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
         c.unfinished_before += as_number(t.steps.size());
     c.sent = sent_requests(d);
@@ -139,7 +138,7 @@ inline bool is_another_load(const cross_check& c) {
 /// Our requests that failed, which a server may finish later; each repeat is counted once.
 class unfinished_requests {
 public:
-    explicit unfinished_requests(const measurements& e) {
+    explicit unfinished_requests(const measurements& e) : under_(e) {
         for (const repeat_data& d : repeats_of(e)) up_to_[d.index] += failed_in(d);
         double sum = 0;
         for (auto& [index, n] : up_to_) sum = n += sum;
@@ -149,14 +148,23 @@ public:
         const auto at = up_to_.find(d.index);
         return at == up_to_.end() ? 0 : at->second - failed_in(d);
     }
+    /// The cross-check of a repeat after those.
+    cross_check of(const repeat_data& d) const {
+        cross_check c = *known_in(under_, d, "cross-check", [&] { return cross_check_of(d); });
+        c.unfinished_before += before(d);
+        return c;
+    }
 
 private:
-    static double failed_in(const repeat_data& d) {
-        return static_cast<double>(
-            std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
-                return r.status != request_status::ok && r.sent_ns > 0;
-            }));
+    double failed_in(const repeat_data& d) const {
+        return *known_in(under_, d, "unfinished", [&] {
+            return static_cast<double>(
+                std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
+                    return r.status != request_status::ok && r.sent_ns > 0;
+                }));
+        });
     }
+    const load_conditions& under_;
     std::map<int, double> up_to_{};  // by the index of a repeat
 };
 
@@ -219,7 +227,7 @@ inline cause cross_check_fault(const measurements& e, const repeat_data& d,
     if (began_anew(e, d)) return {because::restarted_before, {number}};
     if (restarted_unasked(d)) return {because::restarted_in, {number}};
     if (!is_comparable(d) || is_a_part(d)) return {};
-    const cross_check c = without_excused(cross_check_of(d, unfinished.before(d)), d);
+    const cross_check c = without_excused(unfinished.of(d), d);
     if (!is_another_load(c)) return {};
     return {because::served_others, {number, c.requests_reported, c.sent}};
 }
@@ -228,8 +236,8 @@ inline cause cross_check_fault(const measurements& e, const repeat_data& d) {
 }
 
 /// A page that lacks most of our requests is another server's, or one of several.
-inline cause fault_of_page(const repeat_data& d) {
-    const cross_check c = cross_check_of(d);
+inline cause fault_of_page(const unfinished_requests& unfinished, const repeat_data& d) {
+    const cross_check c = unfinished.of(d);
     const double number = d.index + 1;
     if (c.requests_reported < 0.9 * c.finished)
         return {because::others_requests, {c.requests_reported, c.finished, number}};
@@ -241,7 +249,7 @@ inline cause fault_of_page(const repeat_data& d) {
 inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, const repeat_data& d,
                                        metric_id m) {
     if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
-    const cross_check c = cross_check_of(d, unfinished.before(d));
+    const cross_check c = unfinished.of(d);
     if (!reports_too_many(c)) return {};
     return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
 }
@@ -261,7 +269,7 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     for (const auto* variant : variants_of(e, s))
         for (const repeat_data& d : *variant) {
             cause why = reported(why_no_server_value(s.statistic, d), d);
-            if (!why) why = fault_of_page(d);
+            if (!why) why = fault_of_page(unfinished, d);
             if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
             if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
             if (why) return of_server(std::move(why), variant == &e.baseline);

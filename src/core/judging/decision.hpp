@@ -22,9 +22,9 @@ namespace detail {
 
 struct arithmetic;
 struct decision;
-struct measurements;
 struct gate_report;
 struct judging_parameters;
+struct objective_columns;
 
 /// An extension's judge of objectives relative to its baseline. It is constant while it judges.
 class past_judge {
@@ -32,8 +32,8 @@ public:
     virtual ~past_judge() = default;
     /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
     /// baseline ("27 runs") and the arithmetic.
-    virtual decision judged(const measurements& e, const judging_parameters& t, const slo& s,
-                            bool to_the_end) const = 0;
+    virtual decision judged(const objective_columns& c, const judging_parameters& t,
+                            const slo& s, bool to_the_end) const = 0;
     virtual void estimate(decision& d) const = 0;
     virtual std::string against(const decision& d) const = 0;
     virtual void explain(arithmetic& a, const decision& d) const = 0;

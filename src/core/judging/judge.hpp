@@ -11,7 +11,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/client.hpp"
@@ -60,7 +60,7 @@ inline slo error_limit(const vector<slo>& slos) {
 inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
     double wrong = 0, cut = 0, unreadable = 0, failed = 0;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        for_each_counted(what, e.candidate[i], [&](const record& r) {
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
             if (*r.right) return;
             ++wrong;
             if (r.status != request_status::ok) ++failed;
@@ -77,7 +77,7 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
     answer_differences d;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
         d.add(e.candidate[i].differences);
-        for_each_counted(what, e.candidate[i], [&](const record& r) {
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
             ++all;
             differ += !*r.same;
             failed += has_failed(r);
@@ -201,14 +201,15 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
         return decided(undecided(s), verdict::invalid, std::move(why));
     if (cause why = fault_of_label(e, s); !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
-    decision v = estimated(decision_by_numbers(e, t, s, false, is_guard), e);
+    const objective_columns c = columns_of(e, s);
+    decision v = estimated(decision_by_numbers(c, t, s, false, is_guard), c);
     if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
     if (cause why = fault_of_verdict(e, t, g, v))
         return decided(std::move(v), verdict::invalid, std::move(why));
     // A statistic without any value has its own reason.
-    if (cause small = sample_fault(e, s); small && v.outcome != verdict::invalid)
+    if (cause small = sample_fault(c, s); small && v.outcome != verdict::invalid)
         return decided(std::move(v), verdict::invalid, std::move(small));
-    if (cause ends = window_fault(e, v))
+    if (cause ends = window_fault(c, v))
         return decided(std::move(v), verdict::invalid, std::move(ends));
     if (is_affected_by_load(s.statistic.metric, on.saturated))
         return with_the_load(std::move(v), e, on.saturated);
@@ -262,7 +263,8 @@ inline measurements without_cut_off(measurements e) {
                     if (is_cut_off(e, d, r)) r.phase = run_phase::warmup;
             });
     e.has_cut_off = false;
-    return e;
+    e.known.reset();
+    return with_known_results(std::move(e));
 }
 /// These measurements and their validity checks, computed once for all objectives.
 struct ended_measurements {
@@ -321,7 +323,8 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
             return s.statistic.name == own.statistic.name && !s.is_advisory;
         });
         fraction_counts seen;
-        for (const repeat_data& d : e.candidate) seen.add(misses_of(own.statistic, d));
+        for (const repeat_data& d : e.candidate)
+            seen.add(column_in(e, own.statistic, d, timing_bound::measured)->counts);
         if (is_stated || !(seen.misses > own.bound * seen.all)) continue;
         if (!each) {
             each = t;
@@ -362,7 +365,8 @@ inline judging_parameters with_made_again(const measurements& e, judging_paramet
 /// One decision per SLO in order, then the guard on errors: of a label that fails, or of all
 /// requests unless the gate has its own limit. By Holm (1979) the level is divided by the number of
 /// SLOs not shown to be missed.
-inline analysis analyse(const measurements& e, const judging_parameters& asked) {
+inline analysis analyse(const measurements& seen, const judging_parameters& asked) {
+    const measurements e = with_known_results(seen);
     const judging_parameters t = with_made_again(e, asked);
     analysis f;
     f.on = validity_checks_of(e);
@@ -426,15 +430,16 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
         if (is_request_fraction(s.statistic.metric) || is_of_server(s.statistic.metric) ||
             is_drift(s.statistic.metric) || is_difference(s))
             continue;
-        const comparison c = comparison_of(e, t, s);
+        const objective_columns of = columns_of(e, s);
+        const comparison c = comparison_of(of, t, s);
         if (c.is_missing) continue;
         const auto log_of = [&](double v) {
             return std::log(c.relative ? with_offset(s.statistic.metric, v) : v);
         };
         vector<double> logs;
-        for (std::size_t i = 0; i < e.candidate.size() && (!c.paired || i < e.baseline.size()); ++i)
-            logs.push_back(log_of(c.mine.each[i]) -
-                           (c.paired ? log_of(c.other.each[i]) : c.base_log));
+        for (std::size_t i = 0; i < c.repeats(); ++i)
+            logs.push_back(log_of(of.mine.each[i]->value) -
+                           (c.paired ? log_of(of.other.each[i]->value) : c.base_log));
         if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
         calibrated& row = rows.back();
         const double sign = s.at_most ? 1 : -1, limit = c.relative ? s.factor : s.bound;

@@ -15,8 +15,9 @@
 #include <algorithm>  // find, max, min
 #include <cmath>  // sqrt
 #include <map>
-#include <memory>  // shared_ptr
+#include <memory>  // make_shared, shared_ptr
 #include <string>
+#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
@@ -53,6 +54,7 @@ struct load_conditions {
     bool has_cut_off = false;
     // The gate started the servers again for each pair, or one server is both variants.
     bool pairs_are_fresh = false;
+    std::shared_ptr<known_results> known{};  // of the repeats, while they are analysed
 };
 
 /// All that was measured on a gate's servers, without verdicts and objectives.
@@ -67,6 +69,20 @@ struct measurements : load_conditions {
         return a == run_variant::baseline ? baseline : candidate;
     }
 };
+
+/// The measurements for one analysis, which computes once what it needs of a repeat.
+inline measurements with_known_results(measurements e) {
+    if (e.known) return e;
+    e.known = std::make_shared<known_results>();
+    e.known->keep({&e.candidate, &e.baseline});
+    return e;
+}
+/// What `make()` returns, computed once for each repeat and name in an analysis.
+template <class Make>
+auto known_in(const load_conditions& under, const repeat_data& d, const std::string& name,
+              Make&& make) {
+    return under.known ? under.known->get(d, name, make) : known_results().get(d, name, make);
+}
 
 /// Why a metric, or one in a predicate, is unsupported; "" where it is supported.
 inline std::string unsupported_reason(const load_conditions& under, const statistic_data& what) {
@@ -123,17 +139,6 @@ inline double client_error_in(const measurements& e, const statistic_data& what)
     return error;
 }
 
-/// Returns the measured requests, or sessions, of the candidate that a statistic selects.
-inline long long measured_requests(const measurements& e, std::size_t repeats,
-                                   const statistic_data& what = {}) {
-    long long n = 0;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        n += is_of_sessions(what.metric)
-                 ? static_cast<long long>(measured_sessions(what.which, e.candidate[i]).size())
-                 : selected_requests(what, e.candidate[i]);
-    return n;
-}
-
 /// Statistics of an earlier run by name, one value per repeat.
 struct stored_baseline {
     std::string file{};
@@ -154,8 +159,6 @@ struct judging_parameters {
     stored_baseline stored{};
     std::shared_ptr<const past_judge> past{};  // null: no extension
     double day_sd = 0;  // between days, for a stored baseline
-    // for the candidate; a live baseline gets the opposite bound
-    timing_bound read = timing_bound::measured;
 };
 
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
@@ -173,8 +176,9 @@ struct prior_noise {
     double sd = prior_sd;
     bool is_calibrated = false;
 };
-inline prior_noise prior_noise_of(const measurements& e, const judging_parameters& t,
-                                        const slo& s) {
+/// `e`: measurements or columns.
+template <class Seen>
+prior_noise prior_noise_of(const Seen& e, const judging_parameters& t, const slo& s) {
     if (is_of_start(s.statistic.metric)) return {prior_startup_sd, false};
     if (is_of_recovery(s.statistic.metric)) return {prior_startup_sd, false};
     // Of the same questions most are always right or always wrong.
@@ -187,12 +191,14 @@ inline prior_noise prior_noise_of(const measurements& e, const judging_parameter
     if (at == t.noise.end()) return {uncalibrated, false};
     return {std::max(at->second, uncalibrated), true};
 }
-inline double prior_sd_of(const measurements& e, const judging_parameters& t, const slo& s) {
+template <class Seen>
+double prior_sd_of(const Seen& e, const judging_parameters& t, const slo& s) {
     return prior_noise_of(e, t, s).sd;
 }
 /// The rule for a statistic. A calibration is trusted, and so is the prior of a start, since a gate
 /// often has just one.
-inline judging_rule rule_for(const measurements& e, const judging_parameters& t, const slo& s) {
+template <class Seen>
+judging_rule rule_for(const Seen& e, const judging_parameters& t, const slo& s) {
     judging_rule r = t.rule;
     r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric) ||
                       prior_noise_of(e, t, s).is_calibrated;

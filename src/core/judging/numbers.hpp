@@ -7,10 +7,9 @@
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/pooled.hpp"
-#include "core/measured/rates.hpp"
-#include "core/measured/repeat.hpp"
-#include "core/measured/timing_bounds.hpp"
+#include "core/measured/columns.hpp"
+#include "core/measured/drift.hpp"
+#include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
@@ -75,17 +74,14 @@ inline interim_analysis analysis_of_drift(const slo& s, const vector<double>& lo
 }
 
 /// The first and last third of the typical repeat, and its length.
-inline cause thirds_of(const statistic_data& drift, const repeat_list& variant,
-                       std::size_t repeats, timing_bound how) {
+inline cause thirds_of(const variant_columns& variant, std::size_t repeats) {
     double first = 0, last = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
-        first +=
-            std::log(value_of_part(drift, variant[i], 0, 3, how)) / static_cast<double>(repeats);
-        last +=
-            std::log(value_of_part(drift, variant[i], 2, 3, how)) / static_cast<double>(repeats);
+        first += std::log(variant.each[i]->first_third) / static_cast<double>(repeats);
+        last += std::log(variant.each[i]->last_third) / static_cast<double>(repeats);
     }
     return {because::thirds, {std::exp(first), std::exp(last), as_number(repeats),
-                              variant[0].window.seconds()}};
+                              variant.each[0]->window_s}};
 }
 
 /// How much longer a run would mostly decide, and which limit this run would decide. The noise of
@@ -104,24 +100,23 @@ inline cause advice_on_drift(const decision& d) {
 
 /// A drift is judged within each run. Differences between slices from the traffic are the same in
 /// all repeats of a trace, and would look like a drift if repeats were compared.
-inline decision judge_drift(const measurements& e, const judging_parameters& t, const slo& s,
-                            bool to_the_end = false) {
+inline decision judge_drift(const objective_columns& c, const judging_parameters& t,
+                            const slo& s, bool to_the_end = false) {
     decision d = undecided(s);
     d.limit = s.bound;
     d.decided_by = verdict_method::slices;
-    d.measured = pooled_value(s.statistic, e.candidate, t.read);
-    if (e.candidate.empty()) return decided(d, verdict::invalid, {because::nothing_measured});
-    const auto measured = static_cast<double>(selected_requests(s.statistic, e.candidate[0]));
+    d.measured = c.mine.together;
+    if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
+    const double measured = as_number(c.mine.each[0]->requests);
     const auto least = static_cast<double>(least_of_drift(s.statistic));
     if (measured < least)
         return decided(d, verdict::invalid,
                        {because::small_for_drift, {measured, least}, whose::plan});
-    const std::size_t k = slices_of_third(s.statistic, measured);
-    vector<double> sums(3 * k, 0.0);
-    d.values.assign(3 * k, 0.0);
+    vector<double> sums(c.slices[0].size(), 0.0);
+    d.values = sums;
     int analyses = 0;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        const vector<double> slices = slices_of(s.statistic, e.candidate[i], k, t.read);
+    for (std::size_t i = 0; i < c.repeats(); ++i) {
+        const vector<double>& slices = c.slices[i];
         for (std::size_t j = 0; j < slices.size(); ++j) {
             sums[j] += std::log(slices[j]);
             d.values[j] = sums[j] / static_cast<double>(i + 1);
@@ -129,30 +124,29 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
                 return decided(d, verdict::invalid,
                                {because::no_finite_part, {as_number(i + 1)}});
         }
-        if (!t.rule.has_analysis(analyses, i + 1 == e.candidate.size())) continue;
+        if (!t.rule.has_analysis(analyses, i + 1 == c.repeats())) continue;
         ++analyses;
         d.last = analysis_of_drift(s, d.values, t.rule);
         d.outcome = d.last.outcome;
         d.repeats = static_cast<int>(i + 1);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.statistic);
-    d.why = {thirds_of(s.statistic, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
+    d.requests = measured_requests(c, static_cast<std::size_t>(d.repeats), s.statistic.metric);
+    d.why = {thirds_of(c.mine, static_cast<std::size_t>(d.repeats))};
     d.dependence = dependence_of_slices(d.values);
     return d;
 }
 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
-inline decision decision_by_method(const measurements& e, const judging_parameters& t,
+inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
                                    const slo& s, bool to_the_end, bool is_guard = false) {
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
-    decision d = is_drift(s.statistic.metric) ? judge_drift(e, t, s, to_the_end)
-                 : counts                ? judge_counts(e, t, s, to_the_end, is_guard)
-                 : by_past               ? t.past->judged(e, t, s, to_the_end)
-                                         : judge_values(e, t, s, to_the_end);
-    if (counts) d.measured = pooled_value(s.statistic, e.candidate, t.read);
-    d.counted_in = counting_unit(needs_baseline(s) && e.has_live_baseline());
+    decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, to_the_end)
+                 : counts                     ? judge_counts(c, t, s, to_the_end, is_guard)
+                 : by_past                    ? t.past->judged(c, t, s, to_the_end)
+                                              : judge_values(c, t, s, to_the_end);
+    d.counted_in = counting_unit(needs_baseline(s) && c.is_in_pairs);
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
         d.calibrated_sd = at->second;
@@ -162,12 +156,12 @@ inline decision decision_by_method(const measurements& e, const judging_paramete
 }
 
 /// Adds the estimate, the smallest miss that could be shown and a better limit.
-inline decision estimated(decision d, const measurements& e) {
+inline decision estimated(decision d, const objective_columns& c) {
     const double worst = d.objective.at_most ? infinity : 0;
     switch (d.outcome == verdict::invalid ? verdict_method::none : d.decided_by) {
-    case verdict_method::counts: estimate_counts(d, e); break;
+    case verdict_method::counts: estimate_counts(d, c); break;
     case verdict_method::counted_misses:
-        if (d.counted && !is_difference(d.objective)) estimate_counts(d, e);
+        if (d.counted && !is_difference(d.objective)) estimate_counts(d, c);
         if (std::isnan(d.estimate.value)) d.estimate = {worst, worst, worst};
         break;
     case verdict_method::moderated_t:
@@ -206,14 +200,14 @@ inline cause contradiction(const decision& early, const decision& late) {
 /// Decides one SLO by the numbers alone. A verdict never contradicts the pooled data: where it
 /// does, for example because one repeat has nearly all slow requests, all repeats are analysed, and
 /// a remaining contradiction is inconclusive.
-inline decision decision_by_numbers(const measurements& e, const judging_parameters& t,
+inline decision decision_by_numbers(const objective_columns& c, const judging_parameters& t,
                                     const slo& s, bool to_the_end = false, bool is_guard = false) {
-    decision early = decision_by_method(e, t, s, to_the_end, is_guard);
+    decision early = decision_by_method(c, t, s, to_the_end, is_guard);
     if (to_the_end || !is_contradicted(early)) return early;
-    decision d = decision_by_method(e, t, s, true);
+    decision d = decision_by_method(c, t, s, true);
     if (is_contradicted(d)) d.outcome = verdict::inconclusive;
     if (d.outcome == verdict::inconclusive)
-        d.why.insert(d.why.begin(), contradiction(estimated(std::move(early), e), estimated(d, e)));
+        d.why.insert(d.why.begin(), contradiction(estimated(std::move(early), c), estimated(d, c)));
     return d;
 }
 

@@ -10,8 +10,8 @@
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/rates.hpp"
-#include "core/measured/timing_bounds.hpp"
 #include "core/judging/client.hpp"
+#include "core/judging/columns.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/load.hpp"
@@ -34,15 +34,13 @@ namespace detail {
 /// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
 /// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
 /// repeat only are not the server's noise.
-inline bool passes_by_more_than(const measurements& e, const judging_parameters& t,
-                                const judging_parameters& buffered, slo s) {
+inline bool passes_by_more_than(const objective_columns& c, const objective_columns& buffered,
+                                const judging_parameters& t, slo s) {
     const metric_id m = s.statistic.metric;
     if (!is_judged_by_spread(m) || is_drift(m) || is_difference(s)) return false;
-    const comparison as_is = comparison_of(e, t, s), worst = comparison_of(e, buffered, s);
+    const comparison as_is = comparison_of(c, t, s), worst = comparison_of(buffered, t, s);
     double most = 1;
-    const std::size_t n =
-        as_is.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < as_is.repeats(); ++i) {
         const double a = as_is.of_repeat(i), b = worst.of_repeat(i);
         const double hidden = s.at_most ? b / a : a / b;
         if (!std::isfinite(hidden)) return false;
@@ -50,7 +48,7 @@ inline bool passes_by_more_than(const measurements& e, const judging_parameters&
     }
     double& limit = s.factor > 0 ? s.factor : s.bound;
     limit = s.at_most ? limit / most : limit * most;
-    return decision_by_numbers(e, t, s).outcome == verdict::pass;
+    return decision_by_numbers(c, t, s).outcome == verdict::pass;
 }
 
 /// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
@@ -69,11 +67,12 @@ inline bool stands_though_buffered(const measurements& e, const judging_paramete
     const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
     if (of_rate || (of_gaps && !listed)) return false;
     if (v.outcome == verdict::fail && of_gaps) return false;
-    judging_parameters other = t;
-    other.read =
-        v.outcome == verdict::fail ? timing_bound::baseline_buffered : timing_bound::buffered;
-    return decision_by_numbers(e, other, v.objective).outcome == v.outcome ||
-           (v.outcome == verdict::pass && passes_by_more_than(e, t, other, v.objective));
+    const objective_columns other =
+        columns_of(e, v.objective, v.outcome == verdict::fail ? timing_bound::baseline_buffered
+                                                              : timing_bound::buffered);
+    return decision_by_numbers(other, t, v.objective).outcome == v.outcome ||
+           (v.outcome == verdict::pass &&
+            passes_by_more_than(columns_of(e, v.objective), other, t, v.objective));
 }
 
 /// Why side tasks changed the load, nothing where they ran as planned.
@@ -188,7 +187,7 @@ inline cause tokens_that_differ(const measurements& e, const slo& s) {
 }
 
 /// Why a pass fails if the requests without a value of a user's function have the worst one.
-inline cause missing_that_decide(const measurements& e, judging_parameters t,
+inline cause missing_that_decide(const measurements& e, const judging_parameters& t,
                                  const answer_counts& variant, const verdict_numbers& v,
                                  const statistic_data& what) {
     cause why;
@@ -198,8 +197,8 @@ inline cause missing_that_decide(const measurements& e, judging_parameters t,
         return true;
     });
     if (!any || v.outcome != verdict::pass) return {};
-    t.read = timing_bound::missing_worst;
-    return decision_by_numbers(e, t, v.objective).outcome == verdict::pass ? cause{} : why;
+    const objective_columns worst = columns_of(e, v.objective, timing_bound::missing_worst);
+    return decision_by_numbers(worst, t, v.objective).outcome == verdict::pass ? cause{} : why;
 }
 
 /// Why the answers behind a statistic do not support a verdict.

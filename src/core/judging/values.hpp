@@ -9,8 +9,8 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/pooled.hpp"
-#include "core/measured/timing_bounds.hpp"
+#include "core/measured/columns.hpp"
+#include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
@@ -70,7 +70,9 @@ struct comparison {
     double client_error = 0;       // of a difference, in its unit
     stored_side stored{};
     bool is_missing = false;  // no baseline
-    variant_values mine{}, other{};  // of the candidate and of a live baseline
+    const objective_columns* of_columns = nullptr;
+    vector<double> others{};  // the baseline's values
+    double others_together = not_a_number;
     /// The compared value: the candidate's, or its ratio to the baseline's.
     double of(double value, double base) const {
         if (!relative) return value;
@@ -81,9 +83,8 @@ struct comparison {
         return quotient(value, base);
     }
     double of_repeat(std::size_t i) const {
-        return of(mine.each[i], paired ? other.each[i] : other.together);
+        return of(of_columns->mine.each[i]->value, paired ? others[i] : others_together);
     }
-    double of_all() const { return of(mine.together, other.together); }
     /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
     /// processes that last for several pairs.
     calibrated_noise calibrated(const judging_parameters& t, const slo& s,
@@ -96,19 +97,27 @@ struct comparison {
     void subtract(const slo& s) {
         factor = s.factor;
         double sum = 0, n = 0;
-        for (const double x : other.each)
+        for (const double x : others)
             if (std::isfinite(x)) sum += std::fabs(x), ++n;
         scale = std::max(n > 0 ? factor * sum / n : 0.0, std::fabs(s.offset));
     }
+    std::size_t repeats() const {
+        const std::size_t n = of_columns->repeats();
+        return paired ? std::min(n, others.size()) : n;
+    }
+    double of_all() const { return of(of_columns->mine.together, others_together); }
 };
-inline comparison comparison_of(const measurements& e, const judging_parameters& t, const slo& s) {
+/// Refers to the columns.
+inline comparison comparison_of(const objective_columns& columns, const judging_parameters& t,
+                                const slo& s) {
     comparison c;
+    c.of_columns = &columns;
     c.of_metric = s.statistic.metric;
     c.relative = s.factor > 0;
-    c.paired = c.relative && e.has_live_baseline();
-    c.mine = values_of(s.statistic, e.candidate, t.read);
-    if (c.paired) c.other = values_of(s.statistic, e.baseline, opposite(t.read));
-    if (is_difference(s)) c.client_error = client_error_in(e, s.statistic);
+    c.paired = c.relative && columns.is_in_pairs;
+    c.others = columns.other.values();
+    c.others_together = columns.other.together;
+    c.client_error = columns.client_error;
     if (c.paired && is_difference(s)) c.subtract(s);
     if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
@@ -120,12 +129,13 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
     const auto at = t.stored.values.find(str(s.statistic.name));
     vector<double> logs;
     if (is_difference(s) && at != t.stored.values.end() && !at->second.empty()) {
-        c.other = {at->second, mean_of(at->second)};
+        c.others = at->second;
+        c.others_together = mean_of(c.others);
         c.subtract(s);
         c.stored = {as_number(at->second.size()),
                     sample_variance(at->second) * s.factor * s.factor / (c.scale * c.scale),
-                    t.stored.day_sd * s.factor * std::fabs(c.other.together) / c.scale};
-        c.is_missing = !std::isfinite(c.other.together);
+                    t.stored.day_sd * s.factor * std::fabs(c.others_together) / c.scale};
+        c.is_missing = !std::isfinite(c.others_together);
         return c;
     }
     if (at != t.stored.values.end())
@@ -141,14 +151,14 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
 }
 
 /// Sets the pooled value of all repeats, and the baseline's for a ratio.
-inline void set_measured(decision& d, const measurements& e, const judging_parameters& t,
-                         const comparison& c) {
+inline void set_measured(decision& d, const comparison& c) {
     d.measured = c.of_all();
     const slo& s = d.objective;
-    double of = c.mine.together, to = c.other.together;
+    const objective_columns& columns = *c.of_columns;
+    double of = columns.mine.together, to = c.others_together;
     if (is_ratio(s.statistic.metric)) {
-        of = pooled_value(s.statistic.parts[0], e.candidate, t.read);
-        to = pooled_value(s.statistic.parts[1], e.candidate, opposite(t.read));
+        of = columns.of.together;
+        to = columns.to.together;
     } else if (!c.relative) {
         return;
     } else if (!c.paired && !is_difference(s)) {
@@ -185,8 +195,8 @@ struct limit_of_values {
     double bound = 0, allowed = 0;
     bool may_pass = true;  // counts cannot show a pass of a comparison
 };
-inline limit_of_values limit_of_values_of(const measurements& e, const judging_parameters& t,
-                                          const slo& s, const comparison& c, std::size_t repeats) {
+inline limit_of_values limit_of_values_of(const judging_parameters& t, const slo& s,
+                                          const comparison& c, std::size_t repeats) {
     limit_of_values l{s.bound, allowed_misses(s), !c.relative};
     if (!c.relative) return l;
     if (!c.paired) {  // differences between days are no regression
@@ -194,14 +204,13 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         const double factor = s.at_most ? std::max(s.factor, days) : std::min(s.factor, 1 / days);
         l.bound = factor * std::exp(c.base_log);
         if (is_difference(s)) {
-            const double limit = s.factor * c.other.together + s.offset;
-            const double days_off = (s.at_most ? days : 1 / days) * c.other.together;
+            const double limit = s.factor * c.others_together + s.offset;
+            const double days_off = (s.at_most ? days : 1 / days) * c.others_together;
             l.bound = s.at_most ? std::max(limit, days_off) : std::min(limit, days_off);
         }
         return l;
     }
-    const vector<double> pooled =
-        sorted_values_in(s.statistic, e.baseline, repeats, opposite(t.read));
+    const vector<double> pooled = sorted_values_in(c.of_columns->other, repeats);
     if (pooled.empty()) return {not_a_number, l.allowed, false};
     l.bound = s.factor * nearest_rank(pooled, s.statistic.q) + s.offset;
     // As much of the baseline may be beyond its own estimate.
@@ -212,17 +221,17 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
 
 /// Decides a percentile that failures reach in some repeats by the pooled requests beyond its
 /// limit.
-inline verdict decide_by_counts(decision& d, const measurements& e, const judging_parameters& t,
-                                const comparison& c) {
+inline verdict decide_by_counts(decision& d, const judging_parameters& t, const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
-    const limit_of_values l = limit_of_values_of(e, t, d.objective, c, repeats);
+    const variant_columns& mine = c.of_columns->mine;
+    const limit_of_values l = limit_of_values_of(t, d.objective, c, repeats);
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
     slo s = d.objective;
     s.bound = l.bound;
     vector<vector<bool>> misses;
     for (std::size_t i = 0; is_known && i < repeats; ++i)
-        misses.push_back(misses_of(s, e.candidate[i], t.read));
-    const miss_counts counts = counted_misses(e, s, misses, l.allowed);
+        misses.push_back(misses_of(s, *mine.each[i]));
+    const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
     d.why = {{because::failed_or_beyond, {counts.k, counts.n, counts.allowed}}};
@@ -230,21 +239,21 @@ inline verdict decide_by_counts(decision& d, const measurements& e, const judgin
     return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
 }
 /// The same for gaps, by repeats only, since one request has many.
-inline verdict decide_by_gaps(const decision& d, const measurements& e, const judging_parameters& t,
+inline verdict decide_by_gaps(const decision& d, const judging_parameters& t,
                               const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
     if (c.relative) return verdict::inconclusive;
     vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
-        fractions.push_back(fraction_of_gaps_beyond(d.objective.bound, d.objective.statistic,
-                                                    e.candidate[i], t.read));
+        fractions.push_back(fraction_of_gaps_beyond(
+            d.objective.bound, c.of_columns->mine.each[i]->values->sorted));
     const double product = product_of_fractions(fractions, allowed_misses(d.objective));
     return product >= count_levels_of(d.objective, t.rule).product ? verdict::fail
                                                               : verdict::inconclusive;
 }
 
 /// Decides where failures reach the statistic in some repeats, so that it has no size.
-inline void decide_by_misses(decision& d, const observed_repeats& seen, const measurements& e,
+inline void decide_by_misses(decision& d, const observed_repeats& seen,
                              const judging_parameters& t, const comparison& c,
                              std::size_t fails_from) {
     const std::size_t n = seen.values.size();
@@ -255,8 +264,8 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen, const me
     const bool is_percentile =
         what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
-    d.outcome = is_percentile && pools_gaps(what.metric) ? decide_by_gaps(d, e, t, c)
-                : is_percentile ? decide_by_counts(d, e, t, c)
+    d.outcome = is_percentile && pools_gaps(what.metric) ? decide_by_gaps(d, t, c)
+                : is_percentile ? decide_by_counts(d, t, c)
                 : half          ? verdict::fail
                                 : verdict::inconclusive;
     if (d.outcome == verdict::fail && n < fails_from)
@@ -264,42 +273,33 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen, const me
 }
 
 /// Why failures invalidate a percentile, of a variant or a part of a ratio.
-inline cause failures_in_tail(const measurements& e, const judging_parameters& t, const slo& s,
-                              const repeat_list& variant, std::size_t repeats) {
+inline cause failures_in_tail(const judging_parameters& t, const slo& s,
+                              const variant_columns& variant, std::size_t repeats) {
     const statistic_data& what = s.statistic;
     if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
         is_of_server(what.metric))
         return {};
     vector<vector<bool>> misses;
-    for (std::size_t i = 0; i < std::min(repeats, variant.size()); ++i) {
-        misses.emplace_back();
-        if (is_of_sessions(what.metric)) {
-            for (const double v : session_times(what, variant[i]))
-                misses.back().push_back(v == infinity);
-            continue;
-        }
-        const selects selected(what, variant[i]);
-        for (const record& r : variant[i].records)
-            if (selected(r)) misses.back().push_back(r.status != request_status::ok);
-    }
-    const miss_counts failed = counted_misses(e, s, misses, allowed_misses(s));
+    for (std::size_t i = 0; i < std::min(repeats, variant.each.size()); ++i)
+        misses.push_back(variant.each[i]->misses);
+    const miss_counts failed = counted_misses(variant, s, misses, allowed_misses(s));
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
     if (failed.k == 0 || upper <= failed.allowed) return {};
-    return {because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed},
-            &variant == &e.baseline ? whose::baseline : whose::nobody, str(what.name)};
+    return {because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed}, whose::nobody,
+            str(what.name)};
 }
 /// Withdraws a percentile's pass unless failures are shown to be fewer than its tail. The same
 /// holds for the baseline it is compared with.
-inline void withdraw_over_failures(decision& d, const measurements& e,
+inline void withdraw_over_failures(decision& d, const objective_columns& c,
                                    const judging_parameters& t) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
-    cause why = failures_in_tail(e, t, d.objective, e.candidate, repeats);
-    if (!why && d.objective.factor > 0)
-        why = failures_in_tail(e, t, d.objective, e.baseline, repeats);
-    for (const statistic_data& part : d.objective.statistic.parts) {
+    cause why = failures_in_tail(t, d.objective, c.mine, repeats);
+    if (!why && (why = failures_in_tail(t, d.objective, c.other, repeats)))
+        why.of = whose::baseline;
+    for (std::size_t i = 0; i < d.objective.statistic.parts.size(); ++i) {
         slo own = d.objective;
-        own.statistic = part;
-        if (!why) why = failures_in_tail(e, t, own, e.candidate, repeats);
+        own.statistic = d.objective.statistic.parts[i];
+        if (!why) why = failures_in_tail(t, own, i == 0 ? c.of : c.to, repeats);
     }
     if (!why) return;
     d.outcome = verdict::inconclusive;
@@ -308,23 +308,19 @@ inline void withdraw_over_failures(decision& d, const measurements& e,
 
 /// Why a repeat has no value or baseline value: failures reach the statistic, or a speed has no
 /// time.
-inline cause why_no_value(const measurements& e, const judging_parameters& t, const slo& s,
-                          bool is_paired, std::size_t repeat) {
+inline cause why_no_value(const objective_columns& c, const slo& s, bool is_paired,
+                          std::size_t repeat) {
     const cause none{because::no_value_in, {as_number(repeat + 1), s.factor > 0 ? 1.0 : 0.0}};
     if (!is_paired && !is_ratio(s.statistic.metric)) return none;
     const statistic_data& by = is_paired ? s.statistic : s.statistic.parts[1];
-    const repeat_data& d = is_paired ? e.baseline[repeat] : e.candidate[repeat];
-    const double value = with_offset(by.metric, evaluate(by, d, opposite(t.read)));
+    const column& d = *(is_paired ? c.other : c.to).each[repeat];
+    const double value = with_offset(by.metric, d.value);
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
-    const selects selected(by, d);
-    double failed = 0, all = 0;
-    for (const record& r : d.records)
-        if (selected(r)) ++all, failed += has_failed(r);
     cause why{because::over_nothing, {as_number(repeat + 1), value > 0 ? 1.0 : 0.0},
               whose::nobody, str(by.name)};
-    if (failed > 0) {
+    if (d.failed > 0) {
         why.what = because::over_failures;
-        why.numbers.insert(why.numbers.end(), {failed, all});
+        why.numbers.insert(why.numbers.end(), {as_number(d.failed), as_number(d.requests)});
     }
     return of_server(std::move(why), is_paired);
 }
@@ -367,7 +363,7 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
     // Differences between days are no regression.
     const double typical = at_distance(d.objective, d.last.mean, d.limit, c.scale);
     const double ratio =
-        is_difference(d.objective) ? typical / c.other.together + d.objective.factor : typical;
+        is_difference(d.objective) ? typical / c.others_together + d.objective.factor : typical;
     if (d.outcome == verdict::fail && c.stored.repeats > 0 &&
         std::fabs(ratio - 1) < 2 * c.stored.day_sd)
         d.outcome = verdict::inconclusive;
@@ -380,13 +376,12 @@ inline verdict_method method_of(spread_of spread) {
                                           : verdict_method::t;
 }
 /// Adds reasons if the repeats spread by more than the prior.
-inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t,
-                           const comparison& c) {
-    const double spread = std::sqrt(sample_variance(d.distances)),
-                 s0 = prior_sd_of(e, t, d.objective);
+inline void explain_spread(decision& d, const judging_parameters& t, const comparison& c,
+                           double s0, const judging_rule& rule) {
+    const double spread = std::sqrt(sample_variance(d.distances));
     const own_spread own = own_spread_of(d.distances, d.stored);
     const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
-    judging_rule if_fresh = rule_for(e, t, d.objective);
+    judging_rule if_fresh = rule;
     if_fresh.pairs_are_fresh = true;
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
@@ -394,7 +389,7 @@ inline void explain_spread(decision& d, const measurements& e, const judging_par
              d.repeats >= first_pair_analysis &&
              analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
         d.why = {{because::lasting_luck, {spread}}};
-    else if (const calibrated_noise known = c.calibrated(t, d.objective, e.pairs_are_fresh);
+    else if (const calibrated_noise known = c.calibrated(t, d.objective, rule.pairs_are_fresh);
              known.df > 0 && is_noisier(d.distances, known))
         d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
     else if (l.spread == spread_of::noisy)
@@ -404,32 +399,31 @@ inline void explain_spread(decision& d, const measurements& e, const judging_par
 
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
 /// each pair, or of repeats against a stored run.
-inline decision judge_values(const measurements& e, const judging_parameters& t, const slo& s,
-                             bool to_the_end = false) {
+inline decision judge_values(const objective_columns& of, const judging_parameters& t,
+                             const slo& s, bool to_the_end = false) {
     decision d = undecided(s);
     d.limit = limit_of(s);
-    const comparison c = comparison_of(e, t, s);
+    const comparison c = comparison_of(of, t, s);
     if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
-    set_measured(d, e, t, c);
+    set_measured(d, c);
     d.scale = is_difference(s) ? c.scale : 1;
     const bool startup = is_of_start(s.statistic.metric);
-    const double s0 = prior_sd_of(e, t, s);
-    const judging_rule rule = rule_for(e, t, s);
+    const double s0 = prior_sd_of(of, t, s);
+    const judging_rule rule = rule_for(of, t, s);
     const auto first = static_cast<std::size_t>(
-        startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
+        startup ? 1 : of.is_in_pairs ? first_pair_analysis : first_analysis);
 
     observed_repeats seen{.scale = d.scale};
     int analyses = 0;
-    const std::size_t n =
-        c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
+    const std::size_t n = c.repeats();
     for (std::size_t i = 0; i < n; ++i) {
         const double value = c.of_repeat(i);
         if (startup && std::isnan(value)) continue;
         if (std::isnan(value))
-            return decided(d, verdict::invalid, why_no_value(e, t, s, c.paired, i));
+            return decided(d, verdict::invalid, why_no_value(of, s, c.paired, i));
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
-        d.requests = measured_requests(e, seen.values.size(), s.statistic);
+        d.requests = measured_requests(of, seen.values.size(), s.statistic.metric);
         const bool at_the_end = i + 1 == n;
         if (seen.values.size() < first && !at_the_end) continue;
         if (!t.rule.has_analysis(analyses, at_the_end)) continue;
@@ -437,9 +431,9 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
         const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
         const auto fails_from = static_cast<std::size_t>(
             startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most));
-        if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
+        if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
-        if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
+        if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
     if (seen.values.empty())
@@ -453,7 +447,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.distances = seen.distances;
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
-    explain_spread(d, e, t, c);
+    explain_spread(d, t, c, s0, rule);
     if (is_difference(s) && std::fabs(s.offset) < c.client_error && d.outcome != verdict::fail)
         d = decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
     return d;
@@ -466,7 +460,8 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     const bool is_open = v.outcome == verdict::inconclusive &&
                          is_judged_by_spread(s.statistic.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
-    const comparison c = comparison_of(e, t, s);
+    const objective_columns of = columns_of(e, s);
+    const comparison c = comparison_of(of, t, s);
     const double limit = limit_of(s), s0 = prior_sd_of(e, t, s);
     observed_repeats seen{.scale = is_difference(s) ? c.scale : 1};
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);

@@ -56,13 +56,6 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
     return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
 }
 
-/// The last third divided by the first, NaN where either has no value.
-inline double drift_of(const statistic_data& drift, const repeat_data& d,
-                       timing_bound how = timing_bound::measured) {
-    if (d.window.is_empty()) return not_a_number;
-    return quotient(value_of_part(drift, d, 2, 3, how), value_of_part(drift, d, 0, 3, how));
-}
-
 inline vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
                                 std::size_t of_third,
                                 timing_bound how = timing_bound::measured) {

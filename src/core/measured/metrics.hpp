@@ -167,15 +167,15 @@ inline metric_values values_in_repeat(const statistic_data& what, const repeat_d
                                       const time_interval* when = nullptr) {
     const metric_id m = what.metric;
     if (is_of_sessions(m)) {
-        metric_values v{session_times(what, d, how)};
+        metric_values v{session_times(what, d, how, when)};
         v.failed = static_cast<std::size_t>(std::count(v.all.begin(), v.all.end(), infinity));
         return v;
     }
-    const selects selected(what, d);
+    const selects selected(what, d, when);
     metric_values v;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!selected(r) || (when && !when->holds(r.scheduled_ns))) continue;
+        if (!selected(r)) continue;
         const bool ok = r.status == request_status::ok;
         double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
         if (std::isnan(value) && fills_missing(m, how) && what.kind != statistic_kind::mean)
@@ -219,18 +219,20 @@ inline bool counts_in(metric_id m, const record& r) {
 }
 /// Calls `f(record)` for each request of a statistic that counts in its fraction.
 template <class F>
-void for_each_counted(const statistic_data& what, const repeat_data& d, F&& f) {
-    const selects selected(what, d);
+void for_each_counted(const statistic_data& what, const repeat_data& d,
+                      const time_interval* when, F&& f) {
+    const selects selected(what, d, when);
     for (const record& r : d.records)
         if (selected(r) && counts_in(what.metric, r)) f(r);
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
 inline vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
-                              timing_bound how = timing_bound::measured) {
+                              timing_bound how = timing_bound::measured,
+                              const time_interval* when = nullptr) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
-    const selects selected(what, d);
+    const selects selected(what, d, when);
     vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -247,14 +249,14 @@ class ranked_gaps {
 public:
     ranked_gaps() = default;
     explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured,
-                         const selection& which = {}) {
+                         const selection& which = {}, const time_interval* when = nullptr) {
         if (d.gaps_counted) {
             n_ = d.pooled_gaps.size();
             sum_us_ = d.pooled_gaps.sum();
             d.pooled_gaps.for_each([this](double us, auto n) { sorted_.push_back({us, n}); });
             return;
         }
-        const selects selected(which, d);
+        const selects selected(which, d, when);
         std::uint32_t longest = 0;
         const auto each = [&](auto&& f) {
             for (std::size_t i = 0; i < d.records.size(); ++i)
@@ -333,8 +335,7 @@ struct sorted_values {
     }
 };
 /// The mean gap where first events may have come earlier. Later events do not change it.
-inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selection& which) {
-    const selects selected(which, d);
+inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selects& selected) {
     double seconds = 0, n = 0;
     for (const record& r : d.records) {
         if (!selected.completed(r) || gap_count(r) == 0) continue;
@@ -348,14 +349,14 @@ inline sorted_values sorted_values_of(const statistic_data& what, const repeat_d
                                       const time_interval* when = nullptr) {
     sorted_values v;
     if (pools_gaps(what.metric)) {
-        const selects selected(what, d);
+        const selects selected(what, d, when);
         const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
             return selected(r) && r.status != request_status::ok;
         });
         v.all.assign(static_cast<std::size_t>(failed), infinity);
-        v.gaps = ranked_gaps(d, how, what.which);
+        v.gaps = ranked_gaps(d, how, what.which, when);
         v.mean_of_completed =
-            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, what.which);
+            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, selected);
         return v;
     }
     metric_values own = values_in_repeat(what, d, how, when);
@@ -369,10 +370,7 @@ inline sorted_values sorted_values_of(const statistic_data& what, const repeat_d
     return v;
 }
 /// The fraction of gaps over a bound in seconds. A failed request has one.
-inline double fraction_of_gaps_beyond(double bound, const statistic_data& what,
-                                      const repeat_data& d,
-                                      timing_bound how = timing_bound::measured) {
-    const sorted_values v = sorted_values_of(what, d, how);
+inline double fraction_of_gaps_beyond(double bound, const sorted_values& v) {
     const std::uint64_t over = v.gaps.count_beyond(bound) + v.all.size();
     return v.size() == 0 ? 0 : static_cast<double>(over) / static_cast<double>(v.size());
 }

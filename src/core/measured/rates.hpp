@@ -50,8 +50,9 @@ struct prefix_hits {
 inline bool tells_cached_tokens(const record& r) {
     return r.cached_tokens >= 0 && r.prompt_tokens > 0;
 }
-inline prefix_hits prefix_hits_of(const repeat_data& d, const selection& which) {
-    const selects selected(which, d);
+inline prefix_hits prefix_hits_of(const repeat_data& d, const selection& which,
+                                  const time_interval* when = nullptr) {
+    const selects selected(which, d, when);
     prefix_hits sum;
     for (const record& r : d.records) {
         if (!selected(r) || !tells_cached_tokens(r)) continue;

@@ -17,6 +17,7 @@
 #include <cstdint>  // uint32_t, uint64_t
 #include <initializer_list>
 #include <iterator>  // forward_iterator_tag
+#include <map>
 #include <memory>  // make_shared, shared_ptr
 #include <string>
 #include <string_view>
@@ -161,23 +162,24 @@ inline bool has_failed(const record& r) {
     return r.status != request_status::ok && !has_left(r);
 }
 
-/// Selects the requests of a statistic.
+/// Selects the requests of a statistic, or only those planned in a part of the time.
 class selects {
 public:
-    selects(const selection& s, const repeat_facts& d)
-        : first_turn_(s.first_turn - 1), last_turn_(s.last_turn), depth_(s.depth),
+    selects(const selection& s, const repeat_facts& d, const time_interval* when = nullptr)
+        : when_(when), first_turn_(s.first_turn - 1), last_turn_(s.last_turn), depth_(s.depth),
           by_label_(!s.label.empty()), by_time_(!s.during.empty()) {
         for (std::size_t i = 0; by_label_ && i < d.labels.size(); ++i)
             if (d.labels[i] == s.label.c_str()) part_ = static_cast<int>(i);
         for (const side_task_seen& task : d.side_tasks)
             if (by_time_ && task.name == s.during.c_str()) steps_ = task.steps;
     }
-    selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {}
+    selects(const statistic_data& what, const repeat_facts& d, const time_interval* when = nullptr)
+        : selects(what.which, d, when) {}
     /// Includes the warm-up.
     bool has(const record& r) const {
         return r.turn >= first_turn_ && (last_turn_ == 0 || r.turn < last_turn_) &&
                (depth_ == -1 || r.depth == depth_) && (!by_label_ || r.part == part_) &&
-               (!by_time_ || is_during(r));
+               (!by_time_ || is_during(r)) && (!when_ || when_->holds(r.scheduled_ns));
     }
     bool operator()(const record& r) const {
         return is_measured(r) && !r.exempt && !has_left(r) && has(r);
@@ -195,6 +197,7 @@ private:
         return after != steps_.begin() && (after - 1)->to_ns >= r.scheduled_ns;
     }
 
+    const time_interval* when_;
     int first_turn_, last_turn_, depth_, part_ = -1;
     bool by_label_, by_time_;
     vector<side_step> steps_{};
@@ -315,6 +318,41 @@ public:
 
 private:
     vector<shared_repeat> all_{};
+};
+
+/// What was computed of repeats, once for each. One thread uses it at a time.
+class known_results {
+public:
+    /// Keeps the results of these repeats and drops those of others.
+    void keep(std::initializer_list<const repeat_list*> lists) {
+        std::map<const repeat_data*, of_repeat> kept;
+        for (const repeat_list* list : lists)
+            for (std::size_t i = 0; i < list->size(); ++i) {
+                of_repeat& one = kept[&(*list)[i]];
+                one = std::move(all_[&(*list)[i]]);
+                one.repeat = list->shared(i);
+            }
+        all_ = std::move(kept);
+    }
+    /// The result of this name, by `make()` at first. That of a repeat not kept is computed.
+    template <class Make>
+    auto get(const repeat_data& d, const std::string& name, Make&& make) {
+        using shared = std::shared_ptr<const decltype(make())>;
+        const auto at = all_.find(&d);
+        if (at == all_.end()) return shared(std::make_shared<decltype(make())>(make()));
+        if (const auto known = at->second.results.find(name); known != at->second.results.end())
+            return std::static_pointer_cast<const decltype(make())>(known->second);
+        const shared made = std::make_shared<decltype(make())>(make());
+        at->second.results.emplace(name, made);
+        return made;
+    }
+
+private:
+    struct of_repeat {
+        repeat_list::shared_repeat repeat{};  // so that no other gets its address
+        std::map<std::string, std::shared_ptr<const void>> results{};
+    };
+    std::map<const repeat_data*, of_repeat> all_{};
 };
 
 }  // namespace detail

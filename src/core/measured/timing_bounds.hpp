@@ -135,7 +135,8 @@ using session_steps = vector<std::size_t>;
 
 /// The measured sessions of a repeat that were played to their ends, in order of their starts.
 /// Sessions that began in the warm-up are not measured.
-inline vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
+inline vector<session_steps> measured_sessions(const selection& which, const repeat_data& d,
+                                               const time_interval* when = nullptr) {
     if (!d.plays_out) return {};
     const selects selected(which, d);
     vector<long long> scheduled;
@@ -148,6 +149,7 @@ inline vector<session_steps> measured_sessions(const selection& which, const rep
         all[at.first->second].push_back(i);
     }
     erase_if(all, [&](const session_steps& steps) {
+        if (when && !when->holds(d.records[steps[0]].scheduled_ns)) return true;
         return std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
             return !is_measured(d.records[i]) || !selected.has(d.records[i]);
         });
@@ -158,9 +160,10 @@ inline vector<session_steps> measured_sessions(const selection& which, const rep
 /// Seconds in which steps of each session were due or in flight: the union of their times from
 /// planned send to end. Infinite if one failed.
 inline vector<double> session_times(const statistic_data& what, const repeat_data& d,
-                                    timing_bound how = timing_bound::measured) {
+                                    timing_bound how = timing_bound::measured,
+                                    const time_interval* when = nullptr) {
     vector<double> seconds;
-    for (const session_steps& steps : measured_sessions(what.which, d)) {
+    for (const session_steps& steps : measured_sessions(what.which, d, when)) {
         long long covered_to = 0, took = 0;
         bool any_failed = false;
         for (const std::size_t i : steps) {

@@ -48,6 +48,7 @@
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // llabs
+#include <memory>  // make_shared
 #include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -137,6 +138,7 @@ public:
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.seen.pairs_are_fresh = servers_.pairs_are_fresh(s);
+        all_.seen.known = std::make_shared<known_results>();
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }
@@ -233,6 +235,7 @@ public:
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
+        all_.seen.known.reset();  // threads may share a result
         return std::move(all_);
     }
 

@@ -7,7 +7,7 @@
 #include "core/described/causes.hpp"
 #include "core/judging/server.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/measured/request_log.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"

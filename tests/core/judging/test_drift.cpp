@@ -2,7 +2,7 @@
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "program/slo_text.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/planning/planning.hpp"
 #include "support/verdicts.hpp"
@@ -55,11 +55,11 @@ TEST_CASE("a drift is written as a fraction, and read again") {
 
 TEST_CASE("a drift is the last third over the first one") {
     const repeat_data d = long_run(1, [](double passed) { return passed < 1.0 / 3 ? 1.0 : 2.0; });
-    CHECK(drift_of(drift(mean(ttft)).data, d) == about(2).epsilon(0.05));
-    CHECK(drift_of(drift(p50(ttft)).data, long_run(1, stays)) == about(1).epsilon(0.05));
+    CHECK(evaluate(drift(mean(ttft)).data, d) == about(2).epsilon(0.05));
+    CHECK(evaluate(drift(p50(ttft)).data, long_run(1, stays)) == about(1).epsilon(0.05));
     repeat_data none = d;
     none.window = time_interval::between(none.window.from_ns(), 0);
-    CHECK(std::isnan(drift_of(drift(mean(ttft)).data, none)));
+    CHECK(std::isnan(evaluate(drift(mean(ttft)).data, none)));
 }
 
 TEST_CASE("one run shows a drift, and that there is none") {

@@ -412,7 +412,7 @@ TEST_CASE("nothing is a part of what failures reach, and the verdict says so") {
     // All of a run's requests fail in its first third: nothing has drifted from there.
     repeat_data d = steady_repeat(80, 300);
     for (std::size_t i = 0; i < 100; ++i) d.records[i].status = request_status::http;
-    CHECK(std::isnan(drift_of(drift(p90(ttft)).data, d)));
+    CHECK(std::isnan(evaluate(drift(p90(ttft)).data, d)));
 }
 
 TEST_CASE("nothing is said of a label without a success") {

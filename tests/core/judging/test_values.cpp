@@ -1,7 +1,7 @@
 // Verdicts on values: times, speeds, rates, and repeats that have no size.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/judging/values.hpp"
 #include "core/bodies/result_data.hpp"
 #include "support/verdicts.hpp"

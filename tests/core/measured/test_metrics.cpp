@@ -1,7 +1,7 @@
 // Metrics: every definition on timelines whose numbers can be worked out on paper.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/request_log.hpp"
 #include "support/timelines.hpp"
@@ -134,7 +134,7 @@ TEST_CASE("gaps are pooled over completed requests, with one infinite gap for ea
     CHECK(value_of(percentile(itl, 0.84), d) == infinity);      // rank 6
     CHECK(value_of(mean(itl), d) == about(0.014));
     const auto beyond = [&](double bound) {
-        return lb::fraction_of_gaps_beyond(bound, mean(itl).data, d);
+        return lb::fraction_of_gaps_beyond(bound, lb::sorted_values_of(mean(itl).data, d));
     };
     CHECK(beyond(0.009) == 1);
     CHECK(beyond(0.010) == about(0.5));
@@ -654,7 +654,7 @@ TEST_CASE("gaps that are counted give the numbers of those that are kept") {
     for (const double bound : {0.001, 0.02, 0.05, 0.15, 10.0}) {
         CAPTURE(bound);
         const auto beyond = [&](double than, const repeat_data& d) {
-            return lb::fraction_of_gaps_beyond(than, mean(itl).data, d);
+            return lb::fraction_of_gaps_beyond(than, lb::sorted_values_of(mean(itl).data, d));
         };
         CHECK(beyond(bound, listed_ones) == beyond(bound, plain));
         CHECK(beyond(bound, counted) >= beyond(bound * (1 + 1.0 / 512), plain));
@@ -682,8 +682,8 @@ TEST_CASE("a part of the window has its tokens although their gaps were counted"
     for (const statistic_data& s :
          {drift(output_throughput).data, drift(decode_throughput).data, drift(total_throughput).data}) {
         CAPTURE(str(s.name));
-        CHECK(drift_of(s, plain) == about(1).epsilon(0.01));
-        CHECK(drift_of(s, counted) == about(drift_of(s, plain)).epsilon(0.005));
+        CHECK(evaluate(s, plain) == about(1).epsilon(0.01));
+        CHECK(evaluate(s, counted) == about(evaluate(s, plain)).epsilon(0.005));
         for (std::size_t k = 0; k < 15; ++k)
             CHECK(value_of_part(s, counted, k, 15) == about(value_of_part(s, plain, k, 15)).epsilon(0.02));
     }

@@ -1,7 +1,7 @@
 // What a server's readings make of its metrics: deltas over the steady window, gauges as read.
 #include "core/measured/server_values.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "support/server_pages.hpp"
 #include "support/timelines.hpp"
 

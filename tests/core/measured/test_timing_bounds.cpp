@@ -2,7 +2,7 @@
 // server, and without it.
 #include "llmbench.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "support/timelines.hpp"
 

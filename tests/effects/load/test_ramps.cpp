@@ -3,7 +3,7 @@
 #include "core/base/random.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/measured/server_values.hpp"
 #include "extensions/machines/core/together.hpp"
 #include "core/judging/judge.hpp"

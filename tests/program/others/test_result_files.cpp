@@ -1,7 +1,7 @@
 // What other tools' files tell of each request, and what they do not.
 #include "llmbench.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "program/others/runs_together.hpp"
 #include "support/result_files.hpp"
 #include "support/timelines.hpp"

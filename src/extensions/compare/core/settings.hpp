@@ -16,7 +16,7 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
 #include "core/judging/validity.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/metric/table.hpp"
@@ -295,7 +295,7 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
     if (infinite > 0)
         return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
     const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(what.metric, values))));
-    cause why = sample_fault(m.seen, alone);
+    cause why = sample_fault(columns_of(m.seen, alone), alone);
     if (!why) why = fault_of_verdict(m.seen, m.judged_by, m.found.on, undecided(alone));
     return described(why, alone);
 }
@@ -317,7 +317,7 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
         v.fault = "a fraction";
         return v;
     }
-    v.measured = values_of(what, variant).each;
+    v.measured = columns_of(what, variant).values();
     v.fault =
         reported.excluded.empty() ? fault_of_statistic(m, what, v.measured) : reported.excluded;
     const double late_after = late_after_s(m.judged_by);
@@ -325,8 +325,8 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
         return client_had_part(d, late_after);
     });
     if (!v.fault.empty() || !had_part) return v;
-    v.pessimistic = values_of(what, variant, timing_bound::pessimistic).each;
-    v.optimistic = values_of(what, variant, timing_bound::optimistic).each;
+    v.pessimistic = columns_of(what, variant, timing_bound::pessimistic).values();
+    v.optimistic = columns_of(what, variant, timing_bound::optimistic).values();
     return v;
 }
 

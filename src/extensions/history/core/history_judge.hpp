@@ -283,21 +283,21 @@ inline interim_analysis reported_analysis(const history_analysis& l, const learn
 }
 
 /// Judges a ratio to main's level. `to_the_end`: with all repeats, whenever they decided.
-inline decision judge_by_history(const history_parameters& past, const measurements& e,
+inline decision judge_by_history(const history_parameters& past, const objective_columns& of,
                                  const judging_parameters& t, const slo& s, bool to_the_end) {
     decision d = undecided(s);
     d.limit = s.factor;
-    d.repeats = static_cast<int>(e.candidate.size());
-    d.requests = measured_requests(e, e.candidate.size(), s.statistic);
+    d.repeats = static_cast<int>(of.repeats());
+    d.requests = measured_requests(of, of.repeats(), s.statistic.metric);
     d.is_at_its_end = true;
     if (cause why = without_runs(past, s))
         return decided(std::move(d), verdict::inconclusive, std::move(why));
     const objective_history& o = *past.of(s);
     const learned_history& h = o.learned;
-    const comparison c = comparison_of(e, t, s);
-    set_measured(d, e, t, c);
+    const comparison c = comparison_of(of, t, s);
+    set_measured(d, c);
     observed_repeats seen;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+    for (std::size_t i = 0; i < of.repeats(); ++i) {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
             return decided(std::move(d), verdict::invalid,
@@ -310,7 +310,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
     d.decided_by = verdict_method::counted_misses;
     d.is_at_its_end = false;
     if (seen.unbounded > 0) {
-        decide_by_misses(d, seen, e, t, c, first_fail);
+        decide_by_misses(d, seen, t, c, first_fail);
         return d;
     }
     d.decided_by = verdict_method::predictive_t;
@@ -326,7 +326,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
         to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
                    : judged_against(h, run, line, past.appends, bounds);
     d.repeats = static_cast<int>(l.repeats);
-    d.requests = measured_requests(e, l.repeats, s.statistic);
+    d.requests = measured_requests(of, l.repeats, s.statistic.metric);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
     d.last = reported_analysis(l, h);
@@ -335,7 +335,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};
     if (d.outcome == verdict::fail && !past.knows_card)
         return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
-    if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
+    if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
     return d;
 }
 
@@ -427,9 +427,9 @@ public:
     explicit history_judge(history_parameters&& h = {}) : parameters(std::move(h)) {}
     history_parameters parameters;
 
-    decision judged(const measurements& e, const judging_parameters& t, const slo& s,
+    decision judged(const objective_columns& c, const judging_parameters& t, const slo& s,
                     bool to_the_end) const override {
-        return judge_by_history(parameters, e, t, s, to_the_end);
+        return judge_by_history(parameters, c, t, s, to_the_end);
     }
     void estimate(decision& d) const override { estimate_by_history(learned(d), d); }
     std::string against(const decision& d) const override {

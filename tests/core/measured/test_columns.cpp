@@ -1,7 +1,7 @@
 // Statistics of several repeats together, held against one repeat that has all their requests.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/measured/pooled.hpp"
+#include "core/measured/columns.hpp"
 #include "support/timelines.hpp"
 
 #include <algorithm>
@@ -62,16 +62,16 @@ TEST_CASE("repeats together are what one repeat of all their requests is") {
                 statistics.push_back(make_statistic(statistic_kind::percentile, m, q));
             for (const statistic_data& s : statistics) {
                 CAPTURE(str(s.name));
-                const variant_values v = values_of(s, variant);
+                const variant_columns v = columns_of(s, variant);
                 const double together = evaluate(s, whole);
                 if (s.kind == statistic_kind::mean) CHECK(v.together == about(together));
                 else CHECK(v.together == together);
                 REQUIRE(v.each.size() == variant.size());
                 double least = infinity, most = 0;
                 for (std::size_t i = 0; i < variant.size(); ++i) {
-                    CHECK(v.each[i] == evaluate(s, variant[i]));
-                    least = std::min(least, v.each[i]);
-                    most = std::max(most, v.each[i]);
+                    CHECK(v.each[i]->value == evaluate(s, variant[i]));
+                    least = std::min(least, v.each[i]->value);
+                    most = std::max(most, v.each[i]->value);
                 }
                 CHECK(v.together >= least * (1 - 1e-12));
                 CHECK(v.together <= most * (1 + 1e-12));

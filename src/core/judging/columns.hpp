@@ -1,0 +1,108 @@
+// the columns of an objective
+// A verdict is on columns alone: the same decision on the columns of another reading says whether
+// the client or a proxy may be its cause.
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "core/base/vector.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/columns.hpp"
+#include "core/measured/drift.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/timing_bounds.hpp"
+#include "core/judging/measurements.hpp"
+
+#include <algorithm>  // min
+#include <cstddef>  // size_t
+#include <memory>  // make_shared, shared_ptr
+#include <string>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// Tells apart statistics with different values, whatever their names.
+inline std::string key_of(const statistic_data& s) {
+    const selection& w = s.which;
+    std::string key = printed("%d %d %a %d; %d %d %d ", static_cast<int>(s.kind),
+                              static_cast<int>(s.metric), s.q, static_cast<int>(s.of),
+                              w.first_turn, w.last_turn, w.depth);
+    for (const text* t : {&w.label, &w.during, &s.gauge})
+        key += printed("%zu ", str(*t).size()) + str(*t);
+    for (const predicate_step& step : s.where)
+        key += printed("%d %d %d %a ", static_cast<int>(step.op), static_cast<int>(step.metric),
+                       step.at_most, step.bound);
+    for (const statistic_data& part : s.parts) key += "of " + key_of(part);
+    return key;
+}
+/// A column, computed once while the measurements are analysed.
+inline shared_column column_in(const load_conditions& under, const statistic_data& what,
+                               const repeat_data& d, timing_bound how) {
+    if (!under.known) return std::make_shared<const column>(column_of(what, d, how));
+    const std::string as = printed("%d: ", static_cast<int>(how));
+    return under.known->get(d, "column " + as + key_of(what), [&] {
+        std::shared_ptr<const request_values> values;
+        // Percentiles and extremes of a metric share its values.
+        statistic_data all = what;
+        all.q = 0;
+        if (all.kind != statistic_kind::mean) all.kind = statistic_kind::value;
+        if (is_of_requests(what.metric) || is_of_sessions(what.metric))
+            values = under.known->get(d, "values " + as + key_of(all),
+                                      [&] { return request_values_of(what, d, how); });
+        return column_of(what, d, how, nullptr, std::move(values));
+    });
+}
+inline variant_columns columns_in(const load_conditions& under, const statistic_data& what,
+                                  const repeat_list& variant,
+                                  timing_bound how = timing_bound::measured) {
+    return columns_of(what, variant, how, [&](const statistic_data& of, const repeat_data& d,
+                                              timing_bound as) {
+        return column_in(under, of, d, as);
+    });
+}
+
+/// What all repeats show of one objective, read in one way.
+struct objective_columns {
+    variant_columns mine{};   // of the candidate
+    variant_columns other{};  // of a live baseline that it is compared with, read the opposite way
+    variant_columns of{}, to{};       // the parts of a ratio
+    vector<vector<double>> slices{};  // of a drift, in each repeat
+    bool is_in_pairs = false;         // there is a live baseline
+    bool pairs_are_fresh = false;
+    double client_error = 0;          // of a difference, in its unit
+    bool has_live_baseline() const { return is_in_pairs; }
+    std::size_t repeats() const { return mine.each.size(); }
+};
+/// `how`: of the candidate.
+inline objective_columns columns_of(const measurements& e, const slo& s,
+                                    timing_bound how = timing_bound::measured) {
+    const statistic_data& what = s.statistic;
+    objective_columns c;
+    c.is_in_pairs = e.has_live_baseline();
+    c.pairs_are_fresh = e.pairs_are_fresh;
+    if (is_difference(s)) c.client_error = client_error_in(e, what);
+    c.mine = columns_in(e, what, e.candidate, how);
+    if (s.factor > 0) c.other = columns_in(e, what, e.baseline, opposite(how));
+    if (is_ratio(what.metric)) {
+        c.of = columns_in(e, what.parts[0], e.candidate, how);
+        c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
+    }
+    if (!is_drift(what.metric) || e.candidate.empty()) return c;
+    const std::size_t k = slices_of_third(what, as_number(c.mine.each[0]->requests));
+    for (const repeat_data& d : e.candidate) c.slices.push_back(slices_of(what, d, k, how));
+    return c;
+}
+
+/// The measured requests, or sessions, of the first repeats.
+inline long long measured_requests(const objective_columns& c, std::size_t repeats, metric_id m) {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < std::min(repeats, c.repeats()); ++i)
+        n += c.mine.each[i]->trials(m);
+    return static_cast<long long>(n);
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
