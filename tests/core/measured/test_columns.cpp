@@ -1,4 +1,5 @@
-// Statistics of several repeats together, held against one repeat that has all their requests.
+// Statistics of several repeats together, held against one repeat that has all their requests; of a
+// part of a repeat, against one that has its requests alone.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "core/measured/columns.hpp"
@@ -107,4 +108,52 @@ TEST_CASE("a time to start is the mean of the starts there were") {
     variant[0].startup_s = 4;
     variant[2].startup_s = 6;
     CHECK(pooled_value(s, variant) == about(5));
+}
+
+TEST_CASE("a part of a repeat's time has the requests planned in it alone") {
+    generator draw(7);
+    const repeat_data whole = repeat_of(drawn_answers(draw, 60));
+    const time_interval part = time_interval::between(at_ms(1000), at_ms(4000));
+    repeat_data alone = whole;
+    std::size_t planned = 0;
+    for (record& r : alone.records)
+        if (part.holds(r.scheduled_ns)) ++planned;
+        else r.phase = run_phase::warmup;
+    REQUIRE(planned == 30);
+    for (const statistic_data& s :
+         {mean(ttft).data, p90(tpot).data, p50(itl).data, mean(itl).data, max(e2e).data,
+          goodput(ttft <= 100_ms).data, make_statistic(statistic_kind::value, metric_id::error_rate, 0)}) {
+        CAPTURE(str(s.name));
+        for (const timing_bound how : {timing_bound::measured, timing_bound::pessimistic}) {
+            const column of = column_of(s, whole, how, &part), same = column_of(s, alone, how);
+            CHECK(of.value == same.value);
+            CHECK(of.requests == planned);
+            CHECK(of.failed == same.failed);
+            CHECK(of.misses == same.misses);
+            CHECK(column_of(s, whole, how).requests == 60);
+        }
+    }
+}
+
+TEST_CASE("what is known of a repeat is computed once, and again for the repeat in its place") {
+    repeat_list all = vector<repeat_data>{steady_repeat(50), steady_repeat(20)};
+    known_results known;
+    int computed = 0;
+    const auto records = [&](const repeat_data& d, const char* name) {
+        return *known.get(d, name, [&] { return ++computed, d.records.size(); });
+    };
+    CHECK(records(all[0], "n") == all[0].records.size());
+    CHECK(records(all[0], "n") == all[0].records.size());
+    CHECK(computed == 2);  // not kept
+    known.keep({&all});
+    for (int look = 0; look < 3; ++look)
+        for (const repeat_data& d : all) CHECK(records(d, "n") == d.records.size());
+    CHECK(computed == 4);
+    CHECK(records(all[0], "m") == all[0].records.size());
+    CHECK(computed == 5);
+    all.change(1, [](repeat_data& d) { d.records.pop_back(); });
+    known.keep({&all});
+    CHECK(records(all[1], "n") == all[1].records.size());
+    CHECK(records(all[0], "n") == all[0].records.size());
+    CHECK(computed == 6);
 }
