@@ -11367,6 +11367,20 @@ struct column {
 };
 using shared_column = std::shared_ptr<const column>;
 
+/// Tells apart columns with different values, whatever the names of their statistics.
+inline std::string key_of(const statistic_data& s, timing_bound how) {
+    const selection& w = s.which;
+    std::string key = printed(" %d %d %d %a %d; %d %d %d ", static_cast<int>(how),
+                              static_cast<int>(s.kind), static_cast<int>(s.metric), s.q,
+                              static_cast<int>(s.of), w.first_turn, w.last_turn, w.depth);
+    for (const text* t : {&w.label, &w.during, &s.gauge})
+        key += printed("%zu ", str(*t).size()) + str(*t);
+    for (const predicate_step& step : s.where)
+        key += printed("%d %d %d %a ", static_cast<int>(step.op), static_cast<int>(step.metric),
+                       step.at_most, step.bound);
+    for (const statistic_data& part : s.parts) key += "of" + key_of(part, how);
+    return key;
+}
 /// Whether a rate counts an answer only at its end.
 inline bool is_counted_at_end(metric_id m, const record& r) {
     return m == metric_id::request_throughput || m == metric_id::input_throughput || r.events < 2;
@@ -12826,33 +12840,18 @@ judging_rule rule_for(const Seen& e, const judging_parameters& t, const slo& s) 
 // A verdict is on columns alone: the same decision on the columns of another reading says whether
 // the client or a proxy may be its cause.
 
-/// Tells apart statistics with different values, whatever their names.
-inline std::string key_of(const statistic_data& s) {
-    const selection& w = s.which;
-    std::string key = printed("%d %d %a %d; %d %d %d ", static_cast<int>(s.kind),
-                              static_cast<int>(s.metric), s.q, static_cast<int>(s.of),
-                              w.first_turn, w.last_turn, w.depth);
-    for (const text* t : {&w.label, &w.during, &s.gauge})
-        key += printed("%zu ", str(*t).size()) + str(*t);
-    for (const predicate_step& step : s.where)
-        key += printed("%d %d %d %a ", static_cast<int>(step.op), static_cast<int>(step.metric),
-                       step.at_most, step.bound);
-    for (const statistic_data& part : s.parts) key += "of " + key_of(part);
-    return key;
-}
 /// A column, computed once while the measurements are analysed.
 inline shared_column column_in(const load_conditions& under, const statistic_data& what,
                                const repeat_data& d, timing_bound how) {
     if (!under.known) return std::make_shared<const column>(column_of(what, d, how));
-    const std::string as = printed("%d: ", static_cast<int>(how));
-    return under.known->get(d, "column " + as + key_of(what), [&] {
+    return under.known->get(d, "column" + key_of(what, how), [&] {
         std::shared_ptr<const request_values> values;
         // Percentiles and extremes of a metric share its values.
         statistic_data all = what;
         all.q = 0;
         if (all.kind != statistic_kind::mean) all.kind = statistic_kind::value;
         if (is_of_requests(what.metric) || is_of_sessions(what.metric))
-            values = under.known->get(d, "values " + as + key_of(all),
+            values = under.known->get(d, "values" + key_of(all, how),
                                       [&] { return request_values_of(what, d, how); });
         return column_of(what, d, how, nullptr, std::move(values));
     });
@@ -14330,12 +14329,12 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     };
     for (const auto* variant : variants) {
         cause over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, printed("over-saturated %a", arrival_cv2),
+            return *known_in(e, d, "over-saturated",
                              [&] { return over_saturated_repeat(d, arrival_cv2); });
         });
         if (over) over.numbers[0] = variant == &e.baseline;
         else over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, "too short", [&] { return too_short_repeat(d); });
+            return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
         });
         if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
         if (over) return over;

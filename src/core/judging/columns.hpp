@@ -6,7 +6,6 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
-#include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/columns.hpp"
 #include "core/measured/drift.hpp"
@@ -17,39 +16,23 @@
 #include <algorithm>  // min
 #include <cstddef>  // size_t
 #include <memory>  // make_shared, shared_ptr
-#include <string>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Tells apart statistics with different values, whatever their names.
-inline std::string key_of(const statistic_data& s) {
-    const selection& w = s.which;
-    std::string key = printed("%d %d %a %d; %d %d %d ", static_cast<int>(s.kind),
-                              static_cast<int>(s.metric), s.q, static_cast<int>(s.of),
-                              w.first_turn, w.last_turn, w.depth);
-    for (const text* t : {&w.label, &w.during, &s.gauge})
-        key += printed("%zu ", str(*t).size()) + str(*t);
-    for (const predicate_step& step : s.where)
-        key += printed("%d %d %d %a ", static_cast<int>(step.op), static_cast<int>(step.metric),
-                       step.at_most, step.bound);
-    for (const statistic_data& part : s.parts) key += "of " + key_of(part);
-    return key;
-}
 /// A column, computed once while the measurements are analysed.
 inline shared_column column_in(const load_conditions& under, const statistic_data& what,
                                const repeat_data& d, timing_bound how) {
     if (!under.known) return std::make_shared<const column>(column_of(what, d, how));
-    const std::string as = printed("%d: ", static_cast<int>(how));
-    return under.known->get(d, "column " + as + key_of(what), [&] {
+    return under.known->get(d, "column" + key_of(what, how), [&] {
         std::shared_ptr<const request_values> values;
         // Percentiles and extremes of a metric share its values.
         statistic_data all = what;
         all.q = 0;
         if (all.kind != statistic_kind::mean) all.kind = statistic_kind::value;
         if (is_of_requests(what.metric) || is_of_sessions(what.metric))
-            values = under.known->get(d, "values " + as + key_of(all),
+            values = under.known->get(d, "values" + key_of(all, how),
                                       [&] { return request_values_of(what, d, how); });
         return column_of(what, d, how, nullptr, std::move(values));
     });

@@ -204,12 +204,12 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     };
     for (const auto* variant : variants) {
         cause over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, printed("over-saturated %a", arrival_cv2),
+            return *known_in(e, d, "over-saturated",
                              [&] { return over_saturated_repeat(d, arrival_cv2); });
         });
         if (over) over.numbers[0] = variant == &e.baseline;
         else over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, "too short", [&] { return too_short_repeat(d); });
+            return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
         });
         if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
         if (over) return over;

@@ -22,6 +22,7 @@
 #include <algorithm>  // max_element, min
 #include <cstddef>  // size_t
 #include <memory>  // make_shared, shared_ptr
+#include <string>
 #include <utility>  // move, pair
 
 namespace llmbench {
@@ -59,6 +60,20 @@ struct column {
 };
 using shared_column = std::shared_ptr<const column>;
 
+/// Tells apart columns with different values, whatever the names of their statistics.
+inline std::string key_of(const statistic_data& s, timing_bound how) {
+    const selection& w = s.which;
+    std::string key = printed(" %d %d %d %a %d; %d %d %d ", static_cast<int>(how),
+                              static_cast<int>(s.kind), static_cast<int>(s.metric), s.q,
+                              static_cast<int>(s.of), w.first_turn, w.last_turn, w.depth);
+    for (const text* t : {&w.label, &w.during, &s.gauge})
+        key += printed("%zu ", str(*t).size()) + str(*t);
+    for (const predicate_step& step : s.where)
+        key += printed("%d %d %d %a ", static_cast<int>(step.op), static_cast<int>(step.metric),
+                       step.at_most, step.bound);
+    for (const statistic_data& part : s.parts) key += "of" + key_of(part, how);
+    return key;
+}
 /// Whether a rate counts an answer only at its end.
 inline bool is_counted_at_end(metric_id m, const record& r) {
     return m == metric_id::request_throughput || m == metric_id::input_throughput || r.events < 2;
