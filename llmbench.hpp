@@ -3691,9 +3691,13 @@ public:
     void texts(const field& f, vector<std::string>& all) {
         if (is_here(f, !all.empty())) visit_texts(f, all);
     }
-    void interval(const field& f, double low, double high) {
+    void interval(const field& f, double& low, double& high) {
         vector<double> both = {low, high};
         numbers(f, both, any_number);
+        if (assigns_ && both.size() == 2) {
+            low = both[0];
+            high = both[1];
+        }
     }
     /// Refuses a field if fields do not fit together.
     virtual void must(bool /* be so */, const char* /* name */, const char* /* allowed */) {}
@@ -16349,9 +16353,11 @@ inline std::string smallest_miss_text(const verdict_numbers& v) {
                   "{percent} %",
                   {{"is_counted", is_counted(v)}, {"percent", digits_text(v.detectable * 100, 2)}});
 }
-/// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
-/// where a verdict is open; `in_full` has it always.
-inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_full) {
+/// The smallest miss helps where a verdict is open; a whole line has it always.
+enum class line_length : unsigned char { short_line, whole_line };
+/// The objective is padded to `width`, so that the lines of a gate align.
+inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
+                              line_length length = line_length::short_line) {
     std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
@@ -16373,12 +16379,14 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
     p.room = room_text(v);
     if (has_interval(v)) p.interval = filled("interval {interval}",
                                              {{"interval", interval_text(v)}});
-    if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
+    if (length == line_length::whole_line || v.outcome == verdict::inconclusive)
+        p.smallest_miss = smallest_miss_text(v);
     p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
     return p;
 }
-inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
-    const verdict_parts p = parts_of(v, width, in_full);
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0,
+                                line_length length = line_length::whole_line) {
+    const verdict_parts p = parts_of(v, width, length);
     const std::string found =
         filled("{found}[ ({shown})]",
                {{"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
@@ -16394,7 +16402,7 @@ inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
 }
 /// Returns "FAIL, measured 39.2 ms, 57 % over the limit", for a place that has the line already.
 inline std::string verdict_in_short(const slo_verdict& v) {
-    const verdict_parts p = parts_of(v, 0, false);
+    const verdict_parts p = parts_of(v, 0);
     const std::string word = p.name.substr(0, p.name.find(' '));
     const bool is_measured =
         !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
@@ -16406,7 +16414,7 @@ inline std::string verdict_in_short(const slo_verdict& v) {
 
 /// Returns a verdict's line without the spaces that align it, for files and annotations.
 inline std::string flat_line(const slo_verdict& v) {
-    std::string line = verdict_line(v, 0, false);
+    std::string line = verdict_line(v, 0, line_length::short_line);
     line.erase(std::unique(line.begin(), line.end(),
                            [](char a, char b) { return a == ' ' && b == ' '; }),
                line.end());
@@ -16414,10 +16422,13 @@ inline std::string flat_line(const slo_verdict& v) {
 }
 
 /// "measured 39.2 ms, typical repeat 38.1 ms".
-inline std::string measured_text(const verdict_numbers& v, bool of_model = false) {
-    return filled("{of_model?modelled|measured} {value}[, {basis}]",
-                  {{"of_model", of_model}, {"value", verdict_value_text(v, v.measured)},
+inline std::string measured_text(const verdict_numbers& v, const char* how = "measured") {
+    return filled("{how} {value}[, {basis}]",
+                  {{"how", how}, {"value", verdict_value_text(v, v.measured)},
                    {"basis", basis_text(v, verdict_value_text)}});
+}
+inline std::string measured_text(const slo_verdict& v) {
+    return measured_text(v, is_of_model(v) ? "modelled" : "measured");
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
@@ -18925,6 +18936,7 @@ struct described_load {
     long long first_turns = 0;
     int deepest = 0;  // of sessions, at most
     std::string extent{}, options{}, limits{};
+    std::string plan{}, repeats{};  // "": told by the rest
 };
 
 inline constexpr std::size_t max_parts = 64;
@@ -21011,6 +21023,7 @@ inline std::string options_text(const plan& p, run_variant variant) {
 
 inline std::string plan_text(const plan& p) {
     const planned_traffic& sent = *p.sent;
+    if (!sent.described.plan.empty()) return sent.described.plan;
     std::string t = arrival_text(sent.arrivals);
     const std::string seed = printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
     if (p.searches())
@@ -21031,6 +21044,7 @@ inline const char* counted_text(const plan& p) {
 }
 inline std::string repeats_text(const plan& p) {
     const planned_judging& j = *p.judged;
+    if (!p.sent->described.repeats.empty()) return p.sent->described.repeats;
     if (p.searches()) return the_search().probes_text(p);
     const bool exactly = has_fixed_repeats(j);
     return (exactly ? "" : printed("%d to ", j.first_repeats)) +
@@ -22028,7 +22042,7 @@ inline void fields_of(field_visitor& v, target_facts& t) {
 struct load_facts {
     planned_traffic sent{};
     std::string arrivals{}, extent{}, options{}, repeats{}, seed{}, trace_hash{}, values{}, nonce{},
-        limits{};
+        limits{}, plan{}, baseline_workload{};
     load_shard shard{};
 };
 inline load_facts load_facts_of(const plan& p) {
@@ -22042,6 +22056,8 @@ inline load_facts load_facts_of(const plan& p) {
             .values = load_hash(*p.sent),
             .nonce = printed("%016llx", static_cast<unsigned long long>(p.nonce)),
             .limits = limits_text(p),
+            .plan = plan_text(p),
+            .baseline_workload = p.sent->otherwise ? (*p.sent->otherwise).workload_text : "",
             .shard = p.shard};
 }
 inline void fields_of(field_visitor& v, load_facts& l) {
@@ -22075,6 +22091,9 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"load_hash", "of arrivals, lengths, extent and options as values", if_any}, l.values);
     v.text({"nonce", "of this execution: made-up words are new in each"}, l.nonce);
     v.text({"limits", "how long is waited for what", at_times}, l.limits);
+    v.text({"plan", "the load in one line", if_any}, l.plan);
+    v.text({"baseline_workload", "where the baseline is the same server with another one", if_any},
+           l.baseline_workload);
     if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
                            "0", at_times}, !l.shard.is_whole()))
         return;
@@ -22492,6 +22511,7 @@ inline void prompt_fields(field_visitor& v, prompt_lengths& p, token_fit& fit) {
     if (!v.begin({"prompt_lengths", "tokens of made-up prompts in answered requests; missing for "
                                     "other workloads", at_times}, p.known))
         return;
+    if (v.assigns()) p.known = true;
     v.choice({"calibration", "how lengths were aimed at; unknown: a word for a token"},
              fit.lengths, token_fit::quality::exact);
     v.flag({"token_ids", "whether prompts were sent as lists of token ids instead of words",
@@ -22617,9 +22637,10 @@ inline const char* to_string(good_side s) {
     return name_at({"at_most", "at_least"}, s);
 }
 
-inline void number_list(field_visitor& v, const field& f, const types::list<double>& all) {
+inline void number_list(field_visitor& v, const field& f, types::list<double>& all) {
     vector<double> numbers(all.begin(), all.end());
     v.numbers(f, numbers, any_number);
+    if (v.assigns()) all = types::list<double>(numbers);
 }
 inline void fields_of(field_visitor& v, verdict_cause& c) {
     v.text({"name", "one of core/described/sentences.hpp; it does not change"}, c.name);
@@ -22627,7 +22648,7 @@ inline void fields_of(field_visitor& v, verdict_cause& c) {
                      "nobody's"}, c.whose);
     number_list(v, {"numbers"}, c.numbers);
 }
-/// Verdicts are read as a `past_slo`: an objective is more than its text.
+/// Reading keeps the objective, which is more than its text.
 inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.objective.text()),
                 metric = metric_name(of.objective.statistic.metric);
@@ -22678,17 +22699,25 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
     v.list({"causes", "of the reason, in its order"}, causes,
            [&](verdict_cause& c) { fields_of(v, c); });
+    if (v.assigns()) {
+        of.causes = types::list<verdict_cause>(causes);
+        of.unit = of.counted_in == verdict_unit::none ? "" : to_string(of.counted_in);
+    }
     v.text({"method"}, of.method);
     v.text({"reason"}, of.reason);
     v.text({"advice"}, of.advice);
     v.text({"arithmetic"}, of.arithmetic);
     v.begin({"inputs", "every number of the verdict's arithmetic"});
+    vector<named_values> inputs(of.inputs.begin(), of.inputs.end());
     vector<std::string> names;
-    for (const named_values& n : of.inputs) names.push_back(str(n.name));
+    for (const named_values& n : inputs) names.push_back(str(n.name));
     names = v.names(names);
-    for (std::size_t i = 0; i < names.size(); ++i)
-        number_list(v, {names[i].c_str(), "", at_times},
-                    i < of.inputs.size() ? of.inputs[i].values : types::list<double>());
+    inputs.resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (v.assigns()) inputs[i].name = names[i];
+        number_list(v, {names[i].c_str(), "", at_times}, inputs[i].values);
+    }
+    if (v.assigns()) of.inputs = types::list<named_values>(inputs);
     v.end();
     v.text({"file"}, file);
     v.whole({"line"}, of.objective.at.line);
@@ -22865,7 +22894,16 @@ struct gate_report : gate_facts {
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // including the start and stop of servers
     std::string not_kept{};                 // why the history does not have it
+    vector<std::string> notes{};            // on the load and the servers, known before it is sent
 };
+inline vector<std::string> notes_before(const gate_facts& g, const load_conditions& under) {
+    vector<std::string> notes = under.notes;
+    for (const target_facts* f : {&g.target, &g.baseline})
+        for (const std::string& note : f->notes)
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    for (const std::string& note : load_notes(*g.what.sent)) notes.push_back(note);
+    return notes;
+}
 
 struct environment_facts {
     std::string os{}, cpu{}, compiler{};
@@ -23392,15 +23430,7 @@ inline vector<std::string> notes_on(const gate_report& g,
              {"workload", g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""}});
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
-    for (const std::string& note : g.under.notes) add(
-        "{note}", {{"note", note}});
-    for (const target_facts* f : {&g.target, &g.baseline})
-        for (const std::string& note : f->notes)
-            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add(
-                "{note}", {{"note", note}});
-    if (g.what.sent)
-        for (const std::string& note : load_notes(*g.what.sent)) add(
-            "{note}", {{"note", note}});
+    for (const std::string& note : g.notes) notes.push_back(note);
     add("{ranks}", {{"ranks", ranks_text(mine.ranks)}});
     if (!mine.prompts.are_as_asked())
         add("prompt tokens: {prompt_lengths}",
@@ -23608,7 +23638,7 @@ inline verdict_columns columns_of(const vector<slo_verdict>& verdicts) {
     for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
         if (const std::size_t n = v.objective.text().size(); n <= 32)
             c.objective = std::max(c.objective, n);
-        if (const std::size_t n = parts_of(v, 0, false).measured.size(); n <= 32)
+        if (const std::size_t n = parts_of(v, 0).measured.size(); n <= 32)
             c.measured = std::max(c.measured, n);
     }
     return c;
@@ -23617,7 +23647,7 @@ inline verdict_columns columns_of(const vector<slo_verdict>& verdicts) {
 /// basis unless it is a plain pass.
 inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_columns& c) {
     const std::size_t indent = 14;
-    const verdict_parts p = parts_of(v, c.objective, false);
+    const verdict_parts p = parts_of(v, c.objective);
     const auto without_end = [](std::string text) {
         return text.erase(text.find_last_not_of(' ') + 1);
     };
@@ -23841,9 +23871,12 @@ inline void fields_of(field_visitor& v, environment_facts& e) {
     v.text({"cpu"}, e.cpu);
     v.whole({"cores"}, e.cores);
     v.text({"compiler"}, e.compiler);
+    v.text({"program", "as it was called", if_any}, e.program);
+    v.text({"call", "with its arguments, for a shell and without secrets", if_any}, e.call);
 }
 
-inline void fields_of(field_visitor& v, gate_report& g) {
+/// What is known of each gate, also of one that measured nothing.
+inline void identity_fields(field_visitor& v, gate_report& g) {
     v.text({"name"}, g.what.name);
     v.choice({"outcome"}, g.outcome, gate_outcome::skipped);
     v.text({"refusal", "where it is not empty nothing was measured, and only the first fields are "
@@ -23852,15 +23885,28 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.whole({"line"}, g.what.line);
     v.text({"failed_beside", "why its test case failed where no objective of it did", if_any},
            g.beside);
+    v.text({"test_case", "of doctest", if_any}, g.what.test_case);
+    v.number({"took_s", "with the start and stop of servers", if_any}, g.took_s, seconds_range);
+    v.flag({"inconclusive_fails", "LLMBENCH_INCONCLUSIVE=fail", if_any}, g.undecided_fails);
+    v.texts({"notes", "on the load and the servers, known before it was sent", if_any}, g.notes);
+}
+inline void fields_of(field_visitor& v, gate_report& g) {
+    identity_fields(v, g);
     v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
                            "was sent, and nothing here is evidence of any", at_times},
              !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
+    bool is_calibrated = !g.calibration.empty();
+    v.flag({"calibrated", "LLMBENCH_CALIBRATE: calibration.json has what came of it", if_any},
+           is_calibrated);
+    const auto each = [&](slo_verdict& of) { fields_of(v, of); };
+    if (!g.refusal.empty())
+        v.list({"slos_not_judged", "of a gate that measured nothing", if_any}, g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
     v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
     v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
     load_facts load = load_facts_of(g.what);
     v.object({"scenario", "the load as it was asked for", at_times}, true, load);
-    v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
+    v.list({"slos", "", at_times, "slo"}, g.verdicts, each);
     v.object({"capacity", "what a search for the most load found", at_times},
              g.figures.search != nullptr, g.figures.search);
     expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
@@ -23890,6 +23936,7 @@ struct run_report {
     environment_facts& environment;
     event_index& events;
     const all_sections& beside;
+    vector<gate_report>& outside;  // failures that are no gate's
     int exit_code = 0;
 };
 inline void fields_of(field_visitor& v, run_report& r) {
@@ -23902,20 +23949,24 @@ inline void fields_of(field_visitor& v, run_report& r) {
     v.object({"environment"}, true, r.environment);
     v.list({"gates", "", presence::always, "gate"}, r.gates,
            [&](gate_report& g) { fields_of(v, g); });
+    v.list({"outside", "failures that are no gate's, as of a test case", if_any}, r.outside,
+           [&](gate_report& g) { identity_fields(v, g); });
     for (program_section* b : r.beside) b->fields(v);
     v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
 }
 
 inline std::string result_json(const vector<gate_report>& gates, const environment_facts& env,
                                const event_index& events, int exit_code,
-                               const all_sections& beside = {}) {
+                               const all_sections& beside = {},
+                               const vector<gate_report>& outside = {}) {
     json_writer j;
     j.open('{');
     // Writing changes none of these.
     write_fields(j, run_report{const_cast<vector<gate_report>&>(gates),
                                const_cast<environment_facts&>(env),
                                const_cast<event_index&>(events),
-                               beside, exit_code});
+                               beside, const_cast<vector<gate_report>&>(outside),
+                               exit_code});
     return j.close().text() + "\n";
 }
 
@@ -23928,7 +23979,7 @@ inline void fields_of(field_visitor& v, shown_answer& a) {
     v.text({"wanted"}, a.wanted);
     v.text({"read"}, a.read);
     v.text({"answer"}, a.answer);
-    if (std::isnan(a.same_characters)) return;
+    if (!v.has("same_characters", !std::isnan(a.same_characters))) return;
     v.text({"baseline_answer"}, a.baseline_answer);
     v.number({"same_characters"}, a.same_characters);
 }
@@ -24266,11 +24317,12 @@ inline std::string summary_md(const vector<gate_report>& gates,
 }
 
 /// Escapes text for GitHub's workflow commands: %, line ends, and in properties ":" and ",".
-inline std::string workflow_escaped(std::string_view s, bool property) {
+enum class workflow_text : unsigned char { message, property };
+inline std::string workflow_escaped(std::string_view s, workflow_text kind) {
     std::string out;
     for (const char c : s) {
         const bool special = c == '%' || c == '\r' || c == '\n' ||
-                             (property && (c == ':' || c == ','));
+                             (kind == workflow_text::property && (c == ':' || c == ','));
         out += special ? printed("%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)))
                        : std::string(1, c);
     }
@@ -24291,9 +24343,9 @@ inline std::string github_annotations(const vector<gate_report>& gates,
             {rank, notes.size(),
              filled("::{level} [{has_place?}file={file},line={line},]title={title}::{message}\n",
                     {{"level", level}, {"has_place", line > 0},
-                     {"file", workflow_escaped(file, true)}, {"line", line},
-                     {"title", workflow_escaped(title, true)},
-                     {"message", workflow_escaped(message, false)}})});
+                     {"file", workflow_escaped(file, workflow_text::property)}, {"line", line},
+                     {"title", workflow_escaped(title, workflow_text::property)},
+                     {"message", workflow_escaped(message, workflow_text::message)}})});
     };
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
@@ -24423,6 +24475,9 @@ inline std::string data_of_drawing(const std::string& json) {
                    "</script>"});
 }
 
+/// Along which axis a reader asks for values: over the load or the time, or at a percentile.
+enum class read_along : unsigned char { x, y };
+
 /// A drawing as data: script.js has a function for each shape.
 class plot {
 public:
@@ -24449,8 +24504,8 @@ public:
     }
     /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
-                       bool reads_across) const {
-        const std::string data = joined({"{", axes_, reads_across ? ",\"by\":\"y\"" : "",
+                       read_along axis = read_along::x) const {
+        const std::string data = joined({"{", axes_, axis == read_along::y ? ",\"by\":\"y\"" : "",
                                          ",\"shapes\":[", shapes_, "]}"});
         return filled("<figure><figcaption>{caption}</figcaption><svg class=\"plot\" role=\"img\" "
                       "viewBox=\"0 0 300 162\" aria-label=\"{alt:x}\"></svg>{data}</figure>\n",
@@ -24573,7 +24628,7 @@ inline std::string interval_svg(const slo_verdict& v) {
                   "aria-label=\"{measured:x}, interval {low:x} to {high:x}, limit "
                   "{limit:x}\"></svg>{data}",
                   {{"look", to_string(verdict_like(v))},
-                   {"measured", measured_text(v, is_of_model(v))},
+                   {"measured", measured_text(v)},
                    {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
                    {"limit", limit}, {"data", data_of_drawing(data)}});
 }
@@ -24640,7 +24695,8 @@ inline std::string page_table(const std::string& name, const report_table& t) {
     return h + "</tbody></table></div>\n";
 }
 /// Marks the cell of a variant's name.
-inline void mark_variant(table_cell& c, bool is_baseline) {
+inline void mark_variant(table_cell& c, run_variant variant) {
+    const bool is_baseline = variant == run_variant::baseline;
     c.text = is_baseline ? "baseline" : "candidate";
     c.look = is_baseline ? "arm b" : "arm c";
 }
@@ -24676,21 +24732,23 @@ inline std::string list_of(std::initializer_list<named_filling> rows) {
              {{"value", value}, {"name", name}});
     return h;
 }
-inline std::string folded(const std::string& title, const std::string& aside, bool open,
+enum class fold : unsigned char { closed, open };
+inline std::string folded(const std::string& title, const std::string& aside, fold state,
                           const std::string& body) {
     return filled("<details{open? open}><summary>{title}[ <span>{aside:x}</span>]</summary>\n"
                   "{body}</details>\n",
-                  {{"open", open}, {"title", title}, {"aside", aside}, {"body", body}});
+                  {{"open", state == fold::open}, {"title", title}, {"aside", aside},
+                   {"body", body}});
 }
-inline std::string folded_list(const std::string& title, const std::string& aside, bool open,
+inline std::string folded_list(const std::string& title, const std::string& aside, fold state,
                                const std::string& rows) {
-    return folded(title, aside, open, filled("<dl>\n{rows}</dl>\n", {{"rows", rows}}));
+    return folded(title, aside, state, filled("<dl>\n{rows}</dl>\n", {{"rows", rows}}));
 }
 
 inline std::string self_check_html(const self_check_t& c) {
     return folded_list(
         "The client's self-check", c.ok ? "ok" : filled(
-            "NOT OK: {reason}", {{"reason", c.reason}}), !c.ok,
+            "NOT OK: {reason}", {{"reason", c.reason}}), c.ok ? fold::closed : fold::open,
         filled("<dt>sends late by</dt><dd>p50 {lateness_p50:t}, p99 {lateness_p99:t}, max "
                "{lateness_max:t}; {late_fraction:.2g%} % over 10 ms</dd>\n"
                "[{asked_rate?}<dt>rate</dt><dd>sent {achieved_rate:.4g} of {asked_rate:.4g} "
@@ -24729,7 +24787,8 @@ inline std::string repeats_html(const gate_report& g) {
             t.add({i + 1});
             if (both) {
                 t.append({""});
-                mark_variant(t.last(), variant == &other);
+                mark_variant(t.last(), variant == &other ? run_variant::baseline
+                                                         : run_variant::candidate);
             }
             t.append({d.requests, d.failed, filled(
                 "[{asked_rate:.4g}]", {{"asked_rate", d.asked_rate}}),
@@ -24741,7 +24800,7 @@ inline std::string repeats_html(const gate_report& g) {
                              {{"interrupted", d.interrupted}, {"gone", d.target_gone}})});
             t.last().look = "";
         }
-    return folded("Repeats", plural(n, both ? "pair" : "repeat"), false,
+    return folded("Repeats", plural(n, both ? "pair" : "repeat"), fold::closed,
                   page_table(filled("Repeats of {name}", {{"name", g.what.name}}), t));
 }
 
@@ -24759,7 +24818,7 @@ inline std::string slowest_html(const gate_report& g) {
                to_string(s.status)});
     return folded("Slowest requests", filled("first token or end after up to {waited:t}",
                                              {{"waited", all[0].waited}}),
-                  headline_of(g) == headline::failed,
+                  headline_of(g) == headline::failed ? fold::open : fold::closed,
                   "<p class=\"note\">Those that waited longest for their first token, failed ones "
                   "too. records.jsonl and the server's log (X-Request-Id) have their ids.</p>\n" +
                       page_table(filled("Slowest requests of {name}", {{"name", g.what.name}}), t));
@@ -24774,7 +24833,7 @@ inline std::string ranks_html(const gate_report& g) {
         t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
                std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
                filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}), memory_text(r.memory_bytes)});
-    return folded("Programs that sent the load", plural(all.size(), "rank"), false,
+    return folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
                   page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
 }
 
@@ -24784,7 +24843,7 @@ inline std::string scenario_html(const gate_report& g) {
     const bool has_baseline = g.baseline.kind != target_kind::none;
     const bool is_read = p.sent->is_read;  // then only the sender of the load knows the rest
     return folded_list(
-        "The scenario in full", "", false,
+        "The scenario in full", "", fold::closed,
         list_of(
             {{"target", target_text(g.target)},
              {"server", g.target.version},
@@ -24816,7 +24875,7 @@ inline std::string arithmetic_html(const gate_report& g) {
         rows += list_of({{xml_escaped(str(v.objective.text())).c_str(),
                           filled("[{method}: ]{arithmetic}",
                                  {{"method", v.method}, {"arithmetic", v.arithmetic}})}});
-    return folded_list("How the verdicts came about", "", false, rows);
+    return folded_list("How the verdicts came about", "", fold::closed, rows);
 }
 
 /// Returns the command that runs this gate again, on the same traffic.
@@ -24850,7 +24909,7 @@ inline std::string answer_html(const shown_answer& a) {
                      {{"same_characters", a.same_characters}})
             : filled("wanted {wanted}[, read {read}]",
                      {{"wanted", printable(a.wanted, 60)}, {"read", printable(a.read, 60)}}),
-        false,
+        fold::closed,
         joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
                 lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
                 list_of({{"request", a.id}})}));
@@ -24867,7 +24926,7 @@ inline std::string answers_html(const gate_report& g) {
         (i < max_at_once ? h : more) += answer_html(g.answers[i]);
     if (more.empty()) return h;
     const std::size_t left = g.answers.size() - max_at_once;
-    return h + folded(filled("{more} more", {{"more", left}}), "", false, more);
+    return h + folded(filled("{more} more", {{"more", left}}), "", fold::closed, more);
 }
 
 // ===== [C] the report page: distributions and timelines ==========================================
@@ -24932,7 +24991,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                         {"far", v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
         fill(limits, "; limit {objective}, {measured}",
-             {{"objective", v.objective.text()}, {"measured", measured_text(v, is_of_model(v))}});
+             {{"objective", v.objective.text()}, {"measured", measured_text(v)}});
     }
     const metric_row &a = mine.row, &b = other.row;
     return p.figure(metric_name(id),
@@ -24943,7 +25002,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                             {"p50", {id, a.p50}}, {"p90", {id, a.p90}}, {"p99", {id, a.p99}},
                             {"has_baseline", both}, {"b50", {id, b.p50}}, {"b90", {id, b.p90}},
                             {"b99", {id, b.p99}}, {"limits", limits}}),
-                    true);
+                    read_along::y);
 }
 
 /// Draws the time to the first token beside the length of the prompt, "" if lengths hardly differ.
@@ -24965,8 +25024,7 @@ inline std::string ttft_by_prompt_figure(const gate_report& g) {
                     filled("ttft of {requests} requests with up to {longest:.0f} prompt tokens, "
                            "at most {slowest:t}",
                            {{"requests", mine.size() + other.size()}, {"longest", longest},
-                            {"slowest", slowest}}),
-                    false);
+                            {"slowest", slowest}}));
 }
 
 inline std::string labels_html(const gate_report& g) {
@@ -24991,7 +25049,7 @@ inline std::string latency_table(const gate_report& g) {
             t.add({r == &a ? metric_name(id) : ""});
             if (both) {
                 t.append({""});
-                mark_variant(t.last(), r == &b);
+                mark_variant(t.last(), r == &b ? run_variant::baseline : run_variant::candidate);
             }
             t.append({{id, r->mean}, {id, r->p50}, {id, r->p90}, {id, r->p99}, {id, r->max}});
         }
@@ -25153,8 +25211,7 @@ private:
                                "{most}",
                                {{"what", what}, {"seconds", end - std::min(0.0, grid_.from)},
                                 {"repeats", mine_.size()}, {"has_baseline", both},
-                                {"most", greatest_text}}),
-                        false);
+                                {"most", greatest_text}}));
     }
 
     const gate_report& g_;
@@ -32863,7 +32920,7 @@ public:
                 drafts.add(dir / name, secrets.masked(std::move(content)));
             };
             add("result.json", result_json(gates, environment_, records_.index(),
-                                                       exit_code_of(so_far), beside));
+                                           exit_code_of(so_far), beside, others_));
             add("metrics.txt", open_metrics(gates));
             if (const std::string lines = answers_jsonl(gates); !lines.empty())
                 add("answers.jsonl", lines);
@@ -33453,6 +33510,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     gate_report g;
     static_cast<gate_facts&>(g) = m;
     g.under = m.seen;
+    g.notes = notes_before(g, g.under);
     g.self_check = described(m.found.on.self_check);
     g.verdicts = described(m.found.verdicts);
     if (asked.calibrate > 0) {
@@ -34797,7 +34855,7 @@ protected:
         if (!asked_.rehearse.empty()) all_.note_rehearsal();
     }
     void add_end_notes(gate_report& g) const {
-        g.under.notes.insert(g.under.notes.end(), ends_.begin(), ends_.end());
+        g.notes.insert(g.notes.end(), ends_.begin(), ends_.end());
     }
     /// Closes the gate and reports it; returns its result.
     result closed(gate_report&& g, measured_gate&& m) {

@@ -1102,7 +1102,7 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     return drawing.figure(filled("{objective:x}<span>over {is_of_users?users|requests/s}</span>",
                                  {{"objective", s.text()},
                                   {"is_of_users", c.unit == metric_id::capacity_in_users}}),
-                          alt, false);
+                          alt);
 }
 inline std::string search_html(const load_curve& c, const std::string& gate) {
     if (c.points.empty()) return {};

@@ -809,7 +809,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
                                   {"is_too_much", is_high && !is_low}}));
         }
     return p.figure(filled("{caption}<span>against {against}</span>",
-                           {{"caption", caption}, {"against", against}}), alt, false);
+                           {{"caption", caption}, {"against", against}}), alt);
 }
 inline headline look_at(const curve_row& r) {
     return r.at.shows == carried::holds    ? headline::passed
@@ -1224,7 +1224,7 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
     }
     return p.figure(filled("{name:x}<span>[{best:x} is best]</span>",
                            {{"name", s.what.name}, {"best", best ? c.settings[*best].name : ""}}),
-                    filled("{alt}; {shown}", {{"alt", alt}, {"shown", shown_text(c, s)}}), false);
+                    filled("{alt}; {shown}", {{"alt", alt}, {"shown", shown_text(c, s)}}));
 }
 
 inline std::string comparisons_html(const vector<comparison_report>& all) {

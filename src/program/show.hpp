@@ -16,6 +16,7 @@
 #include "program/arguments.hpp"
 #include "program/definitions.hpp"
 #include "program/judge.hpp"
+#include "program/remade.hpp"
 #include "program/side_by_side.hpp"
 #include "program/values.hpp"
 
@@ -73,9 +74,8 @@ inline void add_curves(run_side& run, const own_run& of) {
 inline int show_side_by_side(const given_options& o) {
     const vector<std::string>& files = o.all("FILE");
     if (files.size() != 2)
-        refuse({"--page needs two report directories, as `llmbench show before after --page "
-                "diff.html`: ", std::to_string(files.size()), files.size() == 1 ? " is" : " are",
-                " named"});
+        refuse({"--page is of one run or of two side by side, as `llmbench show before after "
+                "--page diff.html`: ", std::to_string(files.size()), " are named"});
     if (o.has("--as"))
         refuse({"--as and --page are both given: the page has our definitions only"});
     const std::filesystem::path page = std::filesystem::absolute(o["--page"]);
@@ -84,10 +84,7 @@ inline int show_side_by_side(const given_options& o) {
         if (!is_own_run(f))
             refuse({"--page needs two runs of llmbench: ", printable(f), " is none"});
         const own_run run = run_at(f);
-        std::error_code ignored;
-        if (std::filesystem::equivalent(page.parent_path(), run.directory, ignored))
-            refuse({"--page is ", printable(o["--page"]), ": it must be outside ",
-                    printable(run.directory), ", whose files are read"});
+        check_outside("--page", o["--page"], run);
         runs.push_back(
             run_side_of(file_content(run.result(), "the run"), run.result(), o["--gate"]));
         runs.back().folder = run.directory;
@@ -99,7 +96,21 @@ inline int show_side_by_side(const given_options& o) {
 }
 
 inline int show_runs(const given_options& o) {
-    if (o.has("--page")) return show_side_by_side(o);
+    if (makes_again(o)) {
+        const vector<std::string>& runs = o.all("FILE");
+        if (runs.size() != 1 && !has_only_page(o))
+            refuse({"--summary, --junit and --metrics are of one run: ",
+                    std::to_string(runs.size()), " are named"});
+        if (runs.size() != 1) return show_side_by_side(o);
+        if (!is_own_run(runs[0]))
+            refuse({"reports are made again of a run of llmbench: ", printable(runs[0]),
+                    " is none"});
+        if (o.has("--as") || o.has("--gate"))
+            refuse({o.has("--as") ? "--as" : "--gate",
+                    " and a report's file are both given: reports have all gates, in our "
+                    "definitions"});
+        return make_again(run_at(runs[0]), o);
+    }
     const vector<other_tool> tools = tools_named(o["--as"]);
     vector<std::string> others;
     for (const std::string& f : files_in(o, "FILE", "no file is named: give a report directory, as "
@@ -137,11 +148,16 @@ inline verb show_verb() {
                 takes::many}}},
              {"Options",
               {{"--as", "TOOLS", "vllm,sglang,guidellm,aiperf: in their definitions, too"},
-               {"--page", "FILE", "draws two runs side by side into this HTML file"},
+               {"--page", "FILE", "writes the run's report.html again; of two runs, one page that "
+                                  "has them side by side"},
+               {"--summary", "FILE", "writes its summary.md again"},
+               {"--junit", "FILE", "writes its junit.xml again"},
+               {"--metrics", "FILE", "writes its metrics.txt again"},
                {"--gate", "NAME", "one of several in the run"}}}},
             "Examples:\n"
             "  llmbench show llmbench-report\n"
             "  llmbench show llmbench-report --as vllm,guidellm\n"
+            "  llmbench show llmbench-report --page report.html --summary summary.md\n"
             "  llmbench show before after --page diff.html\n"
             "Nothing is judged: it ends with 0 where the files can be read, else with 2.",
             show_runs};

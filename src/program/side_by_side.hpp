@@ -261,7 +261,7 @@ inline std::string curves_figure(metric_id id, const gate_side& a, const gate_si
     add("p90", &metric_row::p90);
     add("p99", &metric_row::p99);
     return p.figure(filled("{metric}[<span>B / A: {ratios}</span>]",
-                           {{"metric", metric_name(id)}, {"ratios", ratios}}), alt, true);
+                           {{"metric", metric_name(id)}, {"ratios", ratios}}), alt, read_along::y);
 }
 
 template <std::size_t N>

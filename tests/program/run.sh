@@ -286,13 +286,42 @@ own_runs() {
     says "llmbench run: failed" "p90(ttft) <= 5 s"
     ends 2 show alone --as vllm
     says "--as needs the times of the requests"
+    # Every report again, from result.json and records.jsonl: byte for byte the run's.
+    same_again() {
+        holds "the page made again is another" cmp "$1/report.html" again.html
+        holds "the summary made again is another" cmp "$1/summary.md" again.md
+        holds "junit.xml made again is another" cmp "$1/junit.xml" again.xml
+        holds "the metrics made again are others" cmp "$1/metrics.txt" again.txt
+    }
+    local again=(--page again.html --summary again.md --junit again.xml --metrics again.txt)
+    ends 0 show llmbench-report "${again[@]}"
+    same_again llmbench-report
+    # One that was refused, and one that is paired.
+    ends 2 run --url "$url" --baseline-url "$url" --users 4 "${small[@]}" --slo 'p50(e2e) <= 2 * baseline' --report refused
+    ends 0 show refused "${again[@]}"
+    same_again refused
+    local second
+    second=$(python3 "$tests/support/free_ports.py" 1)
+    "$serves" serve "$second" > "$work/second.log" 2>&1 &
+    served+=" $!"
+    wait_for_port "$second"
+    "$llmbench" run --url "$url" --baseline-url "http://127.0.0.1:$second" --rate 20 "${small[@]}" --report paired \
+        --slo 'p50(e2e) <= 2 * baseline' --slo 'goodput(ttft <= 1 s) >= 90 %' --slo 'error_rate <= 1 %' > "$log" 2>&1 || true
+    ends 0 show paired "${again[@]}"
+    same_again paired
+    ends 2 show llmbench-report --page llmbench-report/report.html
+    says "must be outside"
+    ends 2 show alone "${again[@]}"
+    says "records.jsonl"
+    ends 2 show llmbench-report llmbench-report --summary again.md
+    says "are of one run: 2 are named"
     # Two runs on one page: both curves, or why there is none; nothing of the runs is written to.
     ends 0 show llmbench-report llmbench-report --page pair.html
     says "pair.html"
     page_says() { holds "pair.html does not say: $1" grep -qF -- "$1" pair.html; }
     page_says "Server: no difference."
-    page_says 'data-n="A"'
-    page_says 'data-n="B"'
+    page_says '"A"],['
+    page_says '"B"],['
     ends 0 show alone llmbench-report --page pair.html --gate "llmbench run"
     page_says "A has no curve: alone/records.jsonl is not there."
     # not_shown SENTENCE ARGUMENT...
@@ -305,7 +334,7 @@ own_runs() {
     }
     mkdir -p none later
     sed 's|llmbench/result/2|llmbench/result/3|' llmbench-report/result.json > later/result.json
-    not_shown "--page needs two report directories, as" llmbench-report
+    not_shown "--page is of one run or of two side by side, as" llmbench-report alone alone
     not_shown "3 are named" llmbench-report alone alone
     not_shown "none/result.json cannot be read: No such file" llmbench-report none
     not_shown "later/result.json is not a result of this schema (llmbench/result/2)" llmbench-report later

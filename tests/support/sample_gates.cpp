@@ -15,6 +15,7 @@ test_gate::operator lb::gate_report() const {
     g.baseline = baseline;
     g.judged_by = measured;
     g.under = measured;
+    g.notes = lb::notes_before(g, g.under);
     g.verdicts = verdicts;
     g.self_check = self_check;
     g.calibration = calibration;

@@ -127,9 +127,13 @@ public:
     void texts(const field& f, vector<std::string>& all) {
         if (is_here(f, !all.empty())) visit_texts(f, all);
     }
-    void interval(const field& f, double low, double high) {
+    void interval(const field& f, double& low, double& high) {
         vector<double> both = {low, high};
         numbers(f, both, any_number);
+        if (assigns_ && both.size() == 2) {
+            low = both[0];
+            high = both[1];
+        }
     }
     /// Refuses a field if fields do not fit together.
     virtual void must(bool /* be so */, const char* /* name */, const char* /* allowed */) {}

@@ -132,9 +132,11 @@ inline std::string smallest_miss_text(const verdict_numbers& v) {
                   "{percent} %",
                   {{"is_counted", is_counted(v)}, {"percent", digits_text(v.detectable * 100, 2)}});
 }
-/// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
-/// where a verdict is open; `in_full` has it always.
-inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_full) {
+/// The smallest miss helps where a verdict is open; a whole line has it always.
+enum class line_length : unsigned char { short_line, whole_line };
+/// The objective is padded to `width`, so that the lines of a gate align.
+inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
+                              line_length length = line_length::short_line) {
     std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
@@ -156,12 +158,14 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
     p.room = room_text(v);
     if (has_interval(v)) p.interval = filled("interval {interval}",
                                              {{"interval", interval_text(v)}});
-    if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
+    if (length == line_length::whole_line || v.outcome == verdict::inconclusive)
+        p.smallest_miss = smallest_miss_text(v);
     p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
     return p;
 }
-inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
-    const verdict_parts p = parts_of(v, width, in_full);
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0,
+                                line_length length = line_length::whole_line) {
+    const verdict_parts p = parts_of(v, width, length);
     const std::string found =
         filled("{found}[ ({shown})]",
                {{"found", joined_texts({p.measured, p.typical, p.room}, ", ")},
@@ -177,7 +181,7 @@ inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
 }
 /// Returns "FAIL, measured 39.2 ms, 57 % over the limit", for a place that has the line already.
 inline std::string verdict_in_short(const slo_verdict& v) {
-    const verdict_parts p = parts_of(v, 0, false);
+    const verdict_parts p = parts_of(v, 0);
     const std::string word = p.name.substr(0, p.name.find(' '));
     const bool is_measured =
         !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
@@ -189,7 +193,7 @@ inline std::string verdict_in_short(const slo_verdict& v) {
 
 /// Returns a verdict's line without the spaces that align it, for files and annotations.
 inline std::string flat_line(const slo_verdict& v) {
-    std::string line = verdict_line(v, 0, false);
+    std::string line = verdict_line(v, 0, line_length::short_line);
     line.erase(std::unique(line.begin(), line.end(),
                            [](char a, char b) { return a == ' ' && b == ' '; }),
                line.end());
@@ -197,10 +201,13 @@ inline std::string flat_line(const slo_verdict& v) {
 }
 
 /// "measured 39.2 ms, typical repeat 38.1 ms".
-inline std::string measured_text(const verdict_numbers& v, bool of_model = false) {
-    return filled("{of_model?modelled|measured} {value}[, {basis}]",
-                  {{"of_model", of_model}, {"value", verdict_value_text(v, v.measured)},
+inline std::string measured_text(const verdict_numbers& v, const char* how = "measured") {
+    return filled("{how} {value}[, {basis}]",
+                  {{"how", how}, {"value", verdict_value_text(v, v.measured)},
                    {"basis", basis_text(v, verdict_value_text)}});
+}
+inline std::string measured_text(const slo_verdict& v) {
+    return measured_text(v, is_of_model(v) ? "modelled" : "measured");
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {

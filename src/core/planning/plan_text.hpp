@@ -83,6 +83,7 @@ inline std::string options_text(const plan& p, run_variant variant) {
 
 inline std::string plan_text(const plan& p) {
     const planned_traffic& sent = *p.sent;
+    if (!sent.described.plan.empty()) return sent.described.plan;
     std::string t = arrival_text(sent.arrivals);
     const std::string seed = printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
     if (p.searches())
@@ -103,6 +104,7 @@ inline const char* counted_text(const plan& p) {
 }
 inline std::string repeats_text(const plan& p) {
     const planned_judging& j = *p.judged;
+    if (!p.sent->described.repeats.empty()) return p.sent->described.repeats;
     if (p.searches()) return the_search().probes_text(p);
     const bool exactly = has_fixed_repeats(j);
     return (exactly ? "" : printed("%d to ", j.first_repeats)) +

@@ -346,11 +346,12 @@ inline std::string summary_md(const vector<gate_report>& gates,
 }
 
 /// Escapes text for GitHub's workflow commands: %, line ends, and in properties ":" and ",".
-inline std::string workflow_escaped(std::string_view s, bool property) {
+enum class workflow_text : unsigned char { message, property };
+inline std::string workflow_escaped(std::string_view s, workflow_text kind) {
     std::string out;
     for (const char c : s) {
         const bool special = c == '%' || c == '\r' || c == '\n' ||
-                             (property && (c == ':' || c == ','));
+                             (kind == workflow_text::property && (c == ':' || c == ','));
         out += special ? printed("%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)))
                        : std::string(1, c);
     }
@@ -371,9 +372,9 @@ inline std::string github_annotations(const vector<gate_report>& gates,
             {rank, notes.size(),
              filled("::{level} [{has_place?}file={file},line={line},]title={title}::{message}\n",
                     {{"level", level}, {"has_place", line > 0},
-                     {"file", workflow_escaped(file, true)}, {"line", line},
-                     {"title", workflow_escaped(title, true)},
-                     {"message", workflow_escaped(message, false)}})});
+                     {"file", workflow_escaped(file, workflow_text::property)}, {"line", line},
+                     {"title", workflow_escaped(title, workflow_text::property)},
+                     {"message", workflow_escaped(message, workflow_text::message)}})});
     };
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)

@@ -137,7 +137,7 @@ inline verdict_columns columns_of(const vector<slo_verdict>& verdicts) {
     for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
         if (const std::size_t n = v.objective.text().size(); n <= 32)
             c.objective = std::max(c.objective, n);
-        if (const std::size_t n = parts_of(v, 0, false).measured.size(); n <= 32)
+        if (const std::size_t n = parts_of(v, 0).measured.size(); n <= 32)
             c.measured = std::max(c.measured, n);
     }
     return c;
@@ -146,7 +146,7 @@ inline verdict_columns columns_of(const vector<slo_verdict>& verdicts) {
 /// basis unless it is a plain pass.
 inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_columns& c) {
     const std::size_t indent = 14;
-    const verdict_parts p = parts_of(v, c.objective, false);
+    const verdict_parts p = parts_of(v, c.objective);
     const auto without_end = [](std::string text) {
         return text.erase(text.find_last_not_of(' ') + 1);
     };

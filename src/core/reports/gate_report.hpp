@@ -13,11 +13,12 @@
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/load_faults.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/shown_answers.hpp"
 #include "core/figures/gate_figures.hpp"
 
-#include <algorithm>  // any_of
+#include <algorithm>  // any_of, find
 #include <cstddef>  // size_t
 #include <memory>  // shared_ptr
 #include <string>
@@ -64,7 +65,16 @@ struct gate_report : gate_facts {
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // including the start and stop of servers
     std::string not_kept{};                 // why the history does not have it
+    vector<std::string> notes{};            // on the load and the servers, known before it is sent
 };
+inline vector<std::string> notes_before(const gate_facts& g, const load_conditions& under) {
+    vector<std::string> notes = under.notes;
+    for (const target_facts* f : {&g.target, &g.baseline})
+        for (const std::string& note : f->notes)
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    for (const std::string& note : load_notes(*g.what.sent)) notes.push_back(note);
+    return notes;
+}
 
 struct environment_facts {
     std::string os{}, cpu{}, compiler{};

@@ -72,9 +72,12 @@ inline void fields_of(field_visitor& v, environment_facts& e) {
     v.text({"cpu"}, e.cpu);
     v.whole({"cores"}, e.cores);
     v.text({"compiler"}, e.compiler);
+    v.text({"program", "as it was called", if_any}, e.program);
+    v.text({"call", "with its arguments, for a shell and without secrets", if_any}, e.call);
 }
 
-inline void fields_of(field_visitor& v, gate_report& g) {
+/// What is known of each gate, also of one that measured nothing.
+inline void identity_fields(field_visitor& v, gate_report& g) {
     v.text({"name"}, g.what.name);
     v.choice({"outcome"}, g.outcome, gate_outcome::skipped);
     v.text({"refusal", "where it is not empty nothing was measured, and only the first fields are "
@@ -83,15 +86,28 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.whole({"line"}, g.what.line);
     v.text({"failed_beside", "why its test case failed where no objective of it did", if_any},
            g.beside);
+    v.text({"test_case", "of doctest", if_any}, g.what.test_case);
+    v.number({"took_s", "with the start and stop of servers", if_any}, g.took_s, seconds_range);
+    v.flag({"inconclusive_fails", "LLMBENCH_INCONCLUSIVE=fail", if_any}, g.undecided_fails);
+    v.texts({"notes", "on the load and the servers, known before it was sent", if_any}, g.notes);
+}
+inline void fields_of(field_visitor& v, gate_report& g) {
+    identity_fields(v, g);
     v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
                            "was sent, and nothing here is evidence of any", at_times},
              !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
+    bool is_calibrated = !g.calibration.empty();
+    v.flag({"calibrated", "LLMBENCH_CALIBRATE: calibration.json has what came of it", if_any},
+           is_calibrated);
+    const auto each = [&](slo_verdict& of) { fields_of(v, of); };
+    if (!g.refusal.empty())
+        v.list({"slos_not_judged", "of a gate that measured nothing", if_any}, g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
     v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
     v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
     load_facts load = load_facts_of(g.what);
     v.object({"scenario", "the load as it was asked for", at_times}, true, load);
-    v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
+    v.list({"slos", "", at_times, "slo"}, g.verdicts, each);
     v.object({"capacity", "what a search for the most load found", at_times},
              g.figures.search != nullptr, g.figures.search);
     expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
@@ -121,6 +137,7 @@ struct run_report {
     environment_facts& environment;
     event_index& events;
     const all_sections& beside;
+    vector<gate_report>& outside;  // failures that are no gate's
     int exit_code = 0;
 };
 inline void fields_of(field_visitor& v, run_report& r) {
@@ -133,20 +150,24 @@ inline void fields_of(field_visitor& v, run_report& r) {
     v.object({"environment"}, true, r.environment);
     v.list({"gates", "", presence::always, "gate"}, r.gates,
            [&](gate_report& g) { fields_of(v, g); });
+    v.list({"outside", "failures that are no gate's, as of a test case", if_any}, r.outside,
+           [&](gate_report& g) { identity_fields(v, g); });
     for (program_section* b : r.beside) b->fields(v);
     v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
 }
 
 inline std::string result_json(const vector<gate_report>& gates, const environment_facts& env,
                                const event_index& events, int exit_code,
-                               const all_sections& beside = {}) {
+                               const all_sections& beside = {},
+                               const vector<gate_report>& outside = {}) {
     json_writer j;
     j.open('{');
     // Writing changes none of these.
     write_fields(j, run_report{const_cast<vector<gate_report>&>(gates),
                                const_cast<environment_facts&>(env),
                                const_cast<event_index&>(events),
-                               beside, exit_code});
+                               beside, const_cast<vector<gate_report>&>(outside),
+                               exit_code});
     return j.close().text() + "\n";
 }
 
@@ -159,7 +180,7 @@ inline void fields_of(field_visitor& v, shown_answer& a) {
     v.text({"wanted"}, a.wanted);
     v.text({"read"}, a.read);
     v.text({"answer"}, a.answer);
-    if (std::isnan(a.same_characters)) return;
+    if (!v.has("same_characters", !std::isnan(a.same_characters))) return;
     v.text({"baseline_answer"}, a.baseline_answer);
     v.number({"same_characters"}, a.same_characters);
 }

@@ -313,15 +313,7 @@ inline vector<std::string> notes_on(const gate_report& g,
              {"workload", g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""}});
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
-    for (const std::string& note : g.under.notes) add(
-        "{note}", {{"note", note}});
-    for (const target_facts* f : {&g.target, &g.baseline})
-        for (const std::string& note : f->notes)
-            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add(
-                "{note}", {{"note", note}});
-    if (g.what.sent)
-        for (const std::string& note : load_notes(*g.what.sent)) add(
-            "{note}", {{"note", note}});
+    for (const std::string& note : g.notes) notes.push_back(note);
     add("{ranks}", {{"ranks", ranks_text(mine.ranks)}});
     if (!mine.prompts.are_as_asked())
         add("prompt tokens: {prompt_lengths}",

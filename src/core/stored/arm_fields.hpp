@@ -35,6 +35,7 @@ inline void prompt_fields(field_visitor& v, prompt_lengths& p, token_fit& fit) {
     if (!v.begin({"prompt_lengths", "tokens of made-up prompts in answered requests; missing for "
                                     "other workloads", at_times}, p.known))
         return;
+    if (v.assigns()) p.known = true;
     v.choice({"calibration", "how lengths were aimed at; unknown: a word for a token"},
              fit.lengths, token_fit::quality::exact);
     v.flag({"token_ids", "whether prompts were sent as lists of token ids instead of words",
@@ -160,9 +161,10 @@ inline const char* to_string(good_side s) {
     return name_at({"at_most", "at_least"}, s);
 }
 
-inline void number_list(field_visitor& v, const field& f, const types::list<double>& all) {
+inline void number_list(field_visitor& v, const field& f, types::list<double>& all) {
     vector<double> numbers(all.begin(), all.end());
     v.numbers(f, numbers, any_number);
+    if (v.assigns()) all = types::list<double>(numbers);
 }
 inline void fields_of(field_visitor& v, verdict_cause& c) {
     v.text({"name", "one of core/described/sentences.hpp; it does not change"}, c.name);
@@ -170,7 +172,7 @@ inline void fields_of(field_visitor& v, verdict_cause& c) {
                      "nobody's"}, c.whose);
     number_list(v, {"numbers"}, c.numbers);
 }
-/// Verdicts are read as a `past_slo`: an objective is more than its text.
+/// Reading keeps the objective, which is more than its text.
 inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.objective.text()),
                 metric = metric_name(of.objective.statistic.metric);
@@ -221,17 +223,25 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
     v.list({"causes", "of the reason, in its order"}, causes,
            [&](verdict_cause& c) { fields_of(v, c); });
+    if (v.assigns()) {
+        of.causes = types::list<verdict_cause>(causes);
+        of.unit = of.counted_in == verdict_unit::none ? "" : to_string(of.counted_in);
+    }
     v.text({"method"}, of.method);
     v.text({"reason"}, of.reason);
     v.text({"advice"}, of.advice);
     v.text({"arithmetic"}, of.arithmetic);
     v.begin({"inputs", "every number of the verdict's arithmetic"});
+    vector<named_values> inputs(of.inputs.begin(), of.inputs.end());
     vector<std::string> names;
-    for (const named_values& n : of.inputs) names.push_back(str(n.name));
+    for (const named_values& n : inputs) names.push_back(str(n.name));
     names = v.names(names);
-    for (std::size_t i = 0; i < names.size(); ++i)
-        number_list(v, {names[i].c_str(), "", at_times},
-                    i < of.inputs.size() ? of.inputs[i].values : types::list<double>());
+    inputs.resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (v.assigns()) inputs[i].name = names[i];
+        number_list(v, {names[i].c_str(), "", at_times}, inputs[i].values);
+    }
+    if (v.assigns()) of.inputs = types::list<named_values>(inputs);
     v.end();
     v.text({"file"}, file);
     v.whole({"line"}, of.objective.at.line);

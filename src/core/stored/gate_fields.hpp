@@ -50,7 +50,7 @@ inline void fields_of(field_visitor& v, target_facts& t) {
 struct load_facts {
     planned_traffic sent{};
     std::string arrivals{}, extent{}, options{}, repeats{}, seed{}, trace_hash{}, values{}, nonce{},
-        limits{};
+        limits{}, plan{}, baseline_workload{};
     load_shard shard{};
 };
 inline load_facts load_facts_of(const plan& p) {
@@ -64,6 +64,8 @@ inline load_facts load_facts_of(const plan& p) {
             .values = load_hash(*p.sent),
             .nonce = printed("%016llx", static_cast<unsigned long long>(p.nonce)),
             .limits = limits_text(p),
+            .plan = plan_text(p),
+            .baseline_workload = p.sent->otherwise ? (*p.sent->otherwise).workload_text : "",
             .shard = p.shard};
 }
 inline void fields_of(field_visitor& v, load_facts& l) {
@@ -97,6 +99,9 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"load_hash", "of arrivals, lengths, extent and options as values", if_any}, l.values);
     v.text({"nonce", "of this execution: made-up words are new in each"}, l.nonce);
     v.text({"limits", "how long is waited for what", at_times}, l.limits);
+    v.text({"plan", "the load in one line", if_any}, l.plan);
+    v.text({"baseline_workload", "where the baseline is the same server with another one", if_any},
+           l.baseline_workload);
     if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
                            "0", at_times}, !l.shard.is_whole()))
         return;

@@ -52,6 +52,7 @@ struct described_load {
     long long first_turns = 0;
     int deepest = 0;  // of sessions, at most
     std::string extent{}, options{}, limits{};
+    std::string plan{}, repeats{};  // "": told by the rest
 };
 
 inline constexpr std::size_t max_parts = 64;

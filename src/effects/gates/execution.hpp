@@ -154,7 +154,7 @@ protected:
         if (!asked_.rehearse.empty()) all_.note_rehearsal();
     }
     void add_end_notes(gate_report& g) const {
-        g.under.notes.insert(g.under.notes.end(), ends_.begin(), ends_.end());
+        g.notes.insert(g.notes.end(), ends_.begin(), ends_.end());
     }
     /// Closes the gate and reports it; returns its result.
     result closed(gate_report&& g, measured_gate&& m) {

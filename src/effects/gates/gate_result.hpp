@@ -67,6 +67,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     gate_report g;
     static_cast<gate_facts&>(g) = m;
     g.under = m.seen;
+    g.notes = notes_before(g, g.under);
     g.self_check = described(m.found.on.self_check);
     g.verdicts = described(m.found.verdicts);
     if (asked.calibrate > 0) {

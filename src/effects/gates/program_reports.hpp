@@ -160,7 +160,7 @@ public:
                 drafts.add(dir / name, secrets.masked(std::move(content)));
             };
             add("result.json", result_json(gates, environment_, records_.index(),
-                                                       exit_code_of(so_far), beside));
+                                           exit_code_of(so_far), beside, others_));
             add("metrics.txt", open_metrics(gates));
             if (const std::string lines = answers_jsonl(gates); !lines.empty())
                 add("answers.jsonl", lines);

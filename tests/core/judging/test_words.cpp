@@ -158,7 +158,7 @@ TEST_CASE("of a model nothing is called measured") {
     v.reason = std::string(rehearsal_word) + ": pass on the model";
     CHECK(holds(verdict_line(v), "modelled 80 ms"));
     CHECK_FALSE(holds(verdict_line(v), "measured"));
-    CHECK(measured_text(v, true) == "modelled 80 ms");
+    CHECK(measured_text(v) == "modelled 80 ms");
 }
 
 TEST_CASE("one number is enough where the typical repeat is the measured value, but for its digits") {

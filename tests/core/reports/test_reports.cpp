@@ -873,6 +873,7 @@ TEST_CASE("what was said of a load and of its server before it is said in every 
     g.what.sent = std::make_shared<const planned_traffic>(std::move(sent));
     g.target.notes = {"http://h: the server does not list this model; it lists a"};
     g.baseline.notes = g.target.notes;
+    g.notes = notes_before(g, g.under);
     CHECK(notes_on(g) == vector<std::string>{g.target.notes[0], "left out: tools (1 row)"});
 }
 

@@ -52,7 +52,8 @@ TEST_CASE("ci/result.schema.json describes what the lists of fields write") {
     event_index events;
     comparisons_and_curves beside({sample_comparison()},
                                   {{"chat", "", 0, metric_id::capacity_in_rate, {{}}}});
-    run_report all{gates, environment, events, {&beside}};
+    vector<gate_report> outside = {gate_with_all_rows()};
+    run_report all{gates, environment, events, {&beside}, outside};
     schemas::schema_writer v;
     fields_of(v, all);
     std::string text = v.document(

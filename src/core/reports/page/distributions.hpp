@@ -87,7 +87,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                         {"far", v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
         fill(limits, "; limit {objective}, {measured}",
-             {{"objective", v.objective.text()}, {"measured", measured_text(v, is_of_model(v))}});
+             {{"objective", v.objective.text()}, {"measured", measured_text(v)}});
     }
     const metric_row &a = mine.row, &b = other.row;
     return p.figure(metric_name(id),
@@ -98,7 +98,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                             {"p50", {id, a.p50}}, {"p90", {id, a.p90}}, {"p99", {id, a.p99}},
                             {"has_baseline", both}, {"b50", {id, b.p50}}, {"b90", {id, b.p90}},
                             {"b99", {id, b.p99}}, {"limits", limits}}),
-                    true);
+                    read_along::y);
 }
 
 /// Draws the time to the first token beside the length of the prompt, "" if lengths hardly differ.
@@ -120,8 +120,7 @@ inline std::string ttft_by_prompt_figure(const gate_report& g) {
                     filled("ttft of {requests} requests with up to {longest:.0f} prompt tokens, "
                            "at most {slowest:t}",
                            {{"requests", mine.size() + other.size()}, {"longest", longest},
-                            {"slowest", slowest}}),
-                    false);
+                            {"slowest", slowest}}));
 }
 
 inline std::string labels_html(const gate_report& g) {
@@ -146,7 +145,7 @@ inline std::string latency_table(const gate_report& g) {
             t.add({r == &a ? metric_name(id) : ""});
             if (both) {
                 t.append({""});
-                mark_variant(t.last(), r == &b);
+                mark_variant(t.last(), r == &b ? run_variant::baseline : run_variant::candidate);
             }
             t.append({{id, r->mean}, {id, r->p50}, {id, r->p90}, {id, r->p99}, {id, r->max}});
         }
@@ -308,8 +307,7 @@ private:
                                "{most}",
                                {{"what", what}, {"seconds", end - std::min(0.0, grid_.from)},
                                 {"repeats", mine_.size()}, {"has_baseline", both},
-                                {"most", greatest_text}}),
-                        false);
+                                {"most", greatest_text}}));
     }
 
     const gate_report& g_;

@@ -58,6 +58,9 @@ inline std::string data_of_drawing(const std::string& json) {
                    "</script>"});
 }
 
+/// Along which axis a reader asks for values: over the load or the time, or at a percentile.
+enum class read_along : unsigned char { x, y };
+
 /// A drawing as data: script.js has a function for each shape.
 class plot {
 public:
@@ -84,8 +87,8 @@ public:
     }
     /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
-                       bool reads_across) const {
-        const std::string data = joined({"{", axes_, reads_across ? ",\"by\":\"y\"" : "",
+                       read_along axis = read_along::x) const {
+        const std::string data = joined({"{", axes_, axis == read_along::y ? ",\"by\":\"y\"" : "",
                                          ",\"shapes\":[", shapes_, "]}"});
         return filled("<figure><figcaption>{caption}</figcaption><svg class=\"plot\" role=\"img\" "
                       "viewBox=\"0 0 300 162\" aria-label=\"{alt:x}\"></svg>{data}</figure>\n",

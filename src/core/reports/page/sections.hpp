@@ -61,21 +61,23 @@ inline std::string list_of(std::initializer_list<named_filling> rows) {
              {{"value", value}, {"name", name}});
     return h;
 }
-inline std::string folded(const std::string& title, const std::string& aside, bool open,
+enum class fold : unsigned char { closed, open };
+inline std::string folded(const std::string& title, const std::string& aside, fold state,
                           const std::string& body) {
     return filled("<details{open? open}><summary>{title}[ <span>{aside:x}</span>]</summary>\n"
                   "{body}</details>\n",
-                  {{"open", open}, {"title", title}, {"aside", aside}, {"body", body}});
+                  {{"open", state == fold::open}, {"title", title}, {"aside", aside},
+                   {"body", body}});
 }
-inline std::string folded_list(const std::string& title, const std::string& aside, bool open,
+inline std::string folded_list(const std::string& title, const std::string& aside, fold state,
                                const std::string& rows) {
-    return folded(title, aside, open, filled("<dl>\n{rows}</dl>\n", {{"rows", rows}}));
+    return folded(title, aside, state, filled("<dl>\n{rows}</dl>\n", {{"rows", rows}}));
 }
 
 inline std::string self_check_html(const self_check_t& c) {
     return folded_list(
         "The client's self-check", c.ok ? "ok" : filled(
-            "NOT OK: {reason}", {{"reason", c.reason}}), !c.ok,
+            "NOT OK: {reason}", {{"reason", c.reason}}), c.ok ? fold::closed : fold::open,
         filled("<dt>sends late by</dt><dd>p50 {lateness_p50:t}, p99 {lateness_p99:t}, max "
                "{lateness_max:t}; {late_fraction:.2g%} % over 10 ms</dd>\n"
                "[{asked_rate?}<dt>rate</dt><dd>sent {achieved_rate:.4g} of {asked_rate:.4g} "
@@ -114,7 +116,8 @@ inline std::string repeats_html(const gate_report& g) {
             t.add({i + 1});
             if (both) {
                 t.append({""});
-                mark_variant(t.last(), variant == &other);
+                mark_variant(t.last(), variant == &other ? run_variant::baseline
+                                                         : run_variant::candidate);
             }
             t.append({d.requests, d.failed, filled(
                 "[{asked_rate:.4g}]", {{"asked_rate", d.asked_rate}}),
@@ -126,7 +129,7 @@ inline std::string repeats_html(const gate_report& g) {
                              {{"interrupted", d.interrupted}, {"gone", d.target_gone}})});
             t.last().look = "";
         }
-    return folded("Repeats", plural(n, both ? "pair" : "repeat"), false,
+    return folded("Repeats", plural(n, both ? "pair" : "repeat"), fold::closed,
                   page_table(filled("Repeats of {name}", {{"name", g.what.name}}), t));
 }
 
@@ -144,7 +147,7 @@ inline std::string slowest_html(const gate_report& g) {
                to_string(s.status)});
     return folded("Slowest requests", filled("first token or end after up to {waited:t}",
                                              {{"waited", all[0].waited}}),
-                  headline_of(g) == headline::failed,
+                  headline_of(g) == headline::failed ? fold::open : fold::closed,
                   "<p class=\"note\">Those that waited longest for their first token, failed ones "
                   "too. records.jsonl and the server's log (X-Request-Id) have their ids.</p>\n" +
                       page_table(filled("Slowest requests of {name}", {{"name", g.what.name}}), t));
@@ -159,7 +162,7 @@ inline std::string ranks_html(const gate_report& g) {
         t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
                std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
                filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}), memory_text(r.memory_bytes)});
-    return folded("Programs that sent the load", plural(all.size(), "rank"), false,
+    return folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
                   page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
 }
 
@@ -169,7 +172,7 @@ inline std::string scenario_html(const gate_report& g) {
     const bool has_baseline = g.baseline.kind != target_kind::none;
     const bool is_read = p.sent->is_read;  // then only the sender of the load knows the rest
     return folded_list(
-        "The scenario in full", "", false,
+        "The scenario in full", "", fold::closed,
         list_of(
             {{"target", target_text(g.target)},
              {"server", g.target.version},
@@ -201,7 +204,7 @@ inline std::string arithmetic_html(const gate_report& g) {
         rows += list_of({{xml_escaped(str(v.objective.text())).c_str(),
                           filled("[{method}: ]{arithmetic}",
                                  {{"method", v.method}, {"arithmetic", v.arithmetic}})}});
-    return folded_list("How the verdicts came about", "", false, rows);
+    return folded_list("How the verdicts came about", "", fold::closed, rows);
 }
 
 /// Returns the command that runs this gate again, on the same traffic.
@@ -235,7 +238,7 @@ inline std::string answer_html(const shown_answer& a) {
                      {{"same_characters", a.same_characters}})
             : filled("wanted {wanted}[, read {read}]",
                      {{"wanted", printable(a.wanted, 60)}, {"read", printable(a.read, 60)}}),
-        false,
+        fold::closed,
         joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
                 lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
                 list_of({{"request", a.id}})}));
@@ -252,7 +255,7 @@ inline std::string answers_html(const gate_report& g) {
         (i < max_at_once ? h : more) += answer_html(g.answers[i]);
     if (more.empty()) return h;
     const std::size_t left = g.answers.size() - max_at_once;
-    return h + folded(filled("{more} more", {{"more", left}}), "", false, more);
+    return h + folded(filled("{more} more", {{"more", left}}), "", fold::closed, more);
 }
 
 }  // namespace detail

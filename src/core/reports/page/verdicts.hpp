@@ -105,7 +105,7 @@ inline std::string interval_svg(const slo_verdict& v) {
                   "aria-label=\"{measured:x}, interval {low:x} to {high:x}, limit "
                   "{limit:x}\"></svg>{data}",
                   {{"look", to_string(verdict_like(v))},
-                   {"measured", measured_text(v, is_of_model(v))},
+                   {"measured", measured_text(v)},
                    {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
                    {"limit", limit}, {"data", data_of_drawing(data)}});
 }
@@ -172,7 +172,8 @@ inline std::string page_table(const std::string& name, const report_table& t) {
     return h + "</tbody></table></div>\n";
 }
 /// Marks the cell of a variant's name.
-inline void mark_variant(table_cell& c, bool is_baseline) {
+inline void mark_variant(table_cell& c, run_variant variant) {
+    const bool is_baseline = variant == run_variant::baseline;
     c.text = is_baseline ? "baseline" : "candidate";
     c.look = is_baseline ? "arm b" : "arm c";
 }

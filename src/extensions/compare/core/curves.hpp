@@ -175,7 +175,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
                                   {"is_too_much", is_high && !is_low}}));
         }
     return p.figure(filled("{caption}<span>against {against}</span>",
-                           {{"caption", caption}, {"against", against}}), alt, false);
+                           {{"caption", caption}, {"against", against}}), alt);
 }
 inline headline look_at(const curve_row& r) {
     return r.at.shows == carried::holds    ? headline::passed

@@ -137,7 +137,7 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
     }
     return p.figure(filled("{name:x}<span>[{best:x} is best]</span>",
                            {{"name", s.what.name}, {"best", best ? c.settings[*best].name : ""}}),
-                    filled("{alt}; {shown}", {{"alt", alt}, {"shown", shown_text(c, s)}}), false);
+                    filled("{alt}; {shown}", {{"alt", alt}, {"shown", shown_text(c, s)}}));
 }
 
 inline std::string comparisons_html(const vector<comparison_report>& all) {

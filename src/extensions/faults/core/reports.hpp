@@ -83,7 +83,8 @@ inline std::string side_tasks_html(const gate_report& g) {
     return folded("Beside the load",
                   filled("{steps} step{steps:s}{is_cut?, the first 1000 of them}",
                          {{"steps", steps}, {"is_cut", steps > max_shown}}),
-                  false, page_table(filled("Side tasks of {name}", {{"name", g.what.name}}), t));
+                  fold::closed,
+                  page_table(filled("Side tasks of {name}", {{"name", g.what.name}}), t));
 }
 
 /// A request to the server's profiler, by HTTP or by a command.

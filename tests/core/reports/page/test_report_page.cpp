@@ -177,7 +177,7 @@ TEST_CASE("a drawing is data for the script, and what has no value is null") {
     plot p({}, plot_unit::none, {plot_scale::shape::nines, 0, 0.99}, plot_unit::percentile);
     p.line("c", "a<b", {{0, 0}, {0, 0}, {0.5, not_a_number}, {infinity, 1}});
     p.limit(0.5, not_a_number, true, "mean <= half");
-    const std::string h = p.figure("caption", "what is seen", true);
+    const std::string h = p.figure("caption", "what is seen", read_along::y);
     CHECK(holds(h, "{\"x\":[\"linear\",0,1,\"none\"],\"y\":[\"nines\",0,0.99,\"percentile\"],"
                    "\"by\":\"y\""));
     CHECK(holds(h, "[\"line\",[\"c\", \"a\\u003cb\"],[0,0,0.5,null,1e+300,1]]"));
