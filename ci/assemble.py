@@ -2,7 +2,8 @@
 """Puts the parts in src/ together into llmbench.hpp, the one header that users take, and those in
 src/extensions/NAME/ into extensions/llmbench_NAME.hpp, which some take beside it.
 
-    ci/assemble.py                 writes llmbench.hpp and the extensions
+    ci/assemble.py                 writes llmbench.hpp, the extensions, and extensions/llmbench_all.hpp,
+                                   which is all of them one after the other
     ci/assemble.py --check         exits with 1 where one of them is not what src/ gives, and says
                                    in which part the first difference lies
     ci/assemble.py --embed DIR     writes the files that parts embed (style.css as style.css.inc)
@@ -67,6 +68,7 @@ ZONES = "ACE"  # in the order in which src/llmbench.hpp says "Part one", "Part t
 # of declarations are reached before `#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS)`; below core/ the core's rules
 # hold.
 EXTENSIONS = "extensions"
+EVERYTHING = "all"  # extensions/llmbench_all.hpp
 PROGRAM = "program"  # compiled beside the header, no part of it
 
 # Every file with gates pays for what api/ includes. The core does no I/O, knows no clock and has no
@@ -347,6 +349,15 @@ def all_headers(src, header):
     return made
 
 
+def everything(src, made):
+    """The same headers as one file, for who wants one copy and no choice; its parts are theirs."""
+    name = f"llmbench_{EVERYTHING}"
+    banner = f"// {name}{version_of(src)}: llmbench.hpp and all of its extensions in one file."
+    beside = ["", "#ifdef LLMBENCH_HPP", *same_release(src, EVERYTHING), "#endif", ""]
+    blocks = [block for _, blocks, _ in made for block in [*blocks, ([""], None)]]
+    return made[0][0].parent / EXTENSIONS / f"{name}.hpp", [([banner, *beside], None), *blocks[:-1]]
+
+
 def check(header, blocks):
     """Empty where the header is what src/ gives, else the first difference."""
     have = header.read_text().splitlines() if header.is_file() else []
@@ -384,6 +395,8 @@ def main():
                 write_if_changed(options.embed / header.name,
                                  f'#include "{EXTENSIONS}/{of_parts}.hpp"\n')
             return
+        if len(made) > 1:
+            made.append((*everything(options.src, made), []))
         for header, blocks, _ in made:
             if options.check:
                 if difference := check(header, blocks):

@@ -147,6 +147,8 @@ names() {
     else passed=$((passed + 1)); fi
 }
 check_extensions() {
+    printf '#include "llmbench_all.hpp"\nTEST_CASE("a") { llmbench::gate({.target = llmbench::simulated()}); }\n' > "$work/all.cpp"
+    takes all
     names answers 'gate({.workload = questions{.path = "q.jsonl"}});'
     names answers 'scenario s; s.workload = questions{.path = "q.jsonl", .format = gsm8k, .grade = last_number};'
     names compare 'compare({}, {{"a", endpoint{}}, {"b", endpoint{}}});'
