@@ -453,7 +453,7 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
             std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
                       (against_stored ? c.stored.day_sd * c.stored.day_sd : 0));
         double reach = (quantile + 1.645) * se;
-        if (!against_stored && t.rule.most >= first_fail)
+        if (!against_stored && t.rule.most >= first_fail && (!c.paired || e.pairs_are_fresh))
             reach = std::min(reach, reach_of_quiet_repeats(row.sd, logs.size(), t.rule));
         row.to_write = row.estimate * std::exp(sign * reach);
     }

@@ -160,6 +160,15 @@ TEST_CASE("a calibrated gate that is open asks for more repeats") {
     CHECK_FALSE(asks_for_more(m, m, judged(m, s)));
 }
 
+TEST_CASE("a calibration proposes a limit of pairs by how they will be judged") {
+    measurement m = pairs_with_ratio({1, 1.001, 0.999, 1, 1.001, 0.999, 1, 1, 1, 1});
+    m.rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
+    m.slos = {mean(ttft) <= 1.2 * baseline};
+    CHECK(calibration_of(m)[0].to_write > 1.05);
+    m.pairs_are_fresh = true;
+    CHECK(calibration_of(m)[0].to_write < 1.02);
+}
+
 TEST_CASE("a calibration is not all noise of a ratio, where processes last or days differ") {
     const slo s = mean(ttft) <= 1.02 * baseline;
     measurement pairs = pairs_with_ratio({1, 1.001, 0.999, 1});
