@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes a release of the last commit in build/release-VERSION/: the header and the extensions, the program
-# for machines like this one, a source archive, ports for vcpkg and Conan that name it, and SHA256SUMS.
+# and its wheel for machines like this one, a source archive, ports for vcpkg and Conan that name it, and SHA256SUMS.
 #   ci/release.sh [--no-tests] [URL]      URL: where people will find these files, as README.md has it in
 #                                         RELEASE=; default: that folder
 # Refuses a tree with changes. Runs the README's two commands and every test before, unless told not to.
 # The program is made from the archive and needs no library; it then runs in a root with nothing else in
-# it, and judges a server outside of that.
+# it, and judges a server outside of that. So does the wheel, in an empty environment.
 set -euo pipefail
 # shellcheck source=ci/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -91,6 +91,12 @@ gates() {
 gates 0 'p90(ttft) <= 5 s'
 gates 1 'mean(tpot) <= 0.1 ms'
 
+say "a wheel of it, installed into an empty environment; an image of it"
+need_python_tools
+wheel=$(python3 ci/packaging/wheel.py "$out/$program" "$out" "$out/$program.licenses")
+bash tests/packaging/python.sh "$out/$program" "$wheel"
+bash ci/packaging/image.sh "$out/$program" "$out/$program.licenses"
+
 say "ports that name $url/$archive"
 mkdir -p "$out/ports/vcpkg" "$out/ports/conan"
 ports=$source/ci/packaging  # without what a build has left in the tree
@@ -110,6 +116,10 @@ sources:
     url: "$url/$archive"
     sha256: "$(sha256sum < "$out/$archive" | cut -d ' ' -f 1)"
 DATA
+mkdir -p "$out/ports/homebrew"
+sed -e "s#^  homepage .*#  homepage \"$url\"#; s#^  url .*#  url \"$url/$archive\"#" \
+    -e "s#^  sha256 .*#  sha256 \"$(sha256sum < "$out/$archive" | cut -d ' ' -f 1)\"#" \
+    "$ports/homebrew/llmbench.rb" > "$out/ports/homebrew/llmbench.rb"
 if [[ $url == file://* ]]; then bash tests/packaging/run.sh "$out/ports"; fi
 
 (cd "$out" && find . -type f -printf '%P\0' | sort -z | xargs -0 sha256sum > "$work/sums" && mv "$work/sums" SHA256SUMS)

@@ -1,5 +1,7 @@
 """llmbench as a Conan 2 package: conan create ci/packaging -s compiler.cppstd=20 [-o "llmbench/*:with_tls=True"]
 
+with_simulated brings asio for llmbench_simulated.hpp; the header itself needs it on macOS alone.
+
 The recipe exports the tree it stands in and installs it with its own CMake; beside a conandata.yml,
 as ci/release.sh makes one, it takes the archive that this names. Versions of the three
 libraries begin where this project is tested, asio's apart: Conan Center has no 1.22.
@@ -19,8 +21,8 @@ class LlmbenchConan(ConanFile):
     license = "MIT"
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"with_tls": [True, False]}
-    default_options = {"with_tls": False}
+    options = {"with_tls": [True, False], "with_simulated": [True, False]}
+    default_options = {"with_tls": False, "with_simulated": False}
     no_copy_source = True
 
     @property
@@ -47,7 +49,8 @@ class LlmbenchConan(ConanFile):
             get(self, **self.conan_data["sources"][self.version], strip_root=True)
 
     def requirements(self):
-        self.requires("asio/[>=1.28 <2]")
+        if self.options.with_simulated or self.settings.os != "Linux":
+            self.requires("asio/[>=1.28 <2]")
         self.requires("doctest/[>=2.4.9 <3]")
         self.requires("picojson/[>=1.3.0 <2]")
         if self.options.with_tls:

@@ -5,7 +5,8 @@
 #include "llmbench.hpp"
 #include "extensions/capacity.hpp"    // up_to(...), capacity
 #include "extensions/embeddings.hpp" // LLMBENCH_API=rerank
-#include "extensions/faults.hpp"
+#include "extensions/answers.hpp"    // --questions
+#include "extensions/faults.hpp"     // [[gate.task]]
 #include "extensions/history.hpp"    // llmbench history, LLMBENCH_HISTORY
 #include "extensions/machines.hpp"   // llmbench merge, LLMBENCH_SHARD
 #include "extensions/sessions.hpp"   // llmbench convert
@@ -13,6 +14,7 @@
 
 #include "program/arguments.hpp"
 #include "program/convert.hpp"
+#include "program/explain.hpp"
 #include "program/history.hpp"
 #include "program/judge.hpp"
 #include "program/run.hpp"
@@ -32,7 +34,7 @@ int llmbench_main(int argc, char** argv) {
     CLI::App app("Performance gates for LLM inference servers", "llmbench");
     app.set_version_flag("--version", "llmbench " + version_text());
     app.get_formatter()->column_width(30);
-    const verb verbs[] = {run_verb(),   judge_verb(),   show_verb(),
+    const verb verbs[] = {run_verb(),   explain_verb(), judge_verb(),   show_verb(),
                           merge_verb(), history_verb(), convert_verb(), serve_verb()};
     given_options given;
     vector<std::string> names;

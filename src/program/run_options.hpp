@@ -6,17 +6,23 @@
 #include "api/target.hpp"
 #include "api/traffic.hpp"
 #include "api/workload.hpp"
+#include "api/units.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
+#include "core/dialects/table.hpp"
 #include "core/files/datasets.hpp"
 #include "core/judging/samples.hpp"
 #include "effects/system/settings.hpp"
+#include "extensions/answers/api.hpp"
 #include "extensions/capacity/api.hpp"
+#include "extensions/history/api.hpp"
+#include "extensions/sessions/api.hpp"
 #include "program/slo_text.hpp"
 #include "program/values.hpp"
 
 #include <algorithm>  // max
 #include <initializer_list>
+#include <iterator>  // begin
 #include <stdexcept>  // invalid_argument
 #include <string>
 
@@ -40,10 +46,38 @@ inline void check_one(const given_options& o, const char* a, const char* b, cons
     if (o.has(a) && o.has(b)) refuse({a, " and ", b, " are both given: ", advice});
 }
 
+/// The one of these that has the given name.
+template <class T, class Name>
+T named(const given& g, std::initializer_list<T> all, const Name& name) {
+    std::string names;
+    for (const T x : all) {
+        if (g.text == name(x)) return x;
+        names += (names.empty() ? "" : ", ") + std::string(name(x));
+    }
+    g.refuse_as("one of " + names);
+}
 inline dataset_format format_of(const given& g) {
-    for (const dataset_format f : {sharegpt, dolly, openai_jsonl, coco_captions, text_lines})
-        if (g.text == format_name(f)) return f;
-    g.refuse_as("one of sharegpt, dolly, openai_jsonl, coco_captions, text_lines");
+    return named(g, {sharegpt, dolly, openai_jsonl, coco_captions, text_lines},
+                 [](dataset_format f) { return format_name(f); });
+}
+inline question_format question_format_of(const given& g) {
+    return named(g, {gsm8k, qa_jsonl}, [](question_format f) {
+        return f == gsm8k ? "gsm8k" : "qa_jsonl";
+    });
+}
+inline answer_grader grader_of(const given& g) {
+    return named(g, {exact, last_number, choice}, [](answer_grade x) {
+        return x == exact ? "exact" : x == choice ? "choice" : "last_number";
+    });
+}
+/// An option has precedence over LLMBENCH_API, which is read here alone.
+inline api_format api_of(const given_options& o) {
+    const given option = o.has("--api") ? o.one("--api")
+                                        : given{"LLMBENCH_API", environment("LLMBENCH_API")};
+    if (option.text.empty()) return openai_chat;
+    const api_traits* const api = api_named(option.text);
+    if (api == nullptr) option.refuse_as("one of " + api_names());
+    return static_cast<api_format>(api - std::begin(apis));
 }
 
 inline slo_list slos_of(const vector<std::string>& texts) {
@@ -58,6 +92,7 @@ inline slo_list slos_of(const vector<std::string>& texts) {
 /// sent the same requests.
 inline endpoint endpoint_of(const given_options& o, const char* url) {
     endpoint e{.url = o[url], .model = o["--model"]};
+    e.api = api_of(o);
     e.path = o["--path"];
     e.api_key_env = o["--key-variable"];
     for (const std::string& h : o.all("--header"))
@@ -69,6 +104,11 @@ inline endpoint endpoint_of(const given_options& o, const char* url) {
     return e;
 }
 
+/// A rehearsal needs no server.
+inline bool server_is_missing(const given_options& o) {
+    return !o.has("--url") && !o.has("--command") && environment("LLMBENCH_URL").empty() &&
+           means_off(environment("LLMBENCH_REHEARSE"));
+}
 inline any_target target_of(const given_options& o) {
     check_one(o, "--url", "--command", "name a server that runs, or the command that starts one");
     const bool starts = o.has("--command");
@@ -82,6 +122,7 @@ inline any_target target_of(const given_options& o) {
             p.env.push_back(pair_of({"--env", e}, '=', "such as NAME=value"));
         p.working_directory = o["--directory"];
         set(p.ready_within, o, "--ready-within", time_of);
+        p.api = api_of(o);
         p.path = o["--path"];
         p.model = o["--model"];
         p.metrics_url = o["--metrics-url"];
@@ -168,29 +209,72 @@ inline arrival_pattern arrivals_of(const given_options& o) {
     return r;
 }
 
-inline any_workload workload_of(const given_options& o) {
-    const bool reads = o.has("--dataset"), says = o.has("--prompt");
-    check_one(o, "--dataset", "--prompt", "give one");
-    check_fit(o, reads, " needs --dataset", {"--format", "--unsalted"});
-    check_fit(o, !says, " needs a dataset, or made-up prompts", {"--turns"});
-    check_fit(o, !reads && !says, " needs made-up prompts: leave --dataset and --prompt out",
+/// The option that names what prompts are read from; null: they are made up.
+inline const char* source_of(const given_options& o) {
+    const char* source = nullptr;
+    for (const char* option : {"--dataset", "--prompt", "--questions", "--sessions"}) {
+        if (!o.has(option)) continue;
+        if (source) check_one(o, source, option, "give one");
+        source = option;
+    }
+    return source;
+}
+inline void check_workload(const given_options& o) {
+    const char* const source = source_of(o);
+    const std::string from = source ? source : "";
+    check_fit(o, from == "--dataset" || from == "--questions", " needs --dataset or --questions",
+              {"--format"});
+    check_fit(o, from == "--dataset", " needs --dataset", {"--unsalted"});
+    check_fit(o, from == "--questions", " needs --questions", {"--grade", "--before", "--after"});
+    check_fit(o, from == "--sessions", " needs --sessions", {"--max-wait", "--max-context"});
+    check_fit(o, source && from != "--prompt", " needs --dataset, --questions or --sessions",
+              {"--max-items"});
+    check_fit(o, !source || from == "--dataset", " needs a dataset, or made-up prompts",
+              {"--turns"});
+    check_fit(o, !source, " needs made-up prompts: leave --dataset, --prompt, --questions and "
+                          "--sessions out",
               {"--prompt-tokens", "--prefix-tokens"});
     check_fit(o, o.has("--prefix-tokens") && !o.has("--turns"),
               " needs --prefix-tokens, and no --turns", {"--prefix-groups", "--prefix-share"});
-    check_fit(o, !reads && !says, " needs made-up prompts; elsewhere --max-tokens ends answers",
+    check_fit(o, !source, " needs made-up prompts; elsewhere --max-tokens ends answers",
               {"--output-tokens"});
+    check_fit(o, from != "--prompt" && from != "--questions",
+              " needs answers of a given length, which --prompt and --questions have not",
+              {"--own-length"});
+}
+inline any_workload workload_of(const given_options& o) {
+    check_workload(o);
     const bool is_forced = !o.has("--own-length");
-    if (says) {
+    const auto most_items = [&](types::maybe<int>& to) {
+        if (o.has("--max-items"))
+            to = static_cast<int>(whole_of(o.one("--max-items"), 1, 1000000000));
+    };
+    if (o.has("--prompt")) {
         list<text> items;
         for (const std::string& p : o.all("--prompt")) items.push_back(p);
         return prompts(items);
     }
-    if (reads) {
+    if (o.has("--questions")) {
+        questions q{.path = o["--questions"], .before = o["--before"], .after = o["--after"]};
+        set(q.format, o, "--format", question_format_of);
+        set(q.grade, o, "--grade", grader_of);
+        most_items(q.max_items);
+        return q;
+    }
+    if (o.has("--sessions")) {
+        sessions s{.path = o["--sessions"], .force_output = is_forced};
+        set(s.max_wait, o, "--max-wait", time_of);
+        set(s.max_context, o, "--max-context", whole_up_to(100000000));
+        most_items(s.max_items);
+        return s;
+    }
+    if (o.has("--dataset")) {
         dataset d{.path = o["--dataset"]};
         set(d.format, o, "--format", format_of);
         set(d.max_turns, o, "--turns", whole_up_to(1000));
         d.force_output = is_forced;
         d.salted = !o.has("--unsalted");
+        most_items(d.max_items);
         return d;
     }
     if (o.has("--turns")) {
@@ -211,6 +295,16 @@ inline any_workload workload_of(const given_options& o) {
     s.force_output = is_forced;
     return s;
 }
+inline request_options options_of(const given_options& o) {
+    request_options r;
+    set(r.max_tokens, o, "--max-tokens",
+        [](const given& g) { return static_cast<int>(whole_of(g, 1, 10000000)); });
+    set(r.temperature, o, "--temperature", number_of);
+    r.system_prompt = o["--system-prompt"];
+    r.stream = !o.has("--no-stream");
+    r.extra_body = o["--extra-body"];
+    return r;
+}
 
 inline stop_when stop_of(const given& g) {
     if (g.text == "first_miss") return at_first_miss;
@@ -218,6 +312,11 @@ inline stop_when stop_of(const given& g) {
     return stop_when::all_decided;
 }
 
+inline bool asks_for_capacity(const scenario& s) {
+    bool any = false;
+    for (const slo& x : s.slos) any |= is_capacity(x.statistic.metric);
+    return any;
+}
 /// The default: as many as the objectives need, four turns of every user, at least 100.
 inline long long usual_requests(const scenario& s) {
     long long n = 100;
@@ -229,27 +328,34 @@ inline long long usual_requests(const scenario& s) {
     return n;
 }
 
-inline scenario scenario_of(const given_options& o) {
-    scenario s;
-    s.name = o.has("--name") ? o["--name"] : "llmbench run";
-    s.target = target_of(o);
+inline any_baseline baseline_of(const given_options& o) {
     check_one(o, "--baseline-url", "--baseline-file", "give one");
+    check_one(o, "--baseline-url", "--baseline-history", "give one");
+    check_one(o, "--baseline-file", "--baseline-history", "give one");
     check_fit(o, o.has("--baseline-file"), " needs --baseline-file", {"--day-to-day"});
+    if (o.has("--baseline-history")) return history(o["--baseline-history"]);
     if (o.has("--baseline-url")) {
         endpoint b = endpoint_of(o, "--baseline-url");
         // A key of its own is for its host; a page with a host of its own is the target's.
         if (!environment("LLMBENCH_BASELINE_API_KEY").empty()) b.api_key_env = {};
         if (str(b.metrics_url).find("://") != std::string::npos) b.metrics_url = {};
-        s.baseline = b;
+        return b;
     }
-    if (o.has("--baseline-file"))
-        s.baseline = o.has("--day-to-day")
-                         ? stored(o["--baseline-file"], fraction_of(o.one("--day-to-day")))
-                         : stored(o["--baseline-file"]);
+    if (!o.has("--baseline-file")) return {};
+    return o.has("--day-to-day")
+               ? stored(o["--baseline-file"], fraction_of(o.one("--day-to-day")))
+               : stored(o["--baseline-file"]);
+}
+
+inline scenario scenario_of(const given_options& o) {
+    scenario s;
+    s.name = o.has("--name") ? o["--name"] : "llmbench run";
+    s.target = target_of(o);
+    s.baseline = baseline_of(o);
     s.arrivals = arrivals_of(o);
     const bool replays = s.arrivals.data().kind == arrival_kind::replay;
-    const bool says_what = o.has("--dataset") || o.has("--prompt") || o.has("--prompt-tokens") ||
-                           o.has("--output-tokens") || o.has("--turns");
+    const bool says_what = source_of(o) || o.has("--prompt-tokens") || o.has("--output-tokens") ||
+                           o.has("--turns");
     if (!replays || says_what) s.workload = workload_of(o);
     s.slos = slos_of(o.all("--slo"));
     set(s.warmup, o, "--warmup", warmup_of);
@@ -259,15 +365,12 @@ inline scenario scenario_of(const given_options& o) {
     set(s.stop, o, "--stop", stop_of);
     set(s.seed, o, "--seed", whole_up_to(1000000000000000000));
     set(s.limits.total, o, "--timeout", time_of);
-    const bool ends_itself = replays || s.arrivals.data().kind == arrival_kind::steps;
+    set(s.cost, o, "--cost", [](const given& g) { return usd_per_hour(number_of(g)); });
+    const bool ends_itself =
+        replays || s.arrivals.data().kind == arrival_kind::steps || o.has("--questions");
     if (!o.has("--requests") && !o.has("--duration") && !ends_itself)
         s.requests = usual_requests(s);
-    set(s.options.max_tokens, o, "--max-tokens",
-        [](const given& g) { return static_cast<int>(whole_of(g, 1, 10000000)); });
-    set(s.options.temperature, o, "--temperature", number_of);
-    s.options.system_prompt = o["--system-prompt"];
-    s.options.stream = !o.has("--no-stream");
-    s.options.extra_body = o["--extra-body"];
+    s.options = options_of(o);
     return s;
 }
 

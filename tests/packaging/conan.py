@@ -1,6 +1,6 @@
 """Runs the Conan recipe with stand-ins for what Conan offers to one, from its exported sources alone.
 
-  conan.py RECIPE PACKAGE_FOLDER yes|no VERSION          with TLS or without
+  conan.py RECIPE PACKAGE_FOLDER yes|no VERSION          with all options or with none
 """
 import glob
 import hashlib
@@ -22,8 +22,9 @@ class ConanFile:
     build_folder = package + "-build"
     package_folder = package
 
-    def __init__(self):
-        chosen = dict(self.default_options, with_tls=tls)
+    def __init__(self, system="Linux"):
+        chosen = dict(self.default_options, with_tls=tls, with_simulated=tls)
+        self.settings = types.SimpleNamespace(os=system)
         assert all(value in self.options[name] for name, value in chosen.items())
         self.options = types.SimpleNamespace(**chosen)
         self.required = []
@@ -107,5 +108,8 @@ for step in ("set_version", "export_sources", "source", "requirements", "generat
     getattr(it, step)()
 assert it.version == sys.argv[4], it.version
 names = sorted(r.partition("/")[0] for r in it.required)
-assert names == ["asio", "doctest"] + ["openssl"] * tls + ["picojson"], names
+assert names == ["asio"] * tls + ["doctest"] + ["openssl"] * tls + ["picojson"], names
+on_a_mac = namespace["LlmbenchConan"]("Macos")
+on_a_mac.requirements()
+assert any(r.startswith("asio/") for r in on_a_mac.required), on_a_mac.required
 assert all(os.path.isdir(os.path.join(package, d)) for d in it.cpp_info.builddirs)

@@ -37,6 +37,23 @@ has_tls() {
     echo "works: $1"
 }
 
+# asio is of a feature, and of the header only where it is no Linux.
+python3 - "$ports/vcpkg/vcpkg.json" << 'END'
+import json, sys
+port = json.load(open(sys.argv[1]))
+plain = [d if isinstance(d, str) else d["name"] for d in port["dependencies"] if isinstance(d, str) or "platform" not in d]
+assert "asio" not in plain and {"name": "asio", "platform": "!linux"} in port["dependencies"], port["dependencies"]
+assert port["features"]["simulated"]["dependencies"] == ["asio"]
+END
+
+# What the formula of a Homebrew tap names is in the tree: Homebrew itself is not here.
+formula=$ports/homebrew/llmbench.rb
+if command -v ruby > /dev/null; then ruby -c "$formula" > /dev/null; fi
+grep -q "LLMBENCH_BUILD_PROGRAM=ON" "$formula"
+for word in $(sed -nE 's/.*"-D([A-Z_0-9]+)=.*/\1/p' "$formula"); do
+    grep -q "${word/PICOJSON/.*}" CMakeLists.txt ci/packaging/*.cmake || { echo "$formula sets $word, which CMake does not know"; exit 1; }
+done
+
 recipe=$ports/conanfile.py
 if [[ -e $ports/conan ]]; then recipe=$ports/conan/conanfile.py; fi
 for tls in no yes; do

@@ -137,6 +137,141 @@ gates() {
     says_like "capacity|users"
 }
 
+# ---- llmbench run --config, explain: five gates of a file
+five_gates() {
+    cp "$tests/data/arithmetic.jsonl" "$tests/data/sessions/weka.ours.jsonl" .
+    cat > gates.toml << 'END'
+prompt-tokens = 16
+output-tokens = 8
+requests = 40
+warmup = 2
+
+[chat]
+rate = 40
+slo = [
+    "p90(ttft) <= 5 s",
+    "mean(tpot) <= 0.5 ms",
+]
+[right]
+questions = "arithmetic.jsonl"
+format = "gsm8k"
+max-items = 50
+max-tokens = 512
+users = 16
+slo = "accuracy >= 50 %"
+["agents' sessions"]
+sessions = "weka.ours.jsonl"
+max-wait = "100ms"
+users = 4
+slo = "p50(ttft) <= 5 s"
+[mixed]
+rate = 40
+requests = 80
+slo = 'p50(ttft).of("long") <= 5 s'
+[[mixed.part]]
+name = "short"
+prompt-tokens = 8
+[[mixed.part]]
+name = "long"
+prompt-tokens = 64
+[[mixed.task]]
+name = "tick"
+every = "500ms"
+steps = [{command = "true"}]
+[saturated]
+users = 8
+cost = 2.5
+duration = "2s"
+slo = "cost_per_million_tokens <= 100 usd"
+END
+    export LLMBENCH_URL=$url
+    ends 1 run --config gates.toml
+    says_like '^5 gates: 1 failed, [34] passed|^5 gates: 1 failed, 1 inconclusive, 3 passed'
+    says "chat: failed" "right: passed" "agents' sessions: passed" "mixed: passed" "report: llmbench-report/report.html"
+    reported
+    report_says 'gates.toml' junit.xml
+    python3 - << 'END' || wrong "result.json has other gates"
+import json
+gates = json.load(open("llmbench-report/result.json"))["gates"]
+assert [g["name"] for g in gates] == ["chat", "right", "agents' sessions", "mixed", "saturated"]
+assert [(g["file"], g["line"]) for g in gates][:2] == [("gates.toml", 6), ("gates.toml", 12)], gates[0]["line"]
+assert [s["line"] for s in gates[0]["slos"]][:2] == [9, 10], gates[0]["slos"]
+END
+    ends 0 run --config gates.toml --gate right --report one
+    says_not "chat:"
+    ends 2 run --config gates.toml --gate rihgt
+    says '--gate is "rihgt": it must be a gate of gates.toml: chat, right, agents'"' sessions, mixed and saturated"
+    # Without a server, and without a trace.
+    unset LLMBENCH_URL
+    rm -rf llmbench-report one
+    ends 0 explain gates.toml
+    says "chat  (gates.toml:6)" "  takes       2 to 5 repeats (8 " "mean(tpot) <= 0.5 ms  " "no model of side task tick" \
+        "    - wrong answers: their speed and errors are judged" "5 gates, about " "Nothing was sent"
+    ends 0 explain gates.toml --json --gate chat --gate right
+    python3 - "$log" << 'END' || wrong "it is no such JSON"
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["schema"] == "llmbench/explain/1" and [g["name"] for g in j["gates"]] == ["chat", "right"]
+chat = j["gates"][0]
+assert chat["accepted"] and 0 < chat["least_seconds"] <= chat["most_seconds"]
+o = chat["objectives"][0]
+assert o["slo"] == "p90(ttft) <= 5 s" and o["fails_from"] > o["limit"] == 5 and not o["advisory"]
+assert {"tail", "answers"} <= {b["id"] for b in chat["cannot_see"]}
+END
+    if [[ -e llmbench-report || -e llmbench-rehearsal ]]; then wrong "explain leaves a report"; else ok; fi
+    GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=$work/step ends 0 explain gates.toml --gate chat
+    if [[ -e $work/step ]]; then wrong "explain writes the summary of a step"; else ok; fi
+    # All refusals at once, before anything is sent; and each of them by explain, too.
+    sed -e 's/^rate = 40$/rte = 40/' -e '/^slo = "accuracy/d' gates.toml > bad.toml
+    for verb in run explain; do
+        if [[ $verb == run ]]; then ends 2 run --config bad.toml --url "$url"; else ends 2 explain bad.toml; fi
+        says "llmbench: bad.toml:7: [chat] rte is no key of a gate, is rate meant?" "llmbench: bad.toml:12: [right] has no slo" \
+            "bad.toml:24: [mixed] rte is no key"
+        lines 3
+    done
+    ends 2 run --config gates.toml --users 8 --url "$url"
+    says "gates.toml:17: [right] users is here, and --users on the command line: one of the two must go"
+    ends 2 run --config nowhere.toml
+    says "nowhere.toml cannot be read"
+    ends 2 run --gate chat --url "$url"
+    says "--gate needs --config"
+    ends 2 explain
+    says "one file of gates is needed"
+    sed -i '1i time-budget = "soon"' gates.toml
+    ends 2 run --config gates.toml --url "$url"
+    says 'gates.toml: time-budget is "soon": it must be a time above zero'
+    lines 1
+    if [[ -e llmbench-report ]]; then wrong "a refusal left a report"; else ok; fi
+}
+
+# ---- the files of gates that pages show are accepted, and the mistakes that they name are refused
+files_of_pages() {
+    local page
+    for page in program for_agents; do
+        sed -n '/^```toml$/,/^```$/p' "$tests/../guides/$page.md" | grep -v '^```' > "$page.toml"
+        holds "guides/$page.md shows no file of gates" test -s "$page.toml"
+        cp "$tests/data/arithmetic.jsonl" gsm8k.jsonl
+        ends 0 explain "$page.toml"
+    done
+    cp "$tests/../examples/python/gates.toml" of_python.toml
+    ends 0 explain of_python.toml
+    # mistake TEXT LINE...: guides/for_agents.md, "Ten mistakes"
+    mistake() {
+        printf '%s\n' '[a]' "${@:2}" > mistake.toml
+        ends 2 explain mistake.toml
+        says "$1"
+        lines 1
+    }
+    mistake "at least 300" 'requests = 100' 'slo = "p99(ttft) <= 800 ms"'
+    mistake "below saturation" 'rate = 8' 'slo = "output_throughput >= 400 tok/s"'
+    mistake "p90(ttft) meant" 'slo = "ttft <= 300 ms"'
+    mistake '"<=" is expected' 'slo = "mean(tpot) >= 25 ms"'
+    mistake "is expected" 'slo = "p90(ttft) <= 300"'
+    mistake "options.max_tokens is 64" 'max-tokens = 64' 'slo = "p90(ttft) <= 300 ms"'
+    mistake "baseline" 'slo = "p90(ttft) <= 1.1 * baseline"'
+    mistake "has no slo" 'rate = 8'
+}
+
 # ---- a baseline named by its URL is asked exactly what the target is asked
 same_requests() {
     local a b recorder option values=() pages=("$("$llmbench" run --help)") told
@@ -157,7 +292,12 @@ same_requests() {
         [--dataset]='lines.txt --format text_lines' [--format]='text_lines --dataset lines.txt'
         [--unsalted]='--dataset lines.txt --format text_lines' [--prompt]=yes [--turns]=2
         [--max-tokens]='5 --prompt yes' [--temperature]=0.5 [--system-prompt]=short [--extra-body]='{"top_k":3}'
-        [--no-stream]="")
+        [--no-stream]="" [--questions]='lines.jsonl' [--grade]='exact --questions lines.jsonl'
+        [--before]='Say: --questions lines.jsonl' [--after]='! --questions lines.jsonl' [--sessions]=sessions.jsonl
+        [--max-wait]='1s --sessions sessions.jsonl' [--max-context]='900 --sessions sessions.jsonl'
+        [--max-items]='10 --questions lines.jsonl')
+    printf '{"question": "%s", "answer": "yes"}\n' {1..12} > lines.jsonl
+    printf '{"session":"%s","step":"a","prompt_tokens":9,"output_tokens":4}\n' {1..12} > sessions.jsonl
     # What names a server, or is of one that is started; test_run_options.cpp has --ca-file.
     local apart=" --url --command --ready --env --directory --ca-file "
     while IFS= read -r option; do
@@ -520,7 +660,7 @@ conversions() {
 }
 
 parts=("${@:3}")
-if ((${#parts[@]} == 0)); then parts=(help refusals gates same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
+if ((${#parts[@]} == 0)); then parts=(help refusals gates five_gates files_of_pages same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
 for part in "${parts[@]}"; do rm -rf "${work:?}"/*; "$part"; done
 echo "$passed checks passed, $failed failed"
 if ((failed > 0)); then exit 1; fi

@@ -1,6 +1,7 @@
 // The options of `llmbench run` as a scenario, and the sentence that each bad value gets.
 #include "llmbench.hpp"
 #include "program/run_options.hpp"
+#include "support/histories.hpp"  // where history() is
 
 #include <doctest/doctest.h>
 
@@ -155,4 +156,45 @@ TEST_CASE("what cannot be read is refused with the option, the value and what is
     o.texts["--rate"] = {"8"};
     o.texts["--speed"] = {"2"};
     CHECK(refusal_of([&] { scenario_of(o); }) == "--speed needs --arrivals 'replay(FILE)'");
+}
+
+TEST_CASE("questions, sessions, a history and a price are of a gate as well") {
+    given_options o = on_a_server();
+    o.texts["--questions"] = {"gsm8k.jsonl"};
+    o.texts["--format"] = {"gsm8k"};
+    o.texts["--grade"] = {"choice"};
+    o.texts["--max-items"] = {"100"};
+    o.texts["--cost"] = {"2.5"};
+    o.texts["--baseline-history"] = {"perf-history"};
+    o.texts["--api"] = {"sglang"};
+    const scenario s = scenario_of(o);
+    const auto* asked = s.workload.what().get<extension_workload>();
+    REQUIRE(asked);
+    const auto* q = asked->said.get<questions>();
+    REQUIRE(q);
+    CHECK(q->format == gsm8k);
+    CHECK(*q->grade.known() == choice);
+    CHECK(*q->max_items == 100);
+    CHECK(s.requests == 0);  // each is asked once
+    CHECK((*s.cost).usd == 2.5);
+    CHECK(s.baseline.is_of_extension());
+    CHECK(s.target.what().get<endpoint>()->api.ours() == llmbench::sglang);
+    o.texts["--format"] = {"sharegpt"};
+    CHECK(refusal_of([&] { scenario_of(o); }) ==
+          "--format is \"sharegpt\": it must be one of gsm8k, qa_jsonl");
+    o.texts.erase("--questions");
+    CHECK(refusal_of([&] { scenario_of(o); }) == "--format needs --dataset or --questions");
+    o = on_a_server();
+    o.texts["--sessions"] = {"traces/"};
+    o.texts["--max-wait"] = {"10s"};
+    o.texts["--own-length"] = {""};
+    const scenario agents = scenario_of(o);
+    const auto* of = agents.workload.what().get<extension_workload>();
+    REQUIRE(of);
+    REQUIRE(of->said.get<sessions>());
+    CHECK(of->said.get<sessions>()->max_wait.seconds() == 10);
+    CHECK_FALSE(of->said.get<sessions>()->force_output);
+    o.texts["--dataset"] = {"a.json"};
+    CHECK(refusal_of([&] { scenario_of(o); }) ==
+          "--dataset and --sessions are both given: give one");
 }

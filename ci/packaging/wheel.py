@@ -1,0 +1,133 @@
+"""Makes a wheel of the program llmbench, for `pip install`, `uvx` and `pipx`.
+
+    wheel.py PROGRAM FOLDER [LICENCES]      prints the wheel's path
+
+A static program becomes a wheel for any Linux with its processor (manylinux and musllinux); any other is one
+for machines like this (linux_ARCH), which no index takes. LICENCES: a file on what is linked into the
+program. The same program gives the same bytes. Needs Python 3.8 and nothing else.
+"""
+import base64
+import hashlib
+import re
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+PACKAGE = '''"""The program llmbench: performance gates for LLM inference servers.
+
+`path()` is where it is: `subprocess.run([llmbench.path(), "run", "--config", "gates.toml"])`.
+"""
+import os
+import sys
+
+__version__ = "{version}"
+
+
+def path():
+    """Returns the program's path."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "llmbench")
+
+
+def main():
+    """Becomes the program: its exit code and its signals are those of the caller's process."""
+    os.execv(path(), ["llmbench", *sys.argv[1:]])
+'''
+MAIN = "from llmbench import main\n\nmain()\n"
+METADATA = '''Metadata-Version: 2.1
+Name: llmbench
+Version: {version}
+Summary: Performance gates for LLM inference servers: tests that fail a build when a server is too slow
+License: MIT
+License-File: LICENSE
+Requires-Python: >=3.8
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Topic :: Software Development :: Testing
+Description-Content-Type: text/markdown
+
+# llmbench
+
+The program `llmbench` as one file, without dependencies:
+
+```sh
+llmbench run --url http://127.0.0.1:8000 --users 8 --slo 'p90(ttft) <= 500 ms'
+llmbench explain gates.toml     # what gates can show, without a server
+```
+
+`llmbench.path()` in Python says where the program is.
+'''
+WHEEL = "Wheel-Version: 1.0\nGenerator: llmbench wheel.py\nRoot-Is-Purelib: false\n"
+MACHINES = {62: "x86_64", 183: "aarch64"}
+
+
+class Refused(Exception):
+    pass
+
+
+def platform_of(program):
+    """The platform tags of an ELF file: by its processor, and whether it asks for a dynamic loader."""
+    data = program.read_bytes()
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise Refused(f"{program} is no program of a 64-bit Linux")
+    machine, = struct.unpack_from("<H", data, 18)
+    if machine not in MACHINES:
+        raise Refused(f"{program} is for processor {machine}: there are wheels for x86_64 and aarch64")
+    start, = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    is_static = all(struct.unpack_from("<I", data, start + i * size)[0] != 3 for i in range(count))  # PT_INTERP
+    name = MACHINES[machine]
+    if not is_static:
+        return f"linux_{name}"
+    return f"manylinux_2_17_{name}.musllinux_1_1_{name}"
+
+
+def version_of(program):
+    """1.0.0-rc.1 as Python writes it, 1.0.0rc1."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.fullmatch(r"llmbench (\d+\.\d+\.\d+)(?:-(rc)\.(\d+))?\n", said)
+    if not found:
+        raise Refused(f"{program} --version says {said!r}")
+    return found[1] + (found[2] + found[3] if found[2] else "")
+
+
+def write_wheel(program, folder, licences):
+    platform, version = platform_of(program), version_of(program)
+    info = f"llmbench-{version}.dist-info"
+    licence = Path(__file__).resolve().parents[2] / "LICENSE"
+    files = [("llmbench/__init__.py", PACKAGE.format(version=version).encode(), 0o644),
+             ("llmbench/__main__.py", MAIN.encode(), 0o644),
+             ("llmbench/bin/llmbench", program.read_bytes(), 0o755),
+             (f"{info}/METADATA", METADATA.format(version=version).encode(), 0o644),
+             (f"{info}/WHEEL", (WHEEL + "".join(f"Tag: py3-none-{p}\n" for p in platform.split("."))).encode(), 0o644),
+             (f"{info}/entry_points.txt", b"[console_scripts]\nllmbench = llmbench:main\n", 0o644),
+             (f"{info}/licenses/LICENSE", licence.read_bytes(), 0o644)]
+    if licences:
+        files.append((f"{info}/licenses/of-what-is-linked.txt", licences.read_bytes(), 0o644))
+    record = ""
+    for name, content, _ in files:
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        record += f"{name},sha256={digest},{len(content)}\n"
+    files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), 0o644))
+    path = folder / f"llmbench-{version}-py3-none-{platform}.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+        for name, content, mode in files:
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100000 | mode) << 16
+            wheel.writestr(entry, content)
+    return path
+
+
+def main(arguments):
+    if len(arguments) not in (2, 3):
+        sys.exit("usage: wheel.py PROGRAM FOLDER [LICENCES]")
+    paths = [Path(a).resolve() for a in arguments]
+    print(write_wheel(paths[0], paths[1], paths[2] if len(paths) > 2 else None))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except (Refused, OSError) as e:
+        sys.exit(f"wheel.py: {e}")

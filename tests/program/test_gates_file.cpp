@@ -1,0 +1,223 @@
+// A file of gates as scenarios, and the sentence with file, line, table and key that each mistake gets.
+#include "llmbench.hpp"
+#include "program/config/blind_spots.hpp"
+#include "program/config/gates_file.hpp"
+#include "support/histories.hpp"  // where history() is
+#include "support/scratch.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+using namespace llmbench;
+using namespace llmbench_program;
+
+namespace {
+
+constexpr const char* server = "url = \"http://127.0.0.1:1\"\n";
+constexpr const char* chat = "[chat]\nslo = \"p90(ttft) <= 1 s\"\n";
+
+class gates_at {
+public:
+    explicit gates_at(const std::string& content) : path(folder_.file("gates.toml")) {
+        std::ofstream(path) << content;
+    }
+    gates_in_file read(const given_options& called = {}) const {
+        return gates_reader(path).read(called);
+    }
+    /// The refusal after the path, "" where there is none.
+    std::string refusal(const given_options& called = {}) const {
+        try {
+            read(called);
+        } catch (const std::invalid_argument& e) {
+            const std::string why = e.what();
+            return why.rfind(path, 0) == 0 ? why.substr(path.size()) : why;
+        }
+        return "";
+    }
+
+private:
+    files::scratch folder_{};
+
+public:
+    const std::string path;
+};
+std::string refusal_of(const std::string& content) { return gates_at(content).refusal(); }
+
+}  // namespace
+
+TEST_CASE("each table is a gate, and what stands above them is of all") {
+    const gates_at file(std::string(server) + "output-tokens = 16\n"
+                                              "users = 4\n"
+                                              "think = \"2s\"\n"
+                                              "report = \"perf\"\n"
+                                              "[chat]\n"
+                                              "slo = [\n"
+                                              "  \"p90(ttft) <= 1 s\",\n"
+                                              "  \"advisory(mean(tpot) <= 25 ms)\",\n"
+                                              "]\n"
+                                              "[\"two words\"]\n"
+                                              "rate = 0.5\n"
+                                              "prompt-tokens = 64\n"
+                                              "insecure = true\n"
+                                              "no-stream = false\n"
+                                              "slo = \"mean(e2e) <= 9 s\"\n");
+    const gates_in_file all = file.read();
+    REQUIRE(all.gates.size() == 2);
+    CHECK(all.common["--report"] == "perf");
+    const scenario& a = all.gates[0].what;
+    CHECK(str(a.name) == "chat");
+    CHECK(all.gates[0].line == 6);
+    CHECK(a.arrivals.data().users == 4);
+    CHECK(a.arrivals.data().think.a == 2);
+    REQUIRE(a.slos.size() == 2);
+    CHECK((a.slos.begin() + 1)->is_advisory);
+    CHECK((a.slos.begin() + 1)->at.line == 9);
+    CHECK(std::string(a.slos.begin()->at.file) == file.path);
+    // A rate is another load, so the pauses of the users are none of its.
+    const scenario& b = all.gates[1].what;
+    CHECK(b.arrivals.data().kind == arrival_kind::poisson);
+    CHECK(b.arrivals.data().rate == 0.5);
+    CHECK(b.workload.what().get<synthetic>()->prompt_tokens.a == 64);
+    CHECK(b.workload.what().get<synthetic>()->output_tokens.a == 16);
+    CHECK_FALSE(b.target.what().get<endpoint>()->tls.verify);
+    CHECK(b.options.stream);
+}
+
+TEST_CASE("mixes, side tasks and steps before a repeat") {
+    const gates_at file(std::string(server) +
+                        "[mixed]\n"
+                        "rate = 8\n"
+                        "requests = 200\n"
+                        "temperature = 0.5\n"
+                        "cost = 2.5\n"
+                        "slo = \"p90(ttft).of(\\\"long\\\") <= 1 s\"\n"
+                        "prepare = [{post = \"/reset_prefix_cache\"}]\n"
+                        "[[mixed.part]]\n"
+                        "name = \"short\"\n"
+                        "weight = 3\n"
+                        "prompt-tokens = 16\n"
+                        "[[mixed.part]]\n"
+                        "name = \"long\"\n"
+                        "model = \"other\"\n"
+                        "prompt-tokens = \"uniform(200, 400)\"\n"
+                        "system-prompt = \"Be short.\"\n"
+                        "[[mixed.task]]\n"
+                        "name = \"reload\"\n"
+                        "every = \"2s\"\n"
+                        "may-fail = true\n"
+                        "steps = [{post = \"/v1/load\", body = '{\"n\": {n}}'}]\n");
+    const scenario s = file.read().gates[0].what;
+    const auto* m = s.workload.what().get<mix_of_parts>();
+    REQUIRE(m);
+    REQUIRE(m->parts.size() == 2);
+    const part &first = *m->parts.begin(), &second = *(m->parts.begin() + 1);
+    CHECK(first.weight == 3);
+    CHECK_FALSE(first.options);
+    CHECK(str(second.model) == "other");
+    REQUIRE(second.options);
+    CHECK(str((*second.options).system_prompt) == "Be short.");
+    CHECK(*(*second.options).temperature == 0.5);  // the gate's
+    REQUIRE(s.beside.size() == 1);
+    CHECK(s.beside.begin()->every.seconds() == 2);
+    CHECK(s.beside.begin()->may_fail);
+    CHECK(str(s.beside.begin()->steps.begin()->body) == "{\"n\": {n}}");
+    CHECK(s.prepare.size() == 1);
+    CHECK((*s.cost).usd == 2.5);
+}
+
+TEST_CASE("a mistake is refused with file, line, table, key, value and what is allowed") {
+    const std::string up = server;
+    const struct { std::string content, why; } cases[] = {
+        {"", " has no gate: a gate is a table, as [chat]"},
+        {up + "[chat]\nrate = 8\n", ":2: [chat] has no slo: a gate without an objective"},
+        {up + "[chat]\nslo = []\n", ":3: [chat] slo is an empty list"},
+        {up + "[chat]\nslo = \"\"\n", ":3: [chat] slo is empty"},
+        {up + "[chat]\nslo = 5\n",
+         ":3: [chat] slo is 5: it must be a text in quotes, or a list of them"},
+        {up + "[chat]\nslo = [\n\"p90(ttft) <= 1 s\",\n\"p90(ttft) <= 500\"]\n",
+         ":5: [chat] slo: the SLO \"p90(ttft) <= 500\" cannot be read from character 17"},
+        {up + chat + "[chat]\n", ":4: [chat] is there twice, first in line 2"},
+        {up + chat + "usrs = 8\n", ":4: [chat] usrs is no key of a gate, is users meant?"},
+        {up + chat + "name = \"x\"\n", ":4: [chat] name is no key: the name of a gate is that of"},
+        {up + chat + "users = true\n",
+         ":4: [chat] users is true: it must be a number, or a text in quotes"},
+        {up + chat + "users = 0\n", ":4: [chat] users is \"0\": it must be a whole number from 1"},
+        {up + chat + "users = [1, 2]\n", ":4: [chat] users is a list: it must be a number"},
+        {up + chat + "duration = 30\n",
+         ":4: [chat] duration is 30: it must be a text such as \"30s\""},
+        {up + chat + "insecure = \"yes\"\n", ":4: [chat] insecure is \"yes\": it must be true or false"},
+        {up + chat + "rate = 8\nthink = \"2s\"\n", ":5: [chat] think needs users"},
+        {up + chat + "rate = 8\nusers = 8\n", ":2: [chat] two of users, rate and arrivals are given"},
+        {up + chat + "report = \"x\"\n", ":4: [chat] report is of all gates: it belongs above"},
+        {up + "reprot = \"x\"\n" + chat, ":2: reprot is no key of a gate, is report meant?"},
+        {up + "[[chat]]\n", ":2: [[chat]] is a list of tables: a gate is [chat]"},
+        {up + "[\" \"]\n", ":2: [ ] has no name"},
+        {chat, ":1: [chat] no server is named: url, command, or LLMBENCH_URL"},
+        {up + chat + "output-tokens = 8\nmax-tokens = 8\n", ":2: [chat] options.max_tokens is 8: a"},
+        {up + "[chat]\nrequests = 20\nslo = \"p99(ttft) <= 1 s\"\n", ":2: [chat] the SLO p99(ttft) <= 1 s is"},
+        {up + chat + "task = 1\n", ":4: [chat] task is 1: side tasks are [[chat.task]]"},
+        {up + chat + "[[chat.task]]\nslo = \"x\"\n",
+         ":5: [[chat.task]] slo is no key of a task: it is one of a gate, and belongs above"},
+        {up + chat + "[[chat.task]]\nname = \"x\"\nsteps = [{get = \"/x\"}]\n",
+         ":6: [[chat.task]] steps has a step that is none: it must be a list such as"},
+        {up + chat + "[[chat.task]]\nevery = 10\n", ":5: [[chat.task]] every is 10: it must be"},
+        {up + chat + "[[chat.task]]\nname = \"x\"\n", ":4: [[chat.task]] has no steps"},
+        {up + chat + "prepare = \"/x\"\n", ":4: [chat] prepare is \"/x\": it must be a list"},
+        {up + chat + "prepare = [{command = \"true\"}]\n", ":4: [chat] prepare has a command(...)"},
+        {up + chat + "[[chat.part]]\nweight = 1\n", ":4: [[chat.part]] has no name"},
+        {up + chat + "[[chat.part]]\nname = \"a\"\nweight = 1.5\n",
+         ":6: [[chat.part]] weight is \"1.5\": it must be a whole number from 1 to 1000"},
+        {up + chat + "[[chat.part]]\nname = \"a\"\nusers = 1\n",
+         ":6: [[chat.part]] users is no key of a part: it is one of a gate"},
+        {up + chat + "prompt-tokens = 8\n[[chat.part]]\nname = \"a\"\n",
+         ":4: [chat] prompt-tokens is of one workload: write it into each part"},
+        {up + "[chat]\nslo = p90(ttft)\n", ":3: \"p90(ttft)\" is no value: a text needs quotes"}};
+    for (const auto& c : cases) {
+        CAPTURE(c.content);
+        CHECK(refusal_of(c.content).substr(0, c.why.size()) == c.why);
+    }
+}
+
+TEST_CASE("all gates are read before one is refused") {
+    const std::string why = refusal_of(std::string(server) + "[a]\nrate = 1\n[b]\nusers = 1\n");
+    CHECK(why.find("[a] has no slo") != std::string::npos);
+    CHECK(why.find("[b] has no slo") != std::string::npos);
+}
+
+TEST_CASE("the command line is of all gates, and in no silent conflict with one") {
+    const gates_at file(std::string(server) + chat + "requests = 40\n");
+    given_options called;
+    called.texts["--url"] = {"http://127.0.0.1:2"};
+    CHECK(str(file.read(called).gates[0].what.target.what().get<endpoint>()->url) ==
+          "http://127.0.0.1:2");
+    called.texts["--requests"] = {"50"};
+    CHECK(file.refusal(called) == ":4: [chat] requests is here, and --requests on the command line: "
+                                  "one of the two must go");
+    called.texts.erase("--requests");
+    called.texts["--slo"] = {"p90(ttft) <= 2 s"};
+    CHECK(file.refusal(called).find("--slo is of one gate: with --config, write it into ") == 0);
+    given_options chosen;
+    chosen.texts["--gate"] = {"chat"};
+    CHECK(gates_named(file.read(), chosen).size() == 1);
+    chosen.texts["--gate"] = {"agents"};
+    CHECK_THROWS_AS(gates_named(file.read(), chosen), std::invalid_argument);
+}
+
+TEST_CASE("a gate knows what it cannot see") {
+    const auto ids = [](const std::string& keys) {
+        std::string all;
+        for (const blind_spot& b : blind_spots(gates_at(server + ("[a]\n" + keys)).read().gates[0].what))
+            all += std::string(b.id) + " ";
+        return all;
+    };
+    CHECK(ids("slo = \"p90(ttft) <= 1 s\"\n") ==
+          "decoding tail answers queue capacity prefix_cache regression ");
+    CHECK(ids("rate = 8\nslo = [\"goodput(ttft <= 1 s && tpot <= 30 ms) >= 95 %\"]\n") ==
+          "answers capacity prefix_cache regression ");
+    CHECK(ids("slo = \"advisory(p90(ttft) <= 1 s)\"\n").find("advisory first_token decoding") == 0);
+    CHECK(ids("rate = 8\nslo = \"p95(e2e) <= 9 s\"\nprefix-tokens = 64\n"
+              "baseline-url = \"http://127.0.0.1:2\"\n") == "answers capacity ");
+}

@@ -1,0 +1,108 @@
+// What a file of TOML says, and the sentence with its line that a file with a mistake gets.
+#include "llmbench.hpp"
+#include "program/config/toml.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <string>
+
+using namespace llmbench_program;
+
+namespace {
+
+toml_value read(const std::string& content) { return toml_reader(content, "g.toml").read(); }
+std::string refusal_of(const std::string& content) {
+    try {
+        read(content);
+    } catch (const std::invalid_argument& e) { return e.what(); }
+    return "";
+}
+/// The text at a path of keys; a number is the place in a list.
+std::string at(const toml_value& from, std::initializer_list<const char*> path) {
+    const toml_value* v = &from;
+    for (const char* key : path) {
+        if (v->is == toml_value::kind::list) v = &v->items[static_cast<std::size_t>(*key - '0')];
+        else v = v->find(key);
+        REQUIRE(v != nullptr);
+    }
+    return v->text;
+}
+
+}  // namespace
+
+TEST_CASE("tables, lists and values have their lines") {
+    const toml_value all = read("# gates\n"
+                                "url = \"http://127.0.0.1:8000\"  # of all\r\n"
+                                "[chat]\n"
+                                "rate = 8.5\n"
+                                "requests = 1_000\n"
+                                "insecure = true\n"
+                                "slo = [  # two\n"
+                                "  'p90(ttft) <= 300 ms',\n"
+                                "\n"
+                                "  \"mean(tpot) <= 25 ms\",\n"
+                                "]\n"
+                                "[[chat.part]]\n"
+                                "name = 'a'\n"
+                                "[[chat.part]]\n"
+                                "name = 'b'\n"
+                                "[\"two words\".'x.y']\n"
+                                "a.b = { c = 1, d.e = \"f\" }\n");
+    CHECK(at(all, {"url"}) == "http://127.0.0.1:8000");
+    CHECK(at(all, {"chat", "rate"}) == "8.5");
+    CHECK(at(all, {"chat", "requests"}) == "1000");
+    CHECK(all.find("chat")->find("insecure")->is == toml_value::kind::boolean);
+    CHECK(at(all, {"chat", "slo", "1"}) == "mean(tpot) <= 25 ms");
+    CHECK(all.find("chat")->find("slo")->line == 7);
+    CHECK(all.find("chat")->find("slo")->items[1].line == 10);
+    CHECK(at(all, {"chat", "part", "1", "name"}) == "b");
+    CHECK(all.find("chat")->find("part")->items[1].line == 14);
+    CHECK(at(all, {"two words", "x.y", "a", "b", "d", "e"}) == "f");
+    CHECK(read("").items.empty());
+    CHECK(read("\xEF\xBB\xBF# only a comment").items.empty());
+}
+
+TEST_CASE("texts are those of TOML") {
+    const toml_value all = read("a = \"tab\\t quote\\\" e\\u00e9 \\U0001F600\"\n"
+                                "b = 'C:\\new'\n"
+                                "c = \"\"\"\nfirst\nsec\\\n   ond \"quoted\"\"\"\"\n"
+                                "d = '''raw \\n'''\n"
+                                "\"e f\" = ''\n");
+    CHECK(at(all, {"a"}) == "tab\t quote\" e\xC3\xA9 \xF0\x9F\x98\x80");
+    CHECK(at(all, {"b"}) == "C:\\new");
+    CHECK(at(all, {"c"}) == "first\nsecond \"quoted\"");
+    CHECK(at(all, {"d"}) == "raw \\n");
+    CHECK(at(all, {"e f"}).empty());
+}
+
+TEST_CASE("a mistake is refused with file, line and what is expected") {
+    CHECK(refusal_of("[chat]\nslo = p90(ttft) <= 300 ms\n") ==
+          "g.toml:2: \"p90(ttft)\" is no value: a text needs quotes, a number is decimal, and true "
+          "and false have small letters");
+    CHECK(refusal_of("[chat]\na = 1\n\n[chat]\n") == "g.toml:4: [chat] is there twice, first in line 1");
+    CHECK(refusal_of("a = 1\n\"a\" = 2\n") == "g.toml:2: a is there twice, first in line 1");
+    CHECK(refusal_of("users 8\n").find("g.toml:1: \"users\" has no value") == 0);
+    CHECK(refusal_of("a = 1 b = 2\n").find("g.toml:1: \"b\" stands after the end") == 0);
+    CHECK(refusal_of("a = [1,\n2\n") == "g.toml:3: the list of line 1 has no ]");
+    CHECK(refusal_of("a = \"x\n\"\n").find("g.toml:1: a text has no closing quote") == 0);
+    for (const char* content :
+         {"a = ", "a = [1 2]", "a = [", "a = {b = 1", "a = {b = 1,\nc = 2}", "[a", "[[a]", "[]", "= 1",
+          "a = 'x", "a = \"\\q\"", "a = \"\\u12\"", "a = \"\\ud800\"", "a = '''x", "a = 01",
+          "a = 1__0", "a = _1", "a = 1_", "a = 1.", "a = .5", "a = 0x10", "a = inf", "a = nan",
+          "a = True", "a = 2026-12-31", "a.b = 1\na = 2", "a = 1\n[a]", "a = 1\n[a.b]",
+          "a = {}\n[a.b]", "a = []\n[[a]]", "[a]\n[[a]]", "[[a]]\n[a]", "[a.b]\n[a]\nb.c = 1",
+          "a = {b = 1, b = 2}", "a = \"\x01\"", "a = \"\"\"\x7F\"\"\"", "\x80 = 1"}) {
+        CAPTURE(content);
+        CHECK(refusal_of(content).find("g.toml:") == 0);
+    }
+    CHECK(refusal_of("a = " + std::string(100, '[')).find("nested deeper") != std::string::npos);
+    CHECK(refusal_of(std::string(1 << 20, '#') + "\n").find("at most 1048576 bytes") !=
+          std::string::npos);
+}
+
+TEST_CASE("a table may be split as TOML allows it") {
+    CHECK(at(read("[a.b]\nc = 1\n[a]\nd = 2\n"), {"a", "d"}) == "2");
+    CHECK(at(read("a.b = 1\na.c = 2\n"), {"a", "c"}) == "2");
+    CHECK(at(read("[[a]]\n[a.b]\nc = 1\n[[a]]\n[a.b]\nc = 2\n"), {"a", "1", "b", "c"}) == "2");
+}
