@@ -20,6 +20,7 @@
 #include "program/run.hpp"
 #include "program/serve.hpp"
 #include "program/show.hpp"
+#include "program/truth.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -34,8 +35,8 @@ int llmbench_main(int argc, char** argv) {
     CLI::App app("Performance gates for LLM inference servers", "llmbench");
     app.set_version_flag("--version", "llmbench " + version_text());
     app.get_formatter()->column_width(30);
-    const verb verbs[] = {run_verb(),   explain_verb(), judge_verb(),   show_verb(),
-                          merge_verb(), history_verb(), convert_verb(), serve_verb()};
+    const verb verbs[] = {run_verb(),   explain_verb(), judge_or_compare_verb(), show_verb(),
+                          merge_verb(), history_verb(), convert_verb(),          serve_verb()};
     given_options given;
     vector<std::string> names;
     for (const verb& v : verbs) {

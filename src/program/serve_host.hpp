@@ -77,6 +77,7 @@ public:
                   due_.push_back({ns, ++number_, std::move(f)});
                   std::push_heap(due_.begin(), due_.end(), later);
               },
+              [this] { flush(); },
               [this] {
                   if (listener_) network_.close(std::exchange(listener_, nullptr));
               }) {
@@ -167,6 +168,7 @@ private:
             std::swap(now, dirty_);
             for (const auto& s : now) s->flush();
         }
+        service_.on_sent();
     }
 
     /// Connections wait. Without a descriptor for the next one, a spare one takes and refuses it.

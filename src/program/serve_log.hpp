@@ -38,7 +38,10 @@ struct served_request {
     long long received_ns = 0;  // arrival of the last byte
     long long end_ns = 0;       // hand-over of the last byte
     vector<long long> tokens_ns{};  // hand-over of each event with content
+    /// Events whose bytes the kernel may have had so much later, as the server was interrupted.
+    vector<std::pair<std::size_t, long long>> doubts{};
 };
+inline constexpr long long usual_send_ns = 30000;
 
 /// How far the server was from its plan. A token is handed over late if its time had passed.
 struct lateness {
@@ -60,6 +63,9 @@ inline std::string truth_line(const served_request& r) {
                             r.first_event_tokens, r.end_ns - r.received_ns);
     for (const long long ns : r.tokens_ns)
         s += (s.back() == '[' ? "" : ",") + std::to_string(ns - r.received_ns);
+    s += "],\"doubts\":[";
+    for (const auto& [event, ns] : r.doubts)
+        s += printed("%s[%zu,%lld]", s.back() == '[' ? "" : ",", event, ns);
     return s + "]}\n";
 }
 

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>  // exchange, move, swap
 
 namespace llmbench_program {
@@ -43,9 +44,12 @@ struct served_since {
 /// Answers as the simulated server does, and keeps what it did until take().
 class serving_service final : public simulated_service {
 public:
-    serving_service(const serving& s, at_t at, std::function<void()> on_away)
+    /// `send` gives the kernel all that was written, and then calls on_sent().
+    serving_service(const serving& s, at_t at, std::function<void()> send,
+                    std::function<void()> on_away)
         : simulated_service(s.model, std::move(at), std::move(on_away)),
           is_(s),
+          send_(std::move(send)),
           random_(static_cast<std::uint64_t>(static_cast<long long>(s.model.seed)), 55) {}
 
     /// Of all requests that ended since the last call; lateness is of all since the start.
@@ -55,6 +59,23 @@ public:
         std::swap(s.requests, served_);
         s.late = late_;
         return s;
+    }
+    /// The kernel has the bytes of all answers: how long that took after their hand-over.
+    void on_sent() {
+        if (handed_.empty() && ended_.empty()) return;
+        const long long took = now_ns() - handed_ns_;
+        if (took > usual_send_ns)
+            for (const auto& [id, event] : handed_) doubts_[id].emplace_back(event, took);
+        handed_.clear();
+        const std::lock_guard lock(mutex_);
+        for (auto& [id, r] : ended_) {
+            if (const auto found = doubts_.find(id); found != doubts_.end()) {
+                r.doubts = std::move(found->second);
+                doubts_.erase(found);
+            }
+            served_.push_back(std::move(r));
+        }
+        ended_.clear();
     }
     void note_waiting() {
         const std::lock_guard lock(mutex_);
@@ -136,9 +157,12 @@ private:
         return s;
     }
     int error_status() const override { return is_.error_status; }
-    void on_tokens(generation& g, const engine_model::emission& e, long long now) override {
+    void on_tokens(generation& g, const engine_model::emission& e, long long) override {
         if (!g.facts.asked.streamed && !e.finished) return;
+        send_();  // what others were given before
+        const long long now = handed_ns_ = now_ns();
         if (g.facts.asked.streamed) g.entry.writes.push_back(now);
+        handed_.emplace_back(g.id, g.entry.writes.empty() ? 0 : g.entry.writes.size() - 1);
         const std::lock_guard lock(mutex_);
         late_.late.add(now - (start_ns_ + ns_of(e.when.last_token)));
     }
@@ -156,15 +180,19 @@ private:
         r.received_ns = e.received_ns;
         r.end_ns = e.done_ns != 0 ? e.done_ns : now_ns();
         r.tokens_ns = std::move(g.entry.writes);
-        const std::lock_guard lock(mutex_);
-        served_.push_back(std::move(r));
+        ended_.emplace_back(g.id, std::move(r));
     }
 
     static constexpr int usual_tokens = 100;  // if neither the request nor the server says
 
     const serving is_;
+    const std::function<void()> send_;
     generator random_;
     engine_model::counters totals_{};  // of a paced server
+    long long handed_ns_ = 0;          // when the last answer was handed over
+    vector<std::pair<std::uint64_t, std::size_t>> handed_{};  // since the last on_sent()
+    std::unordered_map<std::uint64_t, vector<std::pair<std::size_t, long long>>> doubts_{};
+    vector<std::pair<std::uint64_t, served_request>> ended_{};
     std::mutex mutex_{};  // the console's thread takes what this one served
     vector<served_request> served_{};
     lateness late_{};

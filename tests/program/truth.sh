@@ -151,8 +151,159 @@ apis() {
     truth 'head["server"].startswith("simulated, 2 slots")' 'len(requests) >= 84'
 }
 
+# ---- llmbench judge --truth: an error that is planted is found
+# error_is METRIC STATISTIC MS WITHIN_MS: of the last judgement with --out errors.json
+error_is() {
+    holds "the $2 of $1 is not $3 ms" python3 - "$@" << 'END'
+import json, sys
+metric, statistic, ms, within = sys.argv[1], sys.argv[2] + "_s", float(sys.argv[3]), float(sys.argv[4])
+found = [e[statistic] for e in json.load(open("errors.json"))["errors"] if e["metric"] == metric and e["definition"] == "llmbench"]
+print(metric, found)
+assert abs(1e3 * found[0] - ms) <= within
+END
+}
+planted_errors() {
+    serve --first 30ms --every 2ms --log truth.jsonl
+    ask 110 6 --csv plain.csv > asked
+    # The same client, whose log is of the same requests, 3 ms late.
+    sed 1d plain.csv | awk -F, 'BEGIN {print "id,ttft_ms,tpot_ms,e2e_s"} {printf "%s,%.6f,%s,%s\n", $1, $2 + 3, $3, $4}' > late.csv
+    served 0
+    ends 0 judge plain.csv --truth truth.jsonl --out plain.json --slo 'p99(ttft_error) <= 5 min' --slo 'max(e2e_error) <= 5 min'
+    says "110 requests, matched by id" "PASS  p99(ttft_error) <= 5 min  measured"
+    ends 0 judge late.csv --truth truth.jsonl --out errors.json
+    local bias
+    bias=$(python3 -c 'import json; print(1e3 * json.load(open("plain.json"))["errors"][0]["bias_s"])')
+    error_is ttft bias "$(python3 -c "print($bias + 3)")" 0.00001
+    ends 1 judge late.csv --truth truth.jsonl --slo 'bias(ttft_error) <= 2.9 ms' --slo 'max(tpot_error) <= 5 min'
+    says "FAIL  bias(ttft_error) <= 2.9 ms" "PASS  max(tpot_error)"
+    # What the truth does not know is no error: the server was interrupted for so long while it handed over.
+    sed 's/"doubts":\[.*\]}/"doubts":[[0,3000000]]}/' truth.jsonl > doubted.jsonl
+    ends 0 judge late.csv --truth doubted.jsonl --out errors.json
+    error_is ttft bias "$(python3 -c 'import csv, json
+true = {r["id"]: r["tokens_ns"][0] / 1e6 for r in map(json.loads, open("truth.jsonl")) if "received_ns" in r}
+late = [float(r["ttft_ms"]) - true[r["id"]] - 3 for r in csv.DictReader(open("late.csv"))]
+print(sum(max(x, 0) for x in late) / len(late))')" 0.00001
+    # JSON lines, without ids, in the order of the requests.
+    sed 1d late.csv |
+        awk -F, '{printf "{\"ttft_ms\": %s, \"itl_us\": [1, 2, 3%s]}\n", $2, NR == 9 ? "" : ", 4, 5"}' > late.jsonl
+    ends 0 judge late.jsonl --truth truth.jsonl --match order --out errors.json
+    says "matched by order" "1 requests have another number of events in the log: their error is infinite"
+    error_is ttft bias "$(python3 -c "print($bias + 3)")" 0.00001
+    # A request that is left out is infinitely wrong, as is one that failed; one that nobody served, too.
+    sed 50d plain.csv > some.csv
+    ends 1 judge some.csv --truth truth.jsonl --slo 'max(ttft_error) <= 5 min'
+    says "1 requests were served and are not in the files" "measured infinite"
+    sed '50s/id-[0-9]*/id-x/' plain.csv > some.csv
+    ends 1 judge some.csv --truth truth.jsonl --slo 'max(ttft_error) <= 5 min'
+    says "1 requests are in the files and not in the log"
+    awk -F, 'NR == 1 {print $0 ",ok"} NR > 1 {print $0 "," (NR == 50 ? "false" : "true")}' plain.csv > some.csv
+    ends 1 judge some.csv --truth truth.jsonl --slo 'max(ttft_error) <= 5 min'
+    says "1 requests were served and count as failed in the files"
+    sed '50s/"ended":"ok"/"ended":"reset"/' truth.jsonl > other.jsonl
+    ends 1 judge plain.csv --truth other.jsonl --slo 'max(ttft_error) <= 5 min'
+    says "1 requests count as completed in the files and were not"
+    # What is refused.
+    refused() {
+        ends 2 judge "${@:2}"
+        says "$1"
+        lines 1
+    }
+    { cat truth.jsonl; sed -n 7p truth.jsonl; } > twice.jsonl
+    refused "twice.jsonl: it has the id id-5 twice" plain.csv --truth twice.jsonl
+    sed 7d late.jsonl > some.jsonl
+    refused "the files have 109 requests and truth.jsonl has 110, and no id tells which is which" some.jsonl --truth truth.jsonl
+    refused "plain.csv: it is no log of \`llmbench serve\`" plain.csv --truth plain.csv
+    refused "--slo is \"p99(ttft) <= 1 ms\": it must be p50, p90" plain.csv --truth truth.jsonl --slo 'p99(ttft) <= 1 ms'
+    refused "--match is of --truth FILE" plain.csv --match id --slo 'p99(ttft) <= 1 ms'
+    refused "--report is of verdicts on a run" plain.csv --truth truth.jsonl --report here
+    printf 'ttft_ms\n-1\n' > some.csv
+    refused "some.csv:2: ttft_ms is \"-1\", a time from 0 is allowed" some.csv --truth truth.jsonl
+    head -n 51 plain.csv > few.csv
+    ends 3 judge few.csv --truth truth.jsonl --slo 'p99(ttft_error) <= 1 ms'
+    says "INVALID  p99(ttft_error) <= 1 ms  50 requests have no value at that percentile: 100 are needed"
+}
+# A tool's own file, by a log in which each first token came 3 ms earlier.
+planted_in_files() {
+    local files=$tests/data/files tool file
+    for tool in vllm:vllm-0.33-chat-ok-1.json sglang:sglang-chat-ok-1.jsonl guidellm:guidellm-ok-1.json \
+        aiperf:aiperf-ok-1/profile_export.jsonl; do
+        file=$files/${tool#*:}
+        what="the log of ${tool#*:}"
+        python3 "$tests/program/truth_of_file.py" "${tool%:*}" "$file" 3 > truth.jsonl
+        ends 0 judge "$file" --truth truth.jsonl --match ranks --out errors.json
+        error_is ttft_from_send p50 3 0.002
+        error_is ttft_from_send bias 3 0.002
+        # vLLM numbers its ids, and AIPerf writes them down.
+        if [[ $tool == vllm* || $tool == aiperf* ]]; then
+            ends 0 judge "$file" --truth truth.jsonl --out errors.json
+            says "matched by id"
+            error_is ttft_from_send max 3 0.002
+        fi
+    done
+    ends 0 judge "$file" --truth truth.jsonl --out errors.json --slo 'p50(ttft_from_send_error) <= 3.01 ms'
+    says "matched by id" "as AIPerf has it"
+    error_is ttft_from_send max 3 0.002
+    # Requests that ran side by side, without ids: which is which is not known.
+    python3 "$tests/program/truth_of_file.py" sglang "$files/sglang-chat-ok-1.jsonl" 3 |
+        sed -E 's/"received_ns": ([0-9]+)000000000/"received_ns": \11000000/' > truth.jsonl
+    ends 2 judge "$files/sglang-chat-ok-1.jsonl" --truth truth.jsonl
+    says "the order of requests is ambiguous: those that arrived within 20 ms of each other"
+}
+# Ours, by ids: repeats, warm-up and all.
+own_errors() {
+    serve --first 10ms --every 1ms --log truth.jsonl
+    ends 0 run --url "$url" --users 4 --warmup 4 --requests 60 --repeats 2 --prompt-tokens 16 --output-tokens 6 \
+        --slo 'p50(e2e) <= 5 s'
+    ends 0 judge llmbench-report --truth truth.jsonl --slo 'p50(ttft_error) <= 5 min' --slo 'p50(itl_error) <= 5 min'
+    says "128 requests, matched by id" "the log has no end: its server still runs"
+    served 0
+    ends 1 judge llmbench-report --truth truth.jsonl --slo 'p50(e2e_error) <= 0 ms' --out errors.json
+    says "1 requests of the log are of other runs, before or after" "the server was late by p99"
+    # No token can be there before it was handed over, whatever the machine does.
+    holds "a token was there too early" python3 -c 'import json
+assert all(e["bias_s"] > 0 and e["lost"] == 0 for e in json.load(open("errors.json"))["errors"] if "ttft" in e["metric"])'
+}
+
+# ---- llmbench doctor: what it says stands in its file, however busy this machine is
+examinations() {
+    local status=0
+    what="llmbench doctor"
+    "$llmbench" doctor > "$log" 2>&1 || status=$?
+    holds "it ends with $status" test "$status" -le 1
+    says_like '^On this machine times are (right within|not right)'
+    says "a thread that sleeps wakes up late" "(doctor.json)"
+    # found CHECK...: Python on `d`, doctor.json
+    found() {
+        holds "doctor.json is another: $*" python3 - "$@" << 'END'
+import json, sys
+d = json.load(open("doctor.json"))
+for check in sys.argv[1:]:
+    assert eval(check), (check, d)
+END
+    }
+    found 'd["schema"] == "llmbench/doctor/1" and d["server"] is None and d["machine"]["cores"] >= 1' \
+        '[e["streams"] for e in d["machine"]["errors"]][:3] == [1, 32, 1000]' \
+        'all(e["failed"] == 0 and e["ttft_p99_s"] >= e["ttft_p50_s"] >= 0 for e in d["machine"]["errors"][:3])' \
+        'all(e["threads"] in (1, 2) and e["stamps"] in ("kernel", "read") for e in d["machine"]["errors"])' \
+        '(d["machine"]["streams"] > 0) == d["says"].startswith("On this machine times are right within ")'
+    serve --first 5ms --every 1ms
+    status=0
+    "$llmbench" doctor --url "$url" --users 4 --duration 5s --name mine > "$log" 2>&1 || status=$?
+    holds "it ends with $status" test "$status" -le 1
+    says "With 4 users, 10 repeats" "a gate of 5 min finds a regression of"
+    found 'd["server"]["repeats"] == 10 and d["server"]["load"] == "4 users"' \
+        'all(m["found_in_turns"] > 0 and m["found_by_a_limit"] > 0 for m in d["server"]["metrics"])' \
+        '{m["statistic"] for m in d["server"]["metrics"]} >= {"mean(ttft)", "p90(ttft)", "mean(tpot)"}'
+    LLMBENCH_VERBOSE=1 LLMBENCH_CALIBRATION=llmbench-doctor/calibration.json ends 0 run --name mine --url "$url" --users 4 \
+        --warmup 4 --requests 40 --slo 'mean(ttft) <= 5 s'
+    says "calibrat"
+    served 0
+    ends 2 doctor --users 4
+    says "--users is of a server: it needs --url"
+}
+
 parts=("${@:2}")
-if ((${#parts[@]} == 0)); then parts=(refusals log_is_true log_is_whole apis); fi
+if ((${#parts[@]} == 0)); then parts=(refusals log_is_true log_is_whole apis planted_errors planted_in_files own_errors examinations); fi
 for part in "${parts[@]}"; do rm -rf "${work:?}"/*; "$part"; done
 echo "$passed checks passed, $failed failed"
 if ((failed > 0)); then exit 1; fi

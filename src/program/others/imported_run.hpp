@@ -181,6 +181,7 @@ inline metric_group of_event_times() {
 struct imported_request {
     record what{};
     vector<std::uint32_t> gaps{};
+    std::string id{};  // that it was sent with, "" if the file does not have it
 };
 
 /// A setting that must be the same in all repeats, as a run has it.

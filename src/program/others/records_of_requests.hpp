@@ -330,6 +330,7 @@ inline void add_aiperf_request(imported_run& run, const picojson::value& v, std:
     const aiperf_line l(run, v, number);
     imported_request t;
     record& r = t.what;
+    t.id = l.metadata.text("x_request_id");
     r.sent_ns = r.dispatched_ns = r.connected_ns = l.time("request_start_ns");
     if (r.sent_ns == 0)
         refuse({run.file, ": ", l.metadata.name_of("request_start_ns"),

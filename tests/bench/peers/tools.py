@@ -39,6 +39,10 @@ class Tool:
     def there(self):
         return os.path.exists(self.program(*self.needs))
 
+    def kept(self, folder):
+        """What `llmbench judge` reads of a run, or nothing."""
+        return None
+
     def cannot(self, load):
         """Why this load is not one of its own, or nothing."""
         return ""
@@ -84,6 +88,9 @@ class Vllm(Tool):
     name, label = "vllm", "vLLM `bench serve`"
     needs = ("vllm", "bin", "vllm")
 
+    def kept(self, folder):
+        return folder / "result.json"
+
     def command(self, load, url, folder):
         return [self.program("vllm", "bin", "vllm"), "bench", "serve", "--backend", "openai-chat", "--base-url", url,
                 "--endpoint", "/v1/chat/completions", "--model", "tiny", "--tokenizer",
@@ -100,9 +107,22 @@ class Vllm(Tool):
                     failed=d["failed"])
 
 
+class VllmRust(Vllm):
+    """The client of VLLM_USE_RUST_BENCH=1, the program vllm-rs of vLLM's wheel. It asks /tokenize about its prompts,
+    unless it sends token ids."""
+    name, label = "vllm-rust", "vLLM `bench serve`, Rust"
+    needs = ("vllm-rust", "vllm-rs")
+
+    def command(self, load, url, folder):
+        return [self.program("vllm-rust", "vllm-rs"), *super().command(load, url, folder)[1:], "--prompt-token-ids"]
+
+
 class Sglang(Tool):
     name, label = "sglang", "SGLang `bench_serving`"
     needs = ("sglang", "bin", "python")
+
+    def kept(self, folder):
+        return folder / "result.jsonl"
 
     def command(self, load, url, folder):
         return [self.program("sglang", "bin", "python"), "-m", "sglang.benchmark.serving", "--backend",
@@ -120,10 +140,27 @@ class Sglang(Tool):
                     ok=d["completed"], failed=errors)
 
 
+class SglangRust(Sglang):
+    """The client of --rust-client, the module _bench of SGLang's wheel."""
+    name, label = "sglang-rust", "SGLang `bench_serving`, Rust"
+    needs = ("sglang-rust", "_bench.so")
+
+    def cannot(self, load):
+        return "" if not load.rate else "its arrivals are drawn at random"
+
+    def command(self, load, url, folder):
+        start = (f"import sys; sys.path.insert(0, {str(self.build / 'sglang-rust')!r}); import _bench; "
+                 "_bench.run_argv(['sglang-bench', *sys.argv[1:]])")
+        return [self.program("sglang-rust", "python"), "-c", start, *super().command(load, url, folder)[3:]]
+
+
 class Guidellm(Tool):
     name, label = "guidellm", "guidellm"
     needs = ("guidellm", "bin", "guidellm")
     rule = "rank"
+
+    def kept(self, folder):
+        return folder / "result.json"
 
     def command(self, load, url, folder):
         profile = f"kind=constant,rate={load.rate}" if load.rate else f"kind=concurrent,streams={load.streams}"
@@ -145,6 +182,9 @@ class Guidellm(Tool):
 class Aiperf(Tool):
     name, label = "aiperf", "AIPerf"
     needs = ("aiperf", "bin", "aiperf")
+
+    def kept(self, folder):
+        return found(folder, "profile_export.jsonl")
 
     def command(self, load, url, folder):
         return [self.program("aiperf", "bin", "aiperf"), "profile", "-m", "tiny", "--url", url, "--endpoint-type",
@@ -260,4 +300,4 @@ class K6(Tool):
                     failed=failed["passes"])
 
 
-ALL = [Raw, Ours, Vllm, Sglang, Guidellm, Aiperf, InferencePerf, Evalscope, GenaiBench, K6]
+ALL = [Raw, Ours, VllmRust, Vllm, SglangRust, Sglang, Guidellm, Aiperf, InferencePerf, Evalscope, GenaiBench, K6]

@@ -1,0 +1,164 @@
+// requests as any tool may write them: CSV with a head, or JSON lines
+// Columns: id, ttft, tpot, e2e, itl (a list), ok; a time is in seconds, or has its unit in the name
+// (ttft_ms). Others are not read.
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/base/vector.hpp"
+#include "program/others/imported_run.hpp"
+#include "program/truth_log.hpp"
+#include "program/values.hpp"
+
+#include <algorithm>  // count
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>  // pair
+
+#include <picojson.h>
+
+namespace llmbench_program {
+
+/// "ttft_ms": the metric, and its unit in seconds. No metric: the column is not read.
+struct time_column {
+    std::string metric{};
+    double unit_s = 1;
+};
+inline time_column time_column_of(std::string_view name) {
+    time_column c;
+    const std::size_t bar = name.rfind('_');
+    const std::string_view metric = name.substr(0, bar);
+    if (bar != std::string_view::npos) {
+        const std::string_view unit = name.substr(bar + 1);
+        c.unit_s = unit == "s"    ? 1
+                   : unit == "ms" ? 1e-3
+                   : unit == "us" ? 1e-6
+                   : unit == "ns" ? 1e-9
+                                  : 0;
+    }
+    for (const char* known : {"ttft", "tpot", "e2e", "itl"})
+        if (metric == known && c.unit_s > 0) c.metric = known;
+    return c;
+}
+/// Whether this is a table and not the file of a tool that is known.
+inline bool is_table(std::string_view bytes) {
+    const std::string_view head = trimmed(bytes.substr(0, bytes.find('\n')));
+    if (head.empty()) return false;
+    std::string_view rest = head;
+    if (head.front() == '{') {
+        picojson::value v;
+        if (!parse_json(head, v) || !v.is<picojson::object>()) return false;
+        for (const auto& [name, value] : v.get<picojson::object>())
+            if (!time_column_of(name).metric.empty()) return true;
+        return false;
+    }
+    while (!rest.empty()) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        if (!time_column_of(trimmed(rest.substr(0, comma))).metric.empty()) return true;
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    return false;
+}
+
+/// Takes a value of a column.
+class table_row {
+public:
+    explicit table_row(std::string place) : place_(std::move(place)) {
+        row.what.status = request_status::ok;
+    }
+    timed_request row{};
+    void set(const std::string& name, std::string_view value) {
+        value = trimmed(value);
+        const time_column c = time_column_of(name);
+        if (name == "id") row.what.id = std::string(value);
+        else if (name == "ok") set_ok(value);
+        else if (c.metric == "itl") {
+            std::string_view rest = value;
+            while (!rest.empty()) {
+                const std::size_t end = std::min(rest.find_first_of(" ;"), rest.size());
+                if (end > 0) row.gaps_s.push_back(c.unit_s * number(name, rest.substr(0, end)));
+                rest.remove_prefix(std::min(end + 1, rest.size()));
+            }
+        } else if (!c.metric.empty() && !value.empty()) {
+            (c.metric == "ttft"   ? row.ttft_s
+             : c.metric == "tpot" ? row.tpot_s
+                                  : row.e2e_s) = c.unit_s * number(name, value);
+        }
+    }
+
+private:
+    void set_ok(std::string_view value) {
+        const bool is_ok = value == "1" || value == "true";
+        if (!is_ok && value != "0" && value != "false")
+            refuse(
+                {place_, ": ok is \"", printable(value, 40), "\", true, false, 1 or 0 is allowed"});
+        if (!is_ok) row.what.status = request_status::server;
+    }
+    double number(const std::string& name, std::string_view text) const {
+        const auto v = parsed_number<double>(std::string(text));
+        if (!v || !(*v >= 0 && *v <= 1e18))
+            refuse({place_, ": ", printable(name, 40), " is \"", printable(text, 40),
+                    "\", a time from 0 is allowed"});
+        return *v;
+    }
+    std::string place_;
+};
+
+inline vector<timed_request> read_json_table(std::string_view bytes, const std::string& file) {
+    vector<timed_request> all;
+    for (const picojson::value& v : read_json_values(bytes, file)) {
+        const std::string place = printed("%s: row %zu", file.c_str(), all.size() + 1);
+        if (!v.is<picojson::object>())
+            refuse({place, " is ", shown_value(v), ", an object is allowed"});
+        table_row r(place);
+        for (const auto& [name, value] : v.get<picojson::object>()) {
+            std::string text;
+            if (value.is<picojson::array>())
+                for (const picojson::value& one : value.get<picojson::array>())
+                    text += one.serialize() + " ";
+            else if (!value.is<picojson::null>())
+                text = value.is<std::string>() ? value.get<std::string>() : value.serialize();
+            r.set(name, text);
+        }
+        all.push_back(std::move(r.row));
+    }
+    return all;
+}
+inline vector<timed_request> read_csv_table(std::string_view bytes, const std::string& file) {
+    const auto cells = [](std::string_view line) {
+        vector<std::string> all(1);
+        for (const char c : trimmed(line))
+            if (c == ',') all.emplace_back();
+            else if (c != '"') all.back() += c;
+        return all;
+    };
+    vector<std::string> head;
+    vector<timed_request> all;
+    for (std::size_t number = 1; !bytes.empty(); ++number) {
+        const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+        const std::string_view line = bytes.substr(0, end);
+        bytes.remove_prefix(std::min(end + 1, bytes.size()));
+        if (trimmed(line).empty()) continue;
+        const vector<std::string> row = cells(line);
+        if (head.empty()) {
+            head = row;
+            continue;
+        }
+        const std::string place = printed("%s:%zu", file.c_str(), number);
+        if (row.size() != head.size())
+            refuse({place, printed(": it has %zu values, as many as the head are allowed: %zu",
+                                   row.size(), head.size())});
+        table_row r(place);
+        for (std::size_t i = 0; i < row.size(); ++i) r.set(std::string(trimmed(head[i])), row[i]);
+        all.push_back(std::move(r.row));
+    }
+    return all;
+}
+inline vector<timed_request> read_table(std::string_view bytes, const std::string& file) {
+    const bool is_json = trimmed(bytes.substr(0, bytes.find('\n'))).substr(0, 1) == "{";
+    return is_json ? read_json_table(bytes, file) : read_csv_table(bytes, file);
+}
+
+}  // namespace llmbench_program
