@@ -14,6 +14,7 @@
 
 #include "program/arguments.hpp"
 #include "program/convert.hpp"
+#include "program/doctor.hpp"
 #include "program/explain.hpp"
 #include "program/history.hpp"
 #include "program/judge.hpp"
@@ -35,8 +36,9 @@ int llmbench_main(int argc, char** argv) {
     CLI::App app("Performance gates for LLM inference servers", "llmbench");
     app.set_version_flag("--version", "llmbench " + version_text());
     app.get_formatter()->column_width(30);
-    const verb verbs[] = {run_verb(),   explain_verb(), judge_or_compare_verb(), show_verb(),
-                          merge_verb(), history_verb(), convert_verb(),          serve_verb()};
+    const verb verbs[] = {run_verb(),     explain_verb(), judge_or_compare_verb(),
+                          show_verb(),    merge_verb(),   history_verb(),
+                          convert_verb(), serve_verb(),   doctor_verb()};
     given_options given;
     vector<std::string> names;
     for (const verb& v : verbs) {

@@ -1,0 +1,385 @@
+// llmbench doctor: what can be measured on this machine, and on a server
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/traffic.hpp"
+#include "api/verbs.hpp"
+#include "api/workload.hpp"
+#include "core/base/json.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/base/vector.hpp"
+#include "core/judging/rule.hpp"
+#include "core/planning/planning.hpp"
+#include "core/stored/calibration.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/net/sockets.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/console.hpp"
+#include "effects/system/files.hpp"
+#include "effects/system/machine.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/verbs.hpp"
+#include "program/arguments.hpp"
+#include "program/run_options.hpp"
+#include "program/serve.hpp"
+#include "program/truth.hpp"
+#include "program/values.hpp"
+
+#include <algorithm>  // max, min, sort
+#include <cmath>      // sqrt
+#include <cstddef>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <utility>  // move, pair
+
+namespace llmbench_program {
+
+/// The error of this client against a server of its own, under one load.
+struct own_error {
+    long long streams = 0, threads = 0;
+    double ttft_p50_s = not_a_number, ttft_p99_s = not_a_number;
+    double tpot_p99_s = not_a_number, itl_p99_s = not_a_number;
+    double server_late_p99_s = 0;
+    bool has_stamps = false;
+    std::size_t failed = 0;
+    /// Half of a percent of an answer of 20 tokens a second.
+    static constexpr double allowed_s = 0.001;
+    bool is_right() const {
+        return failed == 0 && ttft_p99_s <= allowed_s && tpot_p99_s <= allowed_s;
+    }
+    double worst_s() const { return std::max(ttft_p99_s, tpot_p99_s); }
+};
+/// One event of each stream every 50 ms, the first after 20 to 70 ms.
+inline own_error measured_error(long long streams, long long threads) {
+    constexpr long long tokens = 10;
+    serving what;
+    what.paced = pace{uniform(time_span::from_seconds(0.02), time_span::from_seconds(0.07)),
+                      time_span::from_seconds(0.05)};
+    serving_host server(what, listening_address({"--host", "127.0.0.1"}, 0), {});
+    const scenario s{
+        .target = endpoint{.url = "http://127.0.0.1:" + std::to_string(server.port())},
+        .workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(tokens)},
+        .arrivals = closed_loop(streams),
+        .warmup = streams,
+        .requests = std::max(streams, std::min(6 * streams, 128ll)),
+        .repeats = 1,
+        .client = {.threads = threads},
+    };
+    own_error e{.streams = streams, .threads = threads};
+    live_target target(s.target, run_variant::candidate);
+    target.bring_up();
+    const repeat_data d = run_repeat(planned(s, 1), target);
+    server.stop();
+    const served_since served = server.take();
+    std::string log = printed("{\"schema\":\"%s\",\"server\":\"doctor\"}\n", truth_schema);
+    for (const served_request& r : served.requests) log += truth_line(r);
+    const true_requests truth = read_truth(log, "doctor");
+    measured_requests measured;
+    add_repeats(measured, {d});
+    const matched_requests m = matched_by_id(measured.requests, truth);
+    for (const error_row& row : rows_for(measured)) {
+        const error_figures f = errors_of(row, m);
+        if (row.name == "ttft_from_send") {
+            e.ttft_p50_s = f.at(0.5);
+            e.ttft_p99_s = f.at(0.99);
+            e.failed = f.lost;
+        }
+        if (row.name == "tpot") e.tpot_p99_s = f.at(0.99);
+        if (row.name == "itl") e.itl_p99_s = f.at(0.99);
+    }
+    e.server_late_p99_s = served.late.late.quantile(0.99);
+    e.has_stamps = is_mostly_stamped(d.stamped_reads, d.reads);
+    return e;
+}
+
+/// How late the system wakes a thread that sleeps until a point in time.
+struct wake_ups {
+    double p50_s = 0, p99_s = 0;
+};
+inline wake_ups measured_wake_ups() {
+    vector<double> late;
+    for (int i = 0; i < 500 && !stop_asked.load(); ++i) {
+        const long long due = now_ns() + 1000000;
+        sleep_until(due);
+        late.push_back(static_cast<double>(now_ns() - due) * 1e-9);
+    }
+    std::sort(late.begin(), late.end());
+    return {nearest_rank(late, 0.5), nearest_rank(late, 0.99)};
+}
+
+struct machine_findings {
+    environment_facts machine{};
+    wake_ups wakes{};
+    vector<own_error> errors{};
+    /// The most streams that this client reads rightly, 0 if not even one.
+    long long streams = 0;
+    bool is_by_server = false;  // more are not known: the server was late
+};
+/// The truth is known to the time that a send takes.
+inline std::string known_text(double s) {
+    constexpr double least_s = 1e-9 * static_cast<double>(usual_send_ns);
+    return s < least_s ? "under " + time_text(least_s) : time_text(s);
+}
+inline machine_findings examined_machine() {
+    machine_findings f{.machine = environment_now(), .wakes = measured_wake_ups()};
+    const auto measure = [&](long long streams, long long threads) -> const own_error& {
+        f.errors.push_back(measured_error(streams, threads));
+        const own_error& e = f.errors.back();
+        if (e.is_right()) f.streams = std::max(f.streams, streams);
+        say(printed("  %6lld streams, %lld thread%s: ttft p99 %s, tpot p99 %s, itl p99 %s\n",
+                    streams, threads, threads == 1 ? " " : "s", known_text(e.ttft_p99_s).c_str(),
+                    known_text(e.tpot_p99_s).c_str(), known_text(e.itl_p99_s).c_str()));
+        return e;
+    };
+    measure(1, 1);
+    measure(32, 1);
+    measure(1000, 1);
+    if (f.machine.cores > 1 && !stop_asked.load()) measure(1000, 2);
+    for (long long streams = 2000; f.streams * 2 == streams && streams <= 16000; streams *= 2) {
+        if (stop_asked.load()) break;
+        const own_error& e = measure(streams, f.machine.cores > 1 ? 2 : 1);
+        f.is_by_server = !e.is_right() && e.server_late_p99_s > own_error::allowed_s;
+    }
+    return f;
+}
+inline std::string sentence_of(const machine_findings& f) {
+    double worst = 1e-9 * static_cast<double>(usual_send_ns);  // the truth is not known better
+    bool has_stamps = true;
+    for (const own_error& e : f.errors) {
+        if (!e.is_right()) continue;
+        worst = std::max(worst, e.worst_s());
+        has_stamps = has_stamps && e.has_stamps;
+    }
+    if (f.streams == 0)
+        return "On this machine times are not right within 1 ms, not even of one stream: it is "
+               "busy, or too slow.";
+    std::string s = "On this machine times are right within " + time_text(worst) +
+                    printed(" up to %lld streams", f.streams);
+    if (f.is_by_server) s += "; more are not known, as the server beside it was late";
+    return s + (has_stamps ? " (kernel stamps)."
+                           : " (without kernel stamps: a busy client reads late).");
+}
+
+/// What repeats of one load on one server tell of a gate there.
+struct noise_row {
+    std::string statistic{};
+    double estimate = not_a_number, sd = 0;  // sd of the logarithm between repeats
+    double by_limit = 0, in_turns = 0;  // the smallest regression that a gate finds, of the value
+};
+struct server_findings {
+    std::string url{}, load{};
+    int repeats = 0;
+    double repeat_s = 0;
+    vector<noise_row> rows{};
+};
+/// Distances with this mean 0 and spread: scores of the normal distribution.
+inline vector<double> spread_distances(std::size_t n, double sd) {
+    vector<double> d;
+    for (std::size_t i = 0; i < n; ++i)
+        d.push_back(normal_quantile((static_cast<double>(i) + 0.5) / static_cast<double>(n)));
+    double squares = 0;
+    for (const double x : d) squares += x * x;
+    const double scale = sd / std::sqrt(squares / static_cast<double>(n - 1));
+    for (double& x : d) x *= scale;
+    return d;
+}
+/// The smallest regression that a gate of so many seconds finds in four of five runs, as a
+/// fraction: by a limit with this calibration, and against a baseline in turns.
+inline void set_reach(noise_row& row, std::size_t repeats, double repeat_s, double gate_s) {
+    const auto fits = [&](double each_s, int least, int most) {
+        return static_cast<std::size_t>(
+            std::clamp(static_cast<int>(gate_s / std::max(each_s, 1e-3)), least, most));
+    };
+    const std::size_t n = fits(repeat_s, first_fail, last_analysis);
+    const judging_rule rule = rule_of({}, first_analysis, last_analysis);
+    row.by_limit = analysis_by_calibration(spread_distances(n, row.sd),
+                                           calibrated_noise_of(row.sd, repeats), prior_sd, rule)
+                       .detectable;
+    const std::size_t pairs = fits(2 * repeat_s, first_pair_analysis, last_pair_analysis);
+    row.in_turns = analysis_of_pairs(spread_distances(pairs, row.sd * std::sqrt(2.0)), prior_sd,
+                                     rule_of({}, first_pair_analysis, last_pair_analysis))
+                       .detectable;
+}
+inline server_findings read_findings(const std::string& directory, const std::string& name) {
+    const std::string file = directory + "/calibration.json";
+    server_findings f;
+    picojson::value root;
+    parse_json(file_content(file, "the calibration"), root);
+    document_digits digits("");
+    for (const checked_object& g : checked_object(root, file, "").each("gates")) {
+        if (g.text("name") != name) continue;
+        calibrated_gate read;
+        read_fields(g, digits, read);
+        f.repeats = static_cast<int>(read.repeats);
+        for (const calibrated_limit& c : read.limits)
+            if (!std::isnan(c.sd)) f.rows.push_back({c.statistic, c.estimate, c.sd});
+    }
+    return f;
+}
+/// Users that a server answers as it answers one: doubled as long as the median of ttft stays under
+/// twice that of one user, then halved.
+inline long long gentle_users(const endpoint& server) {
+    live_target target(server, run_variant::candidate);
+    target.bring_up();
+    double alone_s = 0;
+    long long users = 1;
+    for (long long n = 1; n <= 64 && !stop_asked.load(); n *= 2) {
+        const scenario s{.target = server,
+                         .workload = synthetic{},
+                         .arrivals = closed_loop(n),
+                         .warmup = n,
+                         .duration = time_span::from_seconds(5),
+                         .repeats = 1};
+        const repeat_data d = run_repeat(planned(s, 1), target);
+        vector<double> ttft;
+        bool has_failed = false;
+        for (const record& r : d.records) {
+            if (r.status != request_status::ok) has_failed = true;
+            else ttft.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+        }
+        std::sort(ttft.begin(), ttft.end());
+        const double median = ttft.empty() ? infinity : nearest_rank(ttft, 0.5);
+        if (n == 1) alone_s = median;
+        if (has_failed || median > 2 * alone_s) break;
+        users = n;
+    }
+    return std::max(users / 2, 1ll);
+}
+/// An A/A run: ten repeats in about three minutes, nothing is judged.
+inline server_findings examined_server(const given_options& o) {
+    constexpr int repeats = 10;
+    const double all_s = o.has("--duration") ? time_of(o.one("--duration")).seconds() : 180;
+    const std::string name = o.has("--name") ? o["--name"] : "llmbench run";
+    scenario s{.name = name, .target = endpoint_of(o, "--url"), .workload = synthetic{}};
+    set(s.arrivals, o, "--users", users_of);
+    set(s.arrivals, o, "--rate", rate_of);
+    server_findings f;
+    if (!o.has("--users") && !o.has("--rate")) {
+        const long long users = gentle_users(endpoint_of(o, "--url"));
+        s.arrivals = closed_loop(users);
+    }
+    s.duration = time_span::from_seconds(all_s / repeats);
+    const time_span hour = time_span::from_seconds(3600);
+    s.slos = {mean(ttft) <= hour, p50(ttft) <= hour, p90(ttft) <= hour, mean(tpot) <= hour,
+              mean(e2e) <= hour};
+    set_variable("LLMBENCH_CALIBRATE", std::to_string(repeats));
+    set_variable("LLMBENCH_REPORT_DIR", o.has("--report") ? o["--report"] : "llmbench-doctor");
+    gate(s, "", 0);
+    exit_code();  // it judges nothing
+    f = read_findings(environment("LLMBENCH_REPORT_DIR"), name);
+    f.url = o["--url"];
+    f.load = s.arrivals.data().kind == arrival_kind::closed_loop
+                 ? printed("%lld users", static_cast<long long>(s.arrivals.data().users))
+                 : printed("%g requests/s", s.arrivals.data().rate);
+    f.repeat_s = s.duration.seconds();
+    for (noise_row& row : f.rows)
+        set_reach(row, static_cast<std::size_t>(f.repeats), f.repeat_s, 300);
+    return f;
+}
+inline std::string findings_text(const server_findings& f) {
+    std::string s = printed("\n  %-14s %11s %10s   %s\n", "metric", "measured", "noise",
+                            "a gate of 5 min finds a regression of");
+    for (const noise_row& r : f.rows)
+        s += printed(
+            "  %-14s %11s %9.3g %%   %.3g %% by a limit, %.3g %% against a baseline in turns\n",
+            r.statistic.c_str(), time_text(r.estimate).c_str(), 100 * r.sd, 100 * r.by_limit,
+            100 * r.in_turns);
+    return s + "  (in four of five runs; noise: how far repeats of one server differ)\n";
+}
+/// One paragraph for a pull request.
+inline std::string paragraph_of(const machine_findings& m, const server_findings& f) {
+    std::string s = sentence_of(m);
+    if (f.rows.empty()) return s;
+    double noise = 0, found = 0;
+    for (const noise_row& r : f.rows) {
+        noise = std::max(noise, r.sd);
+        found = std::max(found, r.in_turns);
+    }
+    return s +
+           printed(
+               " With %s, %d repeats of %.3g s of the same server differ by up to %.3g %%; a gate "
+               "of 5 minutes finds a regression of %.3g %% against a baseline in turns.",
+               f.load.c_str(), f.repeats, f.repeat_s, 100 * noise, 100 * found);
+}
+inline std::string doctor_json(const machine_findings& m, const server_findings& f) {
+    const auto number = [](double v) {
+        return std::isnan(v) || std::isinf(v) ? std::string("null") : printed("%.9g", v);
+    };
+    std::string s =
+        "{\"schema\":\"llmbench/doctor/1\",\n\"says\":" + json_quoted(paragraph_of(m, f)) +
+        ",\n\"machine\":{\"os\":" + json_quoted(m.machine.os) +
+        ",\"cpu\":" + json_quoted(m.machine.cpu) +
+        printed(",\"cores\":%d,\"wake_up_p50_s\":", m.machine.cores) + number(m.wakes.p50_s) +
+        ",\"wake_up_p99_s\":" + number(m.wakes.p99_s) +
+        printed(",\"streams\":%lld,\"limited_by_server\":%s,\"errors\":[", m.streams,
+                m.is_by_server ? "true" : "false");
+    for (const own_error& e : m.errors)
+        s += (s.back() == '[' ? "\n" : ",\n") +
+             printed("{\"streams\":%lld,\"threads\":%lld,\"stamps\":\"%s\",\"failed\":%zu",
+                     e.streams, e.threads, e.has_stamps ? "kernel" : "read", e.failed) +
+             ",\"ttft_p50_s\":" + number(e.ttft_p50_s) + ",\"ttft_p99_s\":" + number(e.ttft_p99_s) +
+             ",\"tpot_p99_s\":" + number(e.tpot_p99_s) + ",\"itl_p99_s\":" + number(e.itl_p99_s) +
+             ",\"server_late_p99_s\":" + number(e.server_late_p99_s) + "}";
+    s += "]},\n\"server\":";
+    if (f.rows.empty()) return s + "null}\n";
+    s += "{\"url\":" + json_quoted(f.url) + ",\"load\":" + json_quoted(f.load) +
+         printed(",\"repeats\":%d,\"repeat_s\":", f.repeats) + number(f.repeat_s) +
+         ",\"metrics\":[";
+    for (const noise_row& r : f.rows)
+        s += (s.back() == '[' ? "\n" : ",\n") + std::string("{\"statistic\":") +
+             json_quoted(r.statistic) + ",\"estimate\":" + number(r.estimate) +
+             ",\"sd\":" + number(r.sd) + ",\"found_by_a_limit\":" + number(r.by_limit) +
+             ",\"found_in_turns\":" + number(r.in_turns) + "}";
+    return s + "]}}\n";
+}
+
+inline int doctor(const given_options& o) {
+    check_one(o, "--users", "--rate", "name one load");
+    check_fit(o, o.has("--url"), " is of a server: it needs --url",
+              {"--users", "--rate", "--duration", "--name", "--report", "--model"});
+    const interrupt_guard signals;
+    const std::string file = o.has("--out") ? o["--out"] : "doctor.json";
+    const environment_facts here = environment_now();
+    say("llmbench doctor: " + here.cpu + printed(", %d cores, ", here.cores) + here.os +
+        "\n  the error of this client, against its own server on this machine:\n");
+    const machine_findings m = examined_machine();
+    say(printed("  a thread that sleeps wakes up late by p50 %s, p99 %s\n",
+                time_text(m.wakes.p50_s).c_str(), time_text(m.wakes.p99_s).c_str()));
+    server_findings f;
+    if (o.has("--url") && !stop_asked.load()) {
+        f = examined_server(o);
+        say(findings_text(f) + "  calibration: LLMBENCH_CALIBRATION=" +
+            environment("LLMBENCH_REPORT_DIR") + "/calibration.json llmbench run ...\n");
+    }
+    write_file(file, doctor_json(m, f));
+    say("\n" + paragraph_of(m, f) + "\n(" + file + ")\n");
+    return m.streams == 0 ? 1 : o.has("--url") && f.rows.empty() ? 3 : 0;
+}
+inline verb doctor_verb() {
+    return {
+        "doctor",
+        "What can be measured on this machine",
+        {{"Options",
+          {{"--url", "URL", "a server, too: ten repeats of one load in three minutes"},
+           {"--model", "NAME", "default: the only one that the server lists"},
+           {"--users", "N", "of the load; default: as many as it answers like one"},
+           {"--rate", "R", "Poisson arrivals instead, requests a second"},
+           {"--duration", "TIME", "of all ten repeats; default: 3min"},
+           {"--name", "TEXT", "of the gate that the calibration is for; default: llmbench run"},
+           {"--report", "PATH", "where the calibration goes; default: llmbench-doctor"},
+           {"--out", "FILE", "default: doctor.json"}}}},
+        "Examples:\n"
+        "  llmbench doctor\n"
+        "  llmbench doctor --url http://127.0.0.1:8000 --rate 8\n"
+        "It takes 20 s, and with --url three minutes more. The last paragraph is for a pull\n"
+        "request. LLMBENCH_CALIBRATION=llmbench-doctor/calibration.json is for gates of that "
+        "name.\n"
+        "Exit codes: 0 done, 1 no time is right within 1 ms, 2 refused, 3 no value of the server.",
+        doctor};
+}
+
+}  // namespace llmbench_program
