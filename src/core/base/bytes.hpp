@@ -31,8 +31,10 @@ inline std::string base64(std::string_view bytes) {
 class fnv1a {
 public:
     void add(const void* data, std::size_t n) {
+        std::uint64_t h = h_;  // a member would be written for each byte
         for (std::size_t i = 0; i < n; ++i)
-            h_ = (h_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
+            h = (h ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
+        h_ = h;
     }
     void add(long long v) {
         for (int i = 0; i < 8; ++i) {

@@ -214,23 +214,12 @@ inline bool parse_json(std::string_view s, picojson::value& out, std::string* wh
     }
 }
 
-/// The text of a member as it stands in the text of an object, which is JSON; "" if none.
+/// The text of a member as it stands in the text of an object; "" if none.
 inline std::string_view member_text(std::string_view object, std::string_view name) {
-    std::string_view last;  // the last string
-    std::size_t from = 0;   // of the value
-    for (std::size_t i = 0, depth = 0; i < object.size(); ++i) {
-        const char c = object[i];
-        if (c == '"') {
-            const std::size_t begin = i + 1;
-            for (++i; i < object.size() && object[i] != '"'; ++i) i += object[i] == '\\';
-            last = object.substr(begin, i - begin);
-        }
-        depth += c == '{' || c == '[';
-        if (depth == 1 && c == ':' && last == name) from = i + 1;
-        if (depth == 1 && from > 0 && (c == ',' || c == '}')) return object.substr(from, i - from);
-        depth -= c == '}' || c == ']';
-    }
-    return {};
+    json_reader reader;
+    const json_view* const v = reader.read(object);
+    const json_view* const m = v ? member(*v, name) : nullptr;
+    return m ? object.substr(m->from, m->to - m->from) : std::string_view();
 }
 /// A value as JSON. Where it has numbers that a double may not hold, such as ids over 2^53, it is
 /// the text from which it was read.

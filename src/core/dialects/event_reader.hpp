@@ -10,7 +10,8 @@
 
 #include <algorithm>  // min
 #include <cstddef>  // size_t
-#include <cstring>  // memcmp
+#include <cstdint>  // uint64_t
+#include <cstring>  // memcpy
 #include <string>
 #include <string_view>
 
@@ -98,7 +99,11 @@ private:
     }
     static std::size_t equal_bytes(const char* a, const char* b, std::size_t most) {
         std::size_t i = 0;
-        while (i + 8 <= most && std::memcmp(a + i, b + i, 8) == 0) i += 8;
+        for (std::uint64_t x = 0, y = 0; i + 8 <= most; i += 8) {
+            std::memcpy(&x, a + i, 8);
+            std::memcpy(&y, b + i, 8);
+            if (x != y) break;
+        }
         while (i < most && a[i] == b[i]) ++i;
         return i;
     }
