@@ -81,6 +81,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] requests during a side task
 //   [C] metrics that a server reports
 //   [C] the columns of a verdict: a statistic of one repeat, and over several
+//   [C] the values of two variants that were loaded at once, by slices of their common time
 //   [C] the fields of a record and of a repeat
 //   [C] when a thread of the client did not run, and the kernel's times on its clock
 //   [C] the rule: distances from a limit, interim analyses, bounds, prior noise
@@ -89,6 +90,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] the columns of an objective
 //   [C] counts of misses: fractions, and percentiles that failures reach
 //   [C] values: times, speeds and rates
+//   [C] verdicts on two variants that were loaded at once
 //   [C] decisions by the numbers alone: drifts, and which method decides
 //   [C] validity checks of the client, and verdicts that it may have affected
 //   [C] validity checks of the load
@@ -2285,19 +2287,26 @@ enum class stop_when : unsigned char {
 };
 inline constexpr stop_when at_first_miss = stop_when::at_first_miss;
 
+/// How a live baseline is loaded: after or before the candidate, or at the same time. At once both
+/// get the whole load, each request has a twin with the same planned time and lengths, and the
+/// noise that both share cancels. Two servers on one GPU take each other's time: use compare().
+enum class pairing : unsigned char { in_turns, at_once };
+using enum pairing;
+
 /// One measurement, described. Designated initialisers must keep this order.
 struct scenario {
     types::text name{};             ///< default: the test case's
     any_target target{};            ///< default: LLMBENCH_URL
     any_baseline baseline{};        ///< of an A/B gate
+    pairing pairs = in_turns;       ///< at_once: of a live baseline, for 60 s at least
     any_workload workload{};        ///< default: synthetic{}
     arrival_pattern arrivals{};     ///< default: closed_loop(1)
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
     types::whole requests = 0;      ///< measured requests of each repeat; 1 to 100000000
     time_span duration{};  ///< of the measured part; with `requests`, the first reached ends it
     /// 0: two to five, as many as needed, or eight where noise leaves a verdict open; with a live
-    /// baseline four to eight pairs, or twelve. n: at most n, and advisory SLOs are waited for,
-    /// too; run() without SLOs measures n, or three.
+    /// baseline four to eight pairs, or twelve; at once one pair. n: at most n, and advisory SLOs
+    /// are waited for, too; run() without SLOs measures n, or three.
     types::whole repeats = 0;
     /// at_first_miss: objectives that are open then stay inconclusive. Default: LLMBENCH_STOP, else
     /// all_decided.
@@ -2406,7 +2415,8 @@ enum class verdict_method : unsigned char {
     noisy_t,        ///< the same with the prior of a noisy machine
     t,              ///< the repeats' own spread
     slices, loads,
-    predictive_t    ///< the spread of the baseline runs of a history
+    predictive_t,   ///< the spread of the baseline runs of a history
+    slices_at_once  ///< slices of the time in which both variants were loaded
 };
 /// The unit in which a verdict counts its sample.
 enum class verdict_unit : unsigned char { none, repeat, pair, probe };
@@ -5405,7 +5415,7 @@ inline bool is_of_all(const statistic_data& w) {
     return selection_text(w.which) == selection_text(own_turns(w.metric));
 }
 inline bool is_of_all_errors(const slo& s) {
-    return s.statistic.metric == metric_id::error_rate && !s.is_advisory &&
+    return s.statistic.metric == metric_id::error_rate && s.factor == 0 && !s.is_advisory &&
            is_all(s.statistic.which);
 }
 /// Whether the difference to a baseline is judged, not the ratio.
@@ -11590,6 +11600,114 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
     return columns_of(what, variant).together;
 }
 
+// ===== [C] the values of two variants that were loaded at once, by slices of their common time ===
+
+inline constexpr double least_slice_s = 5, answers_of_slice = 3;
+inline constexpr std::size_t least_slices_at_once = 12, most_slices_at_once = 24;  // of a repeat
+
+/// The time that both variants of a repeat were measured in.
+inline time_interval window_at_once(const repeat_data& a, const repeat_data& b) {
+    return time_interval::between(std::min(a.window.from_ns(), b.window.from_ns()),
+                                  std::max(a.window.to_ns(), b.window.to_ns()));
+}
+/// Seconds of the shortest slice: several typical answers, since those that span slices make
+/// neighbours alike.
+inline double shortest_slice_s(const repeat_data& a, const repeat_data& b) {
+    vector<double> seconds;
+    for (const repeat_data* d : {&a, &b})
+        for (const record& r : d->records)
+            if (is_pooled(r)) seconds.push_back(static_cast<double>(r.end_ns - r.sent_ns) * 1e-9);
+    std::sort(seconds.begin(), seconds.end());
+    const double typical = seconds.empty() ? 0 : nearest_rank(seconds, 0.5);
+    return std::max(least_slice_s, answers_of_slice * typical);
+}
+
+/// Values of one variant and their slices. A mean of requests or gaps, or a fraction of requests,
+/// has one value for each; a rate has one for each slice.
+struct sliced_values {
+    vector<double> values{};
+    vector<std::size_t> slices{};  // of each value
+    void add(double value, std::size_t slice) {
+        values.push_back(value);
+        slices.push_back(slice);
+    }
+    void add(const sliced_values& o, std::size_t first) {
+        for (std::size_t i = 0; i < o.values.size(); ++i) add(o.values[i], first + o.slices[i]);
+    }
+    double mean() const { return mean_of(values); }
+    double count() const { return static_cast<double>(values.size()); }
+};
+
+/// Both variants' values of a repeat, or of several.
+struct values_at_once {
+    sliced_values mine{}, other{};
+    std::size_t slices = 0;
+    bool is_fraction = false;
+    double window_s = 0, needed_s = 0;  // of a repeat
+    /// Adds the slices of another repeat.
+    void add(const values_at_once& o) {
+        mine.add(o.mine, slices);
+        other.add(o.other, slices);
+        slices += o.slices;
+    }
+};
+inline void add_variant(sliced_values& to, const statistic_data& what, const repeat_data& d,
+                        timing_bound how, const time_interval& window, std::size_t slices) {
+    const metric_id m = what.metric;
+    const auto edge = [&](std::size_t i) {
+        return window.from_ns() + static_cast<long long>(window.length_ns() *
+                                                         static_cast<double>(i) /
+                                                         static_cast<double>(slices));
+    };
+    if (is_throughput(m)) {
+        for (std::size_t i = 0; i < slices; ++i)
+            to.add(rate_in(m, d, time_interval::between(edge(i), edge(i + 1)), how, what.which),
+                   i);
+        return;
+    }
+    const selects selected(what, d);
+    const bool is_mean = what.kind == statistic_kind::mean;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (!selected(r)) continue;
+        const double at = static_cast<double>(r.scheduled_ns - window.from_ns()) /
+                          window.length_ns() * static_cast<double>(slices);
+        const auto slice =
+            static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(slices - 1)));
+        const bool ok = r.status == request_status::ok;
+        if (is_request_fraction(m)) {
+            if (!counts_in(m, r)) continue;
+            const bool is_miss = m == metric_id::goodput ? !satisfies(what.where, d, i, how)
+                                 : is_of_answers(m)      ? !*is_good_answer(m, r)
+                                                         : has_failed(r);
+            to.add(is_miss == (m == metric_id::error_rate), slice);
+        } else if (!ok) {
+            if (!is_mean) to.add(is_speed(m) ? 0 : infinity, slice);
+        } else if (pools_gaps(m)) {
+            for_each_gap(d, i, how, [&](std::uint32_t us) { to.add(us / 1e6, slice); });
+        } else if (const double v = request_value(m, d, i, how); !std::isnan(v)) {
+            to.add(v, slice);
+        }
+    }
+}
+
+/// `how`: of the candidate `mine`. Too few slices for a verdict have no values.
+inline values_at_once slices_at_once_of(const statistic_data& what, const repeat_data& mine,
+                                        const repeat_data& other, timing_bound how) {
+    const time_interval window = window_at_once(mine, other);
+    const double shortest = shortest_slice_s(mine, other);
+    values_at_once v;
+    v.window_s = window.seconds();
+    v.needed_s = shortest * static_cast<double>(least_slices_at_once);
+    v.is_fraction = is_request_fraction(what.metric);
+    const double fit = std::floor(v.window_s / shortest + 0.5);
+    if (fit < static_cast<double>(least_slices_at_once)) return v;
+    v.slices = std::min(static_cast<std::size_t>(fit), most_slices_at_once);
+    add_variant(v.mine, what, mine, how, window, v.slices);
+    add_variant(v.other, what, other, opposite(how), window, v.slices);
+    return v;
+}
+
 // ===== [C] the fields of a record and of a repeat ================================================
 
 /// Returns the value of sixteen hex digits, else 0.
@@ -12193,16 +12311,18 @@ inline double half_fail_z_of(int analyses, double fail_level) {
                ? usual.half_fail_z
                : pocock_constant(analyses, fail_level / 2);
 }
-/// `more_analyses`: those after `most` repeats.
-inline judging_rule rule_of(const judging_options& o, int first, int most, int more_analyses = 0) {
+/// `more_analyses`: those after `most` repeats. `least_analyses`: for tails heavier than normal.
+inline judging_rule rule_of(const judging_options& o, int first, int most, int more_analyses = 0,
+                            int least_analyses = 5) {
     judging_rule r;
-    r.analyses = std::max(5, most - first + 1 + more_analyses);
+    r.analyses = std::max(least_analyses, most - first + 1 + more_analyses);
     r.most = most;
     r.pass_level = o.false_pass.value;
     r.fail_level = o.false_fail.value;
     r.holm = o.holm;
     r.half_fail_z = half_fail_z_of(r.analyses, r.fail_level);
-    const bool usual = r.analyses <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    const bool usual = (r.analyses == 5 || r.analyses == 6) && r.pass_level == 0.05 &&
+                       r.fail_level == 0.01;
     if (usual && r.analyses == 6) {
         r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
         r.alone_z = 2.20;  // over 2.197, for seven
@@ -12482,7 +12602,7 @@ enum class because : unsigned char {
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
     stored_lacks,
     start_unknown, too_few_values,
-    no_finite_part, small_sample, small_for_drift, window_ends,
+    no_finite_part, small_sample, small_for_drift, few_slices, window_ends,
     // baseline runs
     no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
     outlying_runs, given_spread, unknown_card,
@@ -12680,6 +12800,8 @@ struct load_conditions {
     // grows or bursts by design, NaN where it has no rate.
     double arrival_cv2 = not_a_number;
     bool other_workload = false;  // the variants have different workloads
+    bool is_at_once = false;  // both variants were loaded at the same time, and
+    bool by_slices = false;   // are compared by slices of it
     bool short_outputs_expected = false;  // outputs of one token were requested
     bool spins = false;                   // the client was asked to busy-wait
     double max_skew_s = infinity;        // between the starts of ranks
@@ -12878,6 +13000,7 @@ struct objective_columns {
     variant_columns other{};  // of a live baseline that it is compared with, read the opposite way
     variant_columns of{}, to{};       // the parts of a ratio
     vector<vector<double>> slices{};  // of a drift, in each repeat
+    vector<values_at_once> at_once{};  // of a comparison by slices, in each repeat
     bool is_in_pairs = false;         // there is a live baseline
     bool pairs_are_fresh = false;
     double client_error = 0;          // of a difference, in its unit
@@ -12898,6 +13021,9 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
         c.of = columns_in(e, what.parts[0], e.candidate, how);
         c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
     }
+    const std::size_t pairs = std::min(e.candidate.size(), e.baseline.size());
+    for (std::size_t i = 0; e.by_slices && s.factor > 0 && i < pairs; ++i)
+        c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
     if (!is_drift(what.metric) || e.candidate.empty()) return c;
     const std::size_t k = slices_of_third(what, as_number(c.mine.each[0]->requests));
     for (const repeat_data& d : e.candidate) c.slices.push_back(slices_of(what, d, k, how));
@@ -13373,6 +13499,13 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
     return c;
 }
 
+/// A difference below what the client can tell is not shown.
+inline decision with_client_limit(decision d, const comparison& c) {
+    if (!is_difference(d.objective) || d.outcome == verdict::fail) return d;
+    if (!(std::fabs(d.objective.offset) < c.client_error)) return d;
+    return decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
+}
+
 /// Sets the pooled value of all repeats, and the baseline's for a ratio.
 inline void set_measured(decision& d, const comparison& c) {
     d.measured = c.of_all();
@@ -13671,9 +13804,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
     explain_spread(d, t, c, s0, rule);
-    if (is_difference(s) && std::fabs(s.offset) < c.client_error && d.outcome != verdict::fail)
-        d = decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
-    return d;
+    return with_client_limit(std::move(d), c);
 }
 
 /// Whether a verdict is open by the noise of the repeats or pairs, not by a prior.
@@ -13694,6 +13825,295 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     const spread_of by = analysis_of_values(t, s, c, seen.distances, s0, rule).spread;
     if (by == spread_of::quiet || c.calibrated(t, s, rule.pairs_are_fresh).df > 0) return true;
     return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
+}
+
+// ===== [C] verdicts on two variants that were loaded at once =====================================
+// The window is cut into slices of equal planned time. The noise that both servers share is in both
+// values of a slice, so that it cancels; the rest is measured by the slices. Neighbours are alike
+// where noise lasts, or answers span slices: the interval is the wider of two, by blocks of slices,
+// and by slices with their correlation (tests/bench/rates/differences.md).
+
+inline constexpr std::size_t blocks_of_slices = 6;
+
+/// The distance of the variants under a limit, with its error: negative where the limit holds.
+struct distance_at_once {
+    double value = not_a_number;
+    vector<double> parts{};  // what each slice adds to it
+};
+/// The limit `factor * baseline + offset`.
+class test_at_once {
+public:
+    test_at_once(const slo& s, const values_at_once& v) : s_(s), v_(v) {
+        if (s.statistic.kind != statistic_kind::percentile) return;
+        mine_ = v.mine.values;
+        other_ = v.other.values;
+        std::sort(mine_.begin(), mine_.end());
+        std::sort(other_.begin(), other_.end());
+    }
+    /// The ratio or the difference of both.
+    double measured() const {
+        const auto value_of = [&](const sliced_values& of, const vector<double>& sorted) {
+            return sorted.empty() ? of.mean() : nearest_rank(sorted, s_.statistic.q);
+        };
+        const double mine = value_of(v_.mine, mine_), other = value_of(v_.other, other_);
+        return is_difference(s_) ? mine - s_.factor * other : quotient(mine, other);
+    }
+    distance_at_once at(double factor, double offset) const {
+        return s_.statistic.kind == statistic_kind::percentile ? of_counts(factor, offset)
+                                                          : of_means(factor, offset);
+    }
+
+private:
+    distance_at_once of_means(double factor, double offset) const {
+        const double sign = s_.at_most ? 1 : -1, mine = v_.mine.mean(), other = v_.other.mean();
+        distance_at_once d{sign * (mine - factor * other - offset),
+                           vector<double>(v_.slices, 0.0)};
+        add_parts(d, v_.mine, sign / v_.mine.count(), [&](double x) { return x - mine; });
+        add_parts(d, v_.other, -sign * factor / v_.other.count(),
+                  [&](double x) { return x - other; });
+        return d;
+    }
+    /// Under the limit as many requests of both are beyond it, each beyond its own: `mine` beyond
+    /// factor * c + offset, `other` beyond c, the quantile of all. No density is estimated.
+    distance_at_once of_counts(double factor, double offset) const {
+        distance_at_once d{not_a_number, vector<double>(v_.slices, 0.0)};
+        const double c = common_quantile(factor, offset);
+        if (!std::isfinite(c)) return d;
+        const auto beyond_mine = [&](double x) {
+            return is_beyond(x, factor * c + offset) ? 1.0 : 0.0;
+        };
+        const auto beyond_other = [&](double x) { return is_beyond(x, c) ? 1.0 : 0.0; };
+        const double mine = fraction(v_.mine, beyond_mine),
+                     other = fraction(v_.other, beyond_other);
+        d.value = mine - other;
+        add_parts(d, v_.mine, 1 / v_.mine.count(), [&](double x) { return beyond_mine(x) - mine; });
+        add_parts(d, v_.other, -1 / v_.other.count(),
+                  [&](double x) { return beyond_other(x) - other; });
+        return d;
+    }
+    bool is_beyond(double x, double bound) const { return s_.at_most ? x > bound : x < bound; }
+    template <class F> static double fraction(const sliced_values& of, F&& beyond) {
+        double n = 0;
+        for (const double x : of.values) n += beyond(x);
+        return n / of.count();
+    }
+    template <class F>
+    static void add_parts(distance_at_once& to, const sliced_values& of, double weight, F&& f) {
+        for (std::size_t i = 0; i < of.values.size(); ++i)
+            to.parts[of.slices[i]] += weight * f(of.values[i]);
+    }
+    /// The nearest rank among both, or the baseline's where failures reach that.
+    double common_quantile(double factor, double offset) const {
+        const std::size_t rank = nearest_rank_of(mine_.size() + other_.size(), s_.statistic.q);
+        std::size_t i = 0, k = 0;
+        double c = not_a_number;
+        while (i + k <= rank) {
+            const double a = i < mine_.size() ? (mine_[i] - offset) / factor : infinity;
+            const bool is_mine = i < mine_.size() && (k == other_.size() || a <= other_[k]);
+            c = is_mine ? a : other_[k];
+            ++(is_mine ? i : k);
+        }
+        return std::isfinite(c) ? c : nearest_rank(other_, s_.statistic.q);
+    }
+
+    const slo& s_;
+    const values_at_once& v_;
+    vector<double> mine_{}, other_{};  // sorted, of a percentile
+};
+
+/// The error of the sum of all parts.
+struct error_at_once {
+    double se = 0, df = 1;
+};
+inline error_at_once error_by_blocks(const vector<double>& parts) {
+    constexpr auto n = static_cast<double>(blocks_of_slices);
+    vector<double> sums(blocks_of_slices, 0.0);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        sums[i * blocks_of_slices / parts.size()] += parts[i];
+    return {std::sqrt(sample_variance(sums) * n), n - 1};
+}
+inline error_at_once error_by_neighbours(const vector<double>& parts) {
+    const auto n = static_cast<double>(parts.size());
+    const double mean = mean_of(parts);
+    double squares = 0, products = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        squares += (parts[i] - mean) * (parts[i] - mean);
+        if (i > 0) products += (parts[i] - mean) * (parts[i - 1] - mean);
+    }
+    if (!(squares > 0)) return {0, n - 1};
+    // Few values look less alike than they are, by about (1 + 4 alike) / n (Kendall 1954).
+    const double alike = std::clamp((products / squares + 1 / n) / (1 - 4 / n), 0.0, 0.8);
+    const double longer = (1 + alike) / (1 - alike);
+    return {std::sqrt(squares / (n - 1) * n * longer), std::max(2.0, (n - 1) / longer)};
+}
+/// The error of a fraction is at least that of as many independent requests, and one more.
+inline double least_error_of(const values_at_once& v, double factor) {
+    if (!v.is_fraction) return 0;
+    const auto variance = [](const sliced_values& of) {
+        const double n = of.count(), p = of.mean();
+        return (n * std::min(p, 1 - p) + 1) / (n * n);
+    };
+    return std::sqrt(variance(v.mine) + factor * factor * variance(v.other));
+}
+
+/// An analysis at one distance, by the wider of both errors.
+inline interim_analysis analysis_at_once(const values_at_once& v, const distance_at_once& d,
+                                         double factor, const judging_rule& rule) {
+    const auto decided_with = [&](const error_at_once& e) {
+        interim_analysis l;
+        l.spread = spread_of::measured;
+        l.mean = d.value;
+        l.se = std::max(e.se, least_error_of(v, factor));
+        l.sd = l.se / std::sqrt(static_cast<double>(v.slices));
+        l.df = e.df;
+        decide(l, rule);
+        return l;
+    };
+    const interim_analysis blocks = decided_with(error_by_blocks(d.parts)),
+                           neighbours = decided_with(error_by_neighbours(d.parts));
+    return blocks.pass_t * blocks.se > neighbours.pass_t * neighbours.se ? blocks : neighbours;
+}
+
+/// Analyses at any limit. The noise of means is that around the measured ratio, where what both
+/// share cancels, in proportion to the limit, since bursts make small ratios look sure. Counts have
+/// the noise around the limit.
+class analyses_at_once {
+public:
+    analyses_at_once(const slo& s, const values_at_once& v, const judging_rule& rule)
+        : s_(s), v_(v), rule_(rule), test_(s, v), measured_(test_.measured()) {
+        const double factor = is_ratio_of_means() ? measured_ : s.factor;
+        if (!is_of_counts()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
+    }
+    double measured() const { return measured_; }
+    distance_at_once distance_at(double limit) const {
+        return is_difference(s_) ? test_.at(s_.factor, limit) : test_.at(limit, 0);
+    }
+    interim_analysis at(double limit) const {
+        const distance_at_once d = distance_at(limit);
+        if (is_of_counts())
+            return analysis_at_once(v_, d, is_difference(s_) ? s_.factor : limit, rule_);
+        interim_analysis l = noise_;
+        l.mean = d.value;
+        if (is_ratio_of_means()) l.se *= limit / measured_;
+        decide(l, rule_);
+        return l;
+    }
+
+private:
+    bool is_of_counts() const { return s_.statistic.kind == statistic_kind::percentile; }
+    bool is_ratio_of_means() const {
+        return !is_of_counts() && !is_difference(s_) && measured_ > 0;
+    }
+
+    const slo& s_;
+    const values_at_once& v_;
+    const judging_rule& rule_;
+    test_at_once test_;
+    double measured_;
+    interim_analysis noise_{};
+};
+
+/// The value so far, and its interval by the limits that the data reject.
+inline estimate_t estimate_at_once(const slo& s, const values_at_once& v,
+                                   const analyses_at_once& analyses) {
+    const bool is_ratio = !is_difference(s);
+    const double sign = s.at_most ? 1 : -1, measured = analyses.measured();
+    const double reach = is_ratio ? std::log(64.0)
+                                  : 64 * std::max({std::fabs(measured), std::fabs(s.offset),
+                                                   std::fabs(s.factor * v.other.mean())});
+    if (!std::isfinite(measured) || !std::isfinite(reach) || (is_ratio && !(measured > 0)))
+        return {not_a_number, not_a_number, not_a_number};
+    // A limit so far to the side on which it is easier to meet, from -1 to 1.
+    const auto limit_at = [&](double x) {
+        return is_ratio ? measured * std::exp(sign * x * reach) : measured + sign * x * reach;
+    };
+    const auto end_of = [&](auto&& is_beyond) {
+        double low = -1, high = 1;
+        for (int i = 0; i < 40; ++i) {
+            const double x = (low + high) / 2;
+            (is_beyond(analyses.at(limit_at(x))) ? high : low) = x;
+        }
+        const double x = (low + high) / 2;
+        return std::fabs(x) < 1e-11    ? measured
+               : std::fabs(x) < 0.999 ? limit_at(x)
+               : (x > 0) == s.at_most ? infinity
+               : is_ratio             ? 0
+                                      : -infinity;
+    };
+    const double pass = end_of([](const interim_analysis& l) { return l.pass_bound < 0; });
+    const double fail = end_of([](const interim_analysis& l) { return !(l.fail_bound > 0); });
+    return s.at_most ? estimate_t{measured, fail, pass} : estimate_t{measured, pass, fail};
+}
+
+/// Sets the estimate, the smallest miss that could be shown, and how long a run would decide.
+inline void estimate_slices(decision& d, const slo& s, const values_at_once& v,
+                            const analyses_at_once& analyses, double client_error) {
+    d.estimate = estimate_at_once(s, v, analyses);
+    if (std::isnan(d.estimate.value)) return;  // failures reach the statistic
+    d.estimate.low -= client_error;
+    d.estimate.high += client_error;
+    const double sign = s.at_most ? 1 : -1, value = d.estimate.value;
+    const double pass = s.at_most ? d.estimate.high : d.estimate.low;
+    const double fail = s.at_most ? d.estimate.low : d.estimate.high;
+    if ((d.outcome == verdict::pass && !(sign * (d.limit - pass) > 0)) ||
+        (d.outcome == verdict::fail && !(sign * (fail - d.limit) > 0)))
+        d.outcome = verdict::inconclusive;
+    const double to_fail = std::fabs(value - fail) * (1 + four_in_five / d.last.fail_t);
+    d.detectable = is_difference(s) ? to_fail : to_fail / d.limit;
+    if (d.outcome != verdict::inconclusive || !std::isfinite(pass) || !std::isfinite(fail)) return;
+    const bool is_inside = sign * (d.limit - value) > 0;
+    const double to_pass = std::fabs(pass - value) * (1 + 1.645 / d.last.pass_t);
+    const double needed =
+        is_inside ? to_pass : std::fabs(fail - value) * (1 + 1.645 / d.last.fail_t);
+    const double longer = needed * needed / ((d.limit - value) * (d.limit - value));
+    const double limit = value + sign * to_pass;
+    const bool may_be_written = is_difference(s) ? limit * d.limit > 0 : limit > 0;
+    if (!may_be_written) return;
+    d.advice = {because::limit_that_passes, {limit}};
+    if (longer < 100) d.advice = {because::longer_run, {std::max(longer, 1.1), limit}};
+}
+
+/// One analysis of all slices so far.
+inline void analyse_slices(decision& d, const slo& s, const values_at_once& v,
+                           const judging_rule& rule, double client_error) {
+    const analyses_at_once analyses(s, v, rule);
+    d.values = analyses.distance_at(d.limit).parts;
+    d.last = analyses.at(d.limit);
+    d.outcome = d.last.outcome;
+    estimate_slices(d, s, v, analyses, client_error);
+}
+
+/// Judges a ratio or a difference by slices of the time in which both variants were loaded.
+inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
+                              const slo& s, bool to_the_end = false) {
+    decision d = undecided(s);
+    d.limit = limit_of(s);
+    d.paired = true;
+    const comparison c = comparison_of(of, t, s);
+    set_measured(d, c);
+    values_at_once v{.is_fraction = of.at_once[0].is_fraction};
+    int analyses = 0;
+    const std::size_t n = of.at_once.size();
+    for (std::size_t i = 0; i < n; ++i) {
+        const values_at_once& more = of.at_once[i];
+        if (more.slices == 0)
+            return decided(d, verdict::invalid,
+                           {because::few_slices, {more.window_s, more.needed_s}, whose::plan});
+        v.add(more);
+        d.repeats = static_cast<int>(i + 1);
+        d.requests = measured_requests(of, i + 1, s.statistic.metric);
+        if (v.mine.values.empty() || v.other.values.empty())
+            return decided(d, verdict::invalid, {because::no_value});
+        if (!t.rule.has_analysis(analyses, i + 1 == n)) continue;
+        ++analyses;
+        analyse_slices(d, s, v, t.rule, c.client_error);
+        if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
+        if (d.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    d.decided_by = verdict_method::slices_at_once;
+    if (!std::isfinite(d.last.mean))
+        d.why = {{because::no_size, {as_number(n), as_number(n), s.at_most ? 1.0 : 0.0}}};
+    return with_client_limit(std::move(d), c);
 }
 
 // ===== [C] decisions by the numbers alone: drifts, and which method decides ======================
@@ -13815,7 +14235,9 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
                                    const slo& s, bool to_the_end, bool is_guard = false) {
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
+    const bool by_slices = !c.at_once.empty();
     decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, to_the_end)
+                 : by_slices                  ? judge_at_once(c, t, s, to_the_end)
                  : counts                     ? judge_counts(c, t, s, to_the_end, is_guard)
                  : by_past                    ? t.past->judged(c, t, s, to_the_end)
                                               : judge_values(c, t, s, to_the_end);
@@ -14604,6 +15026,15 @@ inline bool restarted_unasked(const repeat_data& d) {
     return true;
 }
 
+/// The requests of the other variant in the same time.
+inline double requests_of_twins(const measurements& e, const repeat_data& d) {
+    double n = 0;
+    const auto& others = d.variant == run_variant::baseline ? e.candidate : e.baseline;
+    for (const repeat_data& other : others)
+        if (e.is_at_once && other.index == d.index) n += sent_requests(other);
+    return n;
+}
+
 /// Why the cross-check makes a repeat invalid.
 inline cause cross_check_fault(const measurements& e, const repeat_data& d,
                                const unfinished_requests& unfinished) {
@@ -14611,7 +15042,11 @@ inline cause cross_check_fault(const measurements& e, const repeat_data& d,
     if (began_anew(e, d)) return {because::restarted_before, {number}};
     if (restarted_unasked(d)) return {because::restarted_in, {number}};
     if (!is_comparable(d) || is_a_part(d)) return {};
-    const cross_check c = without_excused(unfinished.of(d), d);
+    cross_check c = without_excused(unfinished.of(d), d);
+    // At once one server may have both loads: a gateway's baseline, or two ways to ask.
+    if (const double twins = requests_of_twins(e, d);
+        c.requests_reported >= 0.95 * (c.sent + twins))
+        c.unfinished_before += twins;
     if (!is_another_load(c)) return {};
     return {because::served_others, {number, c.requests_reported, c.sent}};
 }
@@ -15844,6 +16279,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "requests failed, which is why|let it run longer}"},
     {because::small_for_drift, "small_for_drift", "measured needed", "a repeat measured "
      "{measured:0} requests, {statistic} needs {needed:0}: let it run longer"},
+    {because::few_slices, "few_slices", "window needed", "both servers were measured at once for "
+     "{window:t}: with answers of this length their slices need {needed:t}, let it run longer"},
     {because::window_ends, "window_ends", "ended more", "{ended:.3g} answers ended in the steady "
      "window of a repeat, and {more:.3g} more were under way at its end than at its beginning, "
      "with which {statistic} may reach its limit: measure more requests, or warm up with as many "
@@ -16487,6 +16924,8 @@ inline std::string method_text(const decision& d) {
         if (d.last.spread != spread_of::quiet) return against + "t";
         return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";
+    case verdict_method::slices_at_once:
+        return printed("t of %zu slices at once", d.values.size());
     case verdict_method::loads: return "its objectives, load by load";
     }
     return {};
@@ -16597,6 +17036,12 @@ inline arithmetic arithmetic_of(const decision& d) {
                          d.values.size() / 3) + listed(d.values);
         a.add("slice_logs", d.values);
         a.add_each({{"limit", d.limit}, {"dependence", d.dependence}});
+        a.add_analysis(d.last, d.rule);
+        break;
+    case verdict_method::slices_at_once:
+        a.line = "parts of the slices of the distance: " + listed(d.values);
+        a.add("slice_parts", d.values);
+        a.add("limit", {d.limit});
         a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::loads:
@@ -19007,6 +19452,8 @@ struct planned_judging {
     int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
     bool ends_at_first_miss = false;
     bool has_baseline = false;       // a live one, measured in pairs
+    bool is_at_once = false;         // the pairs, and
+    bool by_slices = false;          // compared by slices of their time
     bool has_stored_baseline = false;
     stored_result stored{};
     extension_baseline past{};  // if an extension has the baseline
@@ -19014,6 +19461,8 @@ struct planned_judging {
     vector<slo> slos{};
     searched_load search{};
     any_profile on_fail{};
+    /// The loads of a pair, one after the other.
+    int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
     double usd_per_hour = 0;  // of its server, 0 if not given
 };
 
@@ -19462,6 +19911,8 @@ inline load_conditions load_conditions_of(const plan& p) {
     // A search counts each request, and turns arrive in batches of one conversation at most.
     if (p.searches() && t.stride > 1)
         c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
+    c.is_at_once = p.judged->is_at_once;
+    c.by_slices = p.judged->by_slices;
     c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = t.client.spin;
@@ -20009,6 +20460,17 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         refuse({given, "a percentile lies strictly between 0 and 1"});
 }
 
+/// Slices of a load at once compare what single requests and tokens show.
+inline void check_slices(const slo& s, const std::string& given) {
+    const statistic_data& w = s.statistic;
+    const bool is_one = w.kind == statistic_kind::max || w.kind == statistic_kind::min;
+    const bool has_slices = (is_of_requests(w.metric) && !is_one) ||
+                            (is_throughput(w.metric) && !is_cost(w.metric)) ||
+                            is_request_fraction(w.metric);
+    if (!has_slices)
+        refuse({given, "pairs is at_once, which compares means and percentiles of requests, "
+                       "throughputs and fractions of requests"});
+}
 inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
     const metric_id metric = s.statistic.metric;
     const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
@@ -20025,7 +20487,9 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (is_cost(metric) && c.is_held_against_the_past())
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
-        if (!may_be_relative(metric))
+        if (c.judged.by_slices) check_slices(s, given);
+        const bool is_paired_fraction = c.judged.by_slices && is_difference(s);
+        if (!may_be_relative(metric) && !is_paired_fraction)
             refuse({given,
                     "a fraction is judged against a limit of its own, not against the baseline's"});
         if (is_of_start(metric) || is_of_recovery(metric))
@@ -20203,6 +20667,10 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
+    if (c.judged.by_slices && s.factor == 0 && is_judged_by_spread(w.metric) &&
+        !c.sent.described.is_there && c.judged.max_repeats < first_analysis)
+        refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "
+                       ".repeats = 3, or its own gate"});
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.judged.slos)
         if (is_of_all_errors(other) && !(other.bound <= 0.05))
@@ -20809,12 +21277,22 @@ struct repeat_counts {
 inline bool has_values(const slo_list& slos) {
     return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.statistic.metric); });
 }
+/// Whether processes start anew for each pair. Then pairs are of whole repeats, since two processes
+/// of one build differ by luck.
+inline bool restarts(const any_target& t) {
+    const process* const p = t.what().get<process>();
+    return p && p->restart_between_repeats;
+}
+inline bool goes_by_slices(const scenario& s) {
+    return s.pairs == at_once && !(restarts(s.target) || restarts(s.baseline.live()));
+}
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_paired = s.baseline.is_live();
     const bool judges = use == scenario_use::gate || s.slos.size() > 0;
     const long long asked = s.repeats;
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
+    if (goes_by_slices(s)) n = {1, 1};
     // One long run shows a drift; more runs are only for cases that it leaves open.
     const auto drifts = [](const slo& x) { return is_drift(x.statistic.metric); };
     if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
@@ -20824,7 +21302,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
         is_paired && any_of(s.slos, [](const slo& x) { return x.factor > 0; });
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
-    else if (compares) n.max_if_noisy = last_noisy_pair_analysis;
+    else if (compares && !goes_by_slices(s)) n.max_if_noisy = last_noisy_pair_analysis;
     else if (!is_paired && has_values(s.slos)) n.max_if_noisy = last_noisy_analysis;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors finds
     return n;
@@ -20846,8 +21324,8 @@ inline double planned_waits(const planned_traffic& p, std::size_t conversation) 
 /// An open loop begins with young sessions only. A run limited by time therefore has to warm up for
 /// as long as nine in ten of its sessions wait.
 inline void check_young_sessions(const planned_traffic& p) {
-    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
-    if (!has_graphs(p) || !p.is_open_loop() || at_once || p.searches() || p.requests > 0) return;
+    const bool as_batch = p.arrivals.kind == arrival_kind::all_at_once;
+    if (!has_graphs(p) || !p.is_open_loop() || as_batch || p.searches() || p.requests > 0) return;
     vector<double> waits;
     for (std::size_t c = 0; c < 200; ++c) waits.push_back(planned_waits(p, c));
     std::sort(waits.begin(), waits.end());
@@ -20858,6 +21336,41 @@ inline void check_young_sessions(const planned_traffic& p) {
                         "give requests in the place of a duration",
                         p.warmup_requests > 0 ? "a number of requests"
                                               : printed("%.9g s", p.warmup_s).c_str(), needed)});
+}
+
+/// Throws std::invalid_argument if both variants cannot be loaded at the same time.
+inline void check_at_once(const scenario& s, const planned_traffic& p) {
+    const std::string given = "pairs is at_once";
+    if (!s.baseline.is_live())
+        refuse({given, ", and there is no baseline that could be loaded at the same time: it is a "
+                       "second server, or otherwise{...}"});
+    if (p.searches())
+        refuse({given, ", and arrivals is a search: a load that both carry is given"});
+    if (p.warmup_until_stable)
+        refuse({given, ", and warmup is until_stable, when each server would begin on its own: "
+                       "give it a time"});
+    if (p.arrivals.kind == arrival_kind::all_at_once)
+        refuse({given, ", and arrivals is all_at_once: a batch has no slices of time"});
+    if (p.otherwise && (*p.otherwise).has_other_prompts)
+        refuse({given, ", and the baseline has another workload: a request and its twin have the "
+                       "same prompt"});
+    const bool is_one = s.baseline.is_same_server() || p.otherwise;
+    if (is_one && !p.sent_as_given.empty())
+        refuse({given, ", baseline is the same server, and ", p.sent_as_given,
+                " are sent as given: each would warm the cache for its twin"});
+    if (!goes_by_slices(s)) return;
+    const bool by_count = p.is_open_loop() && !(p.duration_s > 0);
+    const schedule sends = by_count ? schedule_of(p) : schedule{};
+    const double seconds =
+        by_count ? sends.measured_to - sends.measured_from : p.duration_s;
+    const double least = least_slice_s * as_number(least_slices_at_once);
+    if (seconds > 0 && seconds < 0.95 * least)
+        refuse({printed("%s for %.3g s: its verdicts rest on %zu slices of %g s at least, give it "
+                        "%g s", given.c_str(), seconds, least_slices_at_once, least_slice_s,
+                        least),
+                by_count ? printed(", which is %.0f requests",
+                                   std::ceil(static_cast<double>(p.requests) * least / seconds))
+                         : ""});
 }
 
 /// Throws std::invalid_argument for the first thing that is unsound. `files` are those of the
@@ -20904,16 +21417,20 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .max_if_noisy = repeats.max_if_noisy,
                            .ends_at_first_miss = s.stop == stop_when::at_first_miss,
                            .has_baseline = s.baseline.is_live(),
+                           .is_at_once = s.pairs == at_once,
+                           .by_slices = goes_by_slices(s),
                            .has_stored_baseline = s.baseline.is_stored(),
                            .stored = s.baseline.stored(),
                            .past = s.baseline.of_extension(),
                            .rule = rule_of(s.judging, repeats.first, repeats.most,
-                                           repeats.max_if_noisy > 0),
+                                           repeats.max_if_noisy > 0,
+                                           goes_by_slices(s) ? 1 : 5),
                            .slos = {s.slos.begin(), s.slos.end()},
                            .on_fail = s.on_fail,
                            .usd_per_hour = planned_cost(s, api)};
     if (arrivals.is_searched) the_search().become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
+    if (s.pairs == at_once) check_at_once(s, sent);
     if (known_faults) sent.recovery = known_faults->recovery(sent, s.slos);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
@@ -21054,6 +21571,7 @@ inline std::string repeats_text(const plan& p) {
            printed("%d %s%s", j.max_repeats,
                    to_string(counting_unit(j.has_baseline)),
                    exactly && j.max_repeats == 1 ? "" : "s") +
+           (j.is_at_once ? " at once" : "") +
            (j.max_if_noisy > 0 ? printed(" (%d if still open)", j.max_if_noisy) : "");
 }
 /// Returns why no repeat or round follows. A budget that is too short for one stays unspent.
@@ -21071,7 +21589,9 @@ inline std::string stage_text(const plan& p, int repeat, run_variant variant) {
         printed("%s %d of ", to_string(counting_unit(j.has_baseline)), repeat + 1) +
         (has_fixed_repeats(j) ? "" : printed("%d-", j.first_repeats)) +
         std::to_string(repeat < j.max_repeats ? j.max_repeats : j.max_if_noisy);
-    return j.has_baseline ? t + ", " + to_string(variant) : t;
+    return !j.has_baseline  ? t
+           : j.is_at_once ? t + ", both servers"
+                          : t + ", " + to_string(variant);
 }
 
 /// Returns the span and the rate of a replayed trace, which show a wrong unit of its times.
@@ -22186,6 +22706,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.number({"arrival_cv2"}, under.arrival_cv2,
              {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
+    v.flag({"at_once", "both variants were loaded at the same time", if_any}, under.is_at_once);
+    v.flag({"by_slices", "and are compared by slices of it", if_any}, under.by_slices);
     v.flag({"fresh_pairs", "the servers were started again for each pair, or one was both variants",
             if_any},
            under.pairs_are_fresh);
@@ -22287,6 +22809,8 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
     t.hash = l.trace_hash;
     planned_judging j;
     j.has_baseline = expected.has_baseline;
+    j.is_at_once = g.seen.is_at_once;
+    j.by_slices = g.seen.by_slices;
     j.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
     if (!g.seen.candidate.empty()) {
         const repeat_data& first = g.seen.candidate.front();
@@ -22697,7 +23221,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"repeats"}, of.repeats);
     v.whole({"requests"}, of.requests);
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);
-    v.choice({"decided_by"}, of.decided_by, verdict_method::predictive_t);
+    v.choice({"decided_by"}, of.decided_by, verdict_method::slices_at_once);
     v.choice({"unit", "what repeats counts"}, of.counted_in, verdict_unit::probe);
     vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
     v.list({"causes", "of the reason, in its order"}, causes,
@@ -23515,7 +24039,7 @@ struct span_of_repeats {  // no std::pair: g++ would print a note about it on Ar
 };
 inline span_of_repeats expected_span(const plan& p, double each_s) {
     const planned_judging& j = *p.judged;
-    const auto lasting = [&](int repeats) { return (j.has_baseline ? 2 : 1) * each_s * repeats; };
+    const auto lasting = [&](int repeats) { return j.loads_of_pair() * each_s * repeats; };
     if (p.searches()) {
         const double loads = static_cast<double>(std::max<std::size_t>(1, j.search.asked.size()));
         return {each_s * j.first_repeats * (j.search.to_the_interval ? 0.5 : loads),
@@ -26170,7 +26694,7 @@ const char* to_string(run_variant a) {
 }
 const char* to_string(verdict_method m) {
     return detail::name_at({"none", "counts", "counted_misses", "moderated_t", "noisy_t", "t",
-                            "slices", "loads", "predictive_t"}, m);
+                            "slices", "loads", "predictive_t", "slices_at_once"}, m);
 }
 const char* to_string(verdict_unit u) {
     return detail::name_at({"none", "repeat", "pair", "probe"}, u);
@@ -29567,8 +30091,8 @@ public:
     std::size_t due_together() const {
         if (const std::size_t users = shard_.of(users_of(sent_)); users > 0)
             return users;
-        const bool at_once = sent_.arrivals.kind == arrival_kind::all_at_once;
-        return at_once ? shard_.of(order_.send_at.size()) : 1;
+        const bool as_batch = sent_.arrivals.kind == arrival_kind::all_at_once;
+        return as_batch ? shard_.of(order_.send_at.size()) : 1;
     }
     /// Returns the trace index of the next conversation it begins (or of the one `later` further
     /// on), `order.last` if there is none. In a closed loop it reserves the index, unless so few
@@ -30443,11 +30967,11 @@ inline std::size_t connections_needed(const load_order& o) {
 /// The part of them that one of `count` threads needs for its first sends.
 inline std::size_t connections_at_first(const load_order& o, std::size_t index, std::size_t count) {
     const arrival_data& a = o.what->sent->arrivals;
-    std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
-    if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
-    if (o.users() > 0 && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
-    if (a.max_in_flight > 0) at_once = std::min(at_once, in_flight_at_most(o));
-    return at_once / count + (index < at_once % count);
+    std::size_t together = std::min<std::size_t>(o.starts(), 1);
+    if (a.kind == arrival_kind::all_at_once) together = o.starts();
+    if (o.users() > 0 && a.users_ramp_s == 0) together = std::min(o.starts(), o.users());
+    if (a.max_in_flight > 0) together = std::min(together, in_flight_at_most(o));
+    return together / count + (index < together % count);
 }
 
 /// Raises the limit on open files. Refuses a load that needs more files, ports or memory than there
@@ -31386,7 +31910,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kept_bytes = 1u << 16, at_once = 1u << 18;
+    static constexpr std::size_t kept_bytes = 1u << 16, taken_at_once = 1u << 18;
 
     void read_on() {
         for (;;) {
@@ -31406,7 +31930,7 @@ private:
     /// Reads available output; returns true if there may be more.
     bool take() {
         std::array<char, 1u << 16> some;
-        for (std::size_t taken = 0; !ended_ && taken < at_once;) {
+        for (std::size_t taken = 0; !ended_ && taken < taken_at_once;) {
             const ssize_t n = ::read(output_.get(), some.data(), some.size());
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) return false;
@@ -34188,7 +34712,7 @@ template <class Gather>
 void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
     const planned_traffic& t = *p.sent;
     const conversation_counts counts = counted_conversations(p);
-    const bool at_once = t.arrivals.kind == arrival_kind::all_at_once;
+    const bool as_batch = t.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
         const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
         return static_cast<long long>(p.shard.of(all_of_them));
@@ -34200,7 +34724,7 @@ void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather&
         if (t.warmup_until_stable)
             state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
     };
-    if (at_once) {
+    if (as_batch) {
         // The warm-up is answered before the measured part starts.
         const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
         each([&](load_order& order, load_state& state, auto&, auto&) {
@@ -34603,10 +35127,11 @@ public:
             variants.insert(
                 baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
                 run_variant::baseline);
-        bool whole = true;
+        const bool is_at_once = variants.size() > 1 && judged_.is_at_once;
+        bool whole = !is_at_once || repeat_at_once(what, position, number);
         for (const run_variant variant : variants)
-            whole = whole &&
-                    repeat_on(plan_of_variant(what, variant), variant, position, number, probe);
+            whole = whole && (is_at_once || repeat_on(plan_of_variant(what, variant), variant,
+                                                      position, number, probe));
         if (whole && variants.size() > 1) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, position, number, whole);
@@ -34640,7 +35165,7 @@ private:
     /// Says how long the gate takes if the plan cannot tell, as with users.
     void announce_seconds() {
         const auto [least, most] = expected_span(p_, static_cast<double>(slowest_ns_) * 1e-9 /
-                                                         (servers_.has_baseline() ? 2 : 1));
+                                                         judged_.loads_of_pair());
         meter_.say("  the gate takes " + span_text(least, most) + "\n");
     }
     /// The analysis of all repeats so far.
@@ -34663,8 +35188,7 @@ private:
     /// Whether another repeat would end after the deadline.
     bool is_out_of_time() const { return ends_late(needed_ns()); }
     long long needed_ns() const {
-        const double variants = servers_.has_baseline() ? 2 : 1;
-        return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
+        return std::max(slowest_ns_, ns_of(judged_.loads_of_pair() * expected_seconds(p_)));
     }
     /// Calls `act`, and returns false if the time ended before it was done.
     template <class Act>
@@ -34679,6 +35203,33 @@ private:
     }
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
                    const probe_order* probe) {
+        if (!make_ready(what, variant, position, number, probe)) return false;
+        const repeat_order asked = order_of(variant, number, probe);
+        load_sharing_of_program->ask(asked);
+        const long long was_ahead_ns = day_ahead_ns();
+        repeat_data d = recorded_repeat(what, servers_.on(variant), asked);
+        note_clock_set(was_ahead_ns, number);
+        return keep(std::move(d), probe);
+    }
+    /// Both variants at the same time.
+    bool repeat_at_once(const plan& what, int position, int number) {
+        vector<variant_at_once> both;
+        for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
+            plan own = plan_of_variant(what, variant);
+            if (!make_ready(own, variant, position, number, nullptr)) return false;
+            both.push_back(
+                {std::move(own), &servers_.on(variant), order_of(variant, number, nullptr)});
+        }
+        const long long was_ahead_ns = day_ahead_ns();
+        record_at_once(both);
+        note_clock_set(was_ahead_ns, number);
+        bool whole = true;
+        for (variant_at_once& v : both) whole = keep(std::move(v.seen), nullptr) && whole;
+        return whole;
+    }
+    /// Makes a server ready for the next repeat. Returns false if the time ended before.
+    bool make_ready(const plan& what, run_variant variant, int position, int number,
+                    const probe_order* probe) {
         live_target& target = servers_.on(variant);
         const bool was_loaded = number > 0 || &target == loaded_;  // both variants may be one
         loaded_ = &target;
@@ -34693,34 +35244,37 @@ private:
         target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
         const double max_s =
             std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
-        if (!mode_.model && !is_in_time([&] { prepare_server(what, target, number, max_s); }))
-            return false;
-        const repeat_order asked{.variant = variant,
-                                 .number = number,
-                                 .gate = gate_,
-                                 .load = probe ? probe->load : 0,
-                                 .answer_s = probe ? probe->answer_s : 0,
-                                 .deadline_ns = mode_.deadline_ns,
-                                 .meter = &meter_,
-                                 .show = mode_.answers};
-        load_sharing_of_program->ask(asked);
-        const long long was_ahead_ns = day_ahead_ns();
-        repeat_data d = recorded_repeat(what, target, asked);
+        return mode_.model || is_in_time([&] { prepare_server(what, target, number, max_s); });
+    }
+    repeat_order order_of(run_variant variant, int number, const probe_order* probe) {
+        return {.variant = variant,
+                .number = number,
+                .gate = gate_,
+                .load = probe ? probe->load : 0,
+                .answer_s = probe ? probe->answer_s : 0,
+                .deadline_ns = mode_.deadline_ns,
+                .meter = &meter_,
+                .show = mode_.answers};
+    }
+    void note_clock_set(long long was_ahead_ns, int number) {
         const long long set_ns = day_ahead_ns() - was_ahead_ns;
-        if (std::llabs(set_ns) > noticed_step_ns)
-            all_.seen.notes.push_back(printed("the time of day was set %s by %s in repeat %d, and "
-                                              "the kernel's stamps around that do not count",
-                                              set_ns > 0 ? "forward" : "back",
-                                              time_text(std::fabs(static_cast<double>(set_ns)) *
-                                                        1e-9).c_str(), number + 1));
+        if (std::llabs(set_ns) <= noticed_step_ns) return;
+        all_.seen.notes.push_back(printed("the time of day was set %s by %s in repeat %d, and "
+                                          "the kernel's stamps around that do not count",
+                                          set_ns > 0 ? "forward" : "back",
+                                          time_text(std::fabs(static_cast<double>(set_ns)) *
+                                                    1e-9).c_str(), number + 1));
+    }
+    /// Returns whether the repeat is whole.
+    bool keep(repeat_data d, const probe_order* probe) {
         if (probe) {
             d.load = probe->load;
             d.part = probe->part;
         }
         note_warmup(d);
         const bool whole = !d.cut_short;
-        texts_[variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
-        all_.seen.variant(variant).push_back(std::move(d));
+        texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
+        all_.seen.variant(d.variant).push_back(std::move(d));
         return whole;
     }
     /// Every report has the warm-ups of all repeats, also of those set aside later: a cold start or
@@ -34950,6 +35504,9 @@ public:
             prepare(p, mode);
         });
         sharing.take_part(p, scenario_, asked_, number_);
+        if (p.judged->is_at_once && !p.shard.is_whole())
+            refuse({"pairs is at_once, and several programs send this load: one program sends both "
+                    "requests of a pair"});
         const bool is_first = rank_of_program() == 0;
         if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
         sharing.all_or_none([&] {
@@ -43674,8 +44231,8 @@ public:
     }
     /// When all shards have all answers to a repeat that begins now.
     double end_s(const planned_traffic& p) const {
-        const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
-        const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
+        const bool as_batch = p.arrivals.kind == arrival_kind::all_at_once;
+        const double sends_s = as_batch && p.warmup_requests > 0 ? measured_after_s(p) :
                                expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
         return next_s_ + sends_s + drain_s(p) + 1;
     }

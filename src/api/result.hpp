@@ -96,7 +96,8 @@ enum class verdict_method : unsigned char {
     noisy_t,        ///< the same with the prior of a noisy machine
     t,              ///< the repeats' own spread
     slices, loads,
-    predictive_t    ///< the spread of the baseline runs of a history
+    predictive_t,   ///< the spread of the baseline runs of a history
+    slices_at_once  ///< slices of the time in which both variants were loaded
 };
 /// The unit in which a verdict counts its sample.
 enum class verdict_unit : unsigned char { none, repeat, pair, probe };

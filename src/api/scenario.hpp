@@ -77,19 +77,26 @@ enum class stop_when : unsigned char {
 };
 inline constexpr stop_when at_first_miss = stop_when::at_first_miss;
 
+/// How a live baseline is loaded: after or before the candidate, or at the same time. At once both
+/// get the whole load, each request has a twin with the same planned time and lengths, and the
+/// noise that both share cancels. Two servers on one GPU take each other's time: use compare().
+enum class pairing : unsigned char { in_turns, at_once };
+using enum pairing;
+
 /// One measurement, described. Designated initialisers must keep this order.
 struct scenario {
     types::text name{};             ///< default: the test case's
     any_target target{};            ///< default: LLMBENCH_URL
     any_baseline baseline{};        ///< of an A/B gate
+    pairing pairs = in_turns;       ///< at_once: of a live baseline, for 60 s at least
     any_workload workload{};        ///< default: synthetic{}
     arrival_pattern arrivals{};     ///< default: closed_loop(1)
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
     types::whole requests = 0;      ///< measured requests of each repeat; 1 to 100000000
     time_span duration{};  ///< of the measured part; with `requests`, the first reached ends it
     /// 0: two to five, as many as needed, or eight where noise leaves a verdict open; with a live
-    /// baseline four to eight pairs, or twelve. n: at most n, and advisory SLOs are waited for,
-    /// too; run() without SLOs measures n, or three.
+    /// baseline four to eight pairs, or twelve; at once one pair. n: at most n, and advisory SLOs
+    /// are waited for, too; run() without SLOs measures n, or three.
     types::whole repeats = 0;
     /// at_first_miss: objectives that are open then stay inconclusive. Default: LLMBENCH_STOP, else
     /// all_decided.

@@ -10,7 +10,7 @@ folder=$(cd "$1" && pwd)
 shift
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 studies=("$@")
-((${#studies[@]} > 0)) || studies=(precision pair verdict count history answer label drift setting capacity)
+((${#studies[@]} > 0)) || studies=(precision pair difference verdict count history answer label drift setting capacity)
 trials=()
 if [[ ${TRIALS:-} ]]; then trials=(--trials "$TRIALS"); fi
 cmake -S . -B build/bench -DCMAKE_BUILD_TYPE=Release -DLLMBENCH_BUILD_BENCH=ON

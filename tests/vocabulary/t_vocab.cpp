@@ -109,6 +109,10 @@ TEST_CASE("targets") {
                                      .forgets = 1_pct,
                                      .ignores_history = true}});
     s.on_fail = profile{};
+    s.pairs = at_once;
+    s.pairs = in_turns;
+    const pairing both = pairing::at_once;
+    (void)both;
     s.baseline = process{.command = "x"};
     s.baseline = s.target;
     s.baseline = otherwise{.options = request_options{.max_tokens = 16}};

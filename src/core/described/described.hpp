@@ -65,6 +65,8 @@ inline std::string method_text(const decision& d) {
         if (d.last.spread != spread_of::quiet) return against + "t";
         return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";
+    case verdict_method::slices_at_once:
+        return printed("t of %zu slices at once", d.values.size());
     case verdict_method::loads: return "its objectives, load by load";
     }
     return {};
@@ -175,6 +177,12 @@ inline arithmetic arithmetic_of(const decision& d) {
                          d.values.size() / 3) + listed(d.values);
         a.add("slice_logs", d.values);
         a.add_each({{"limit", d.limit}, {"dependence", d.dependence}});
+        a.add_analysis(d.last, d.rule);
+        break;
+    case verdict_method::slices_at_once:
+        a.line = "parts of the slices of the distance: " + listed(d.values);
+        a.add("slice_parts", d.values);
+        a.add("limit", {d.limit});
         a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::loads:

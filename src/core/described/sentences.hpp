@@ -119,6 +119,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "requests failed, which is why|let it run longer}"},
     {because::small_for_drift, "small_for_drift", "measured needed", "a repeat measured "
      "{measured:0} requests, {statistic} needs {needed:0}: let it run longer"},
+    {because::few_slices, "few_slices", "window needed", "both servers were measured at once for "
+     "{window:t}: with answers of this length their slices need {needed:t}, let it run longer"},
     {because::window_ends, "window_ends", "ended more", "{ended:.3g} answers ended in the steady "
      "window of a repeat, and {more:.3g} more were under way at its end than at its beginning, "
      "with which {statistic} may reach its limit: measure more requests, or warm up with as many "

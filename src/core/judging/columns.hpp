@@ -10,6 +10,7 @@
 #include "core/measured/columns.hpp"
 #include "core/measured/drift.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/slices.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/judging/measurements.hpp"
 
@@ -52,6 +53,7 @@ struct objective_columns {
     variant_columns other{};  // of a live baseline that it is compared with, read the opposite way
     variant_columns of{}, to{};       // the parts of a ratio
     vector<vector<double>> slices{};  // of a drift, in each repeat
+    vector<values_at_once> at_once{};  // of a comparison by slices, in each repeat
     bool is_in_pairs = false;         // there is a live baseline
     bool pairs_are_fresh = false;
     double client_error = 0;          // of a difference, in its unit
@@ -72,6 +74,9 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
         c.of = columns_in(e, what.parts[0], e.candidate, how);
         c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
     }
+    const std::size_t pairs = std::min(e.candidate.size(), e.baseline.size());
+    for (std::size_t i = 0; e.by_slices && s.factor > 0 && i < pairs; ++i)
+        c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
     if (!is_drift(what.metric) || e.candidate.empty()) return c;
     const std::size_t k = slices_of_third(what, as_number(c.mine.each[0]->requests));
     for (const repeat_data& d : e.candidate) c.slices.push_back(slices_of(what, d, k, how));

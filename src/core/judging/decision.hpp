@@ -78,7 +78,7 @@ enum class because : unsigned char {
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
     stored_lacks,
     start_unknown, too_few_values,
-    no_finite_part, small_sample, small_for_drift, window_ends,
+    no_finite_part, small_sample, small_for_drift, few_slices, window_ends,
     // baseline runs
     no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
     outlying_runs, given_spread, unknown_card,

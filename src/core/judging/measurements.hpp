@@ -43,6 +43,8 @@ struct load_conditions {
     // grows or bursts by design, NaN where it has no rate.
     double arrival_cv2 = not_a_number;
     bool other_workload = false;  // the variants have different workloads
+    bool is_at_once = false;  // both variants were loaded at the same time, and
+    bool by_slices = false;   // are compared by slices of it
     bool short_outputs_expected = false;  // outputs of one token were requested
     bool spins = false;                   // the client was asked to busy-wait
     double max_skew_s = infinity;        // between the starts of ranks

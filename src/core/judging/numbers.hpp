@@ -9,6 +9,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/columns.hpp"
 #include "core/measured/drift.hpp"
+#include "core/judging/at_once.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
@@ -142,7 +143,9 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
                                    const slo& s, bool to_the_end, bool is_guard = false) {
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
+    const bool by_slices = !c.at_once.empty();
     decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, to_the_end)
+                 : by_slices                  ? judge_at_once(c, t, s, to_the_end)
                  : counts                     ? judge_counts(c, t, s, to_the_end, is_guard)
                  : by_past                    ? t.past->judged(c, t, s, to_the_end)
                                               : judge_values(c, t, s, to_the_end);

@@ -123,16 +123,18 @@ inline double half_fail_z_of(int analyses, double fail_level) {
                ? usual.half_fail_z
                : pocock_constant(analyses, fail_level / 2);
 }
-/// `more_analyses`: those after `most` repeats.
-inline judging_rule rule_of(const judging_options& o, int first, int most, int more_analyses = 0) {
+/// `more_analyses`: those after `most` repeats. `least_analyses`: for tails heavier than normal.
+inline judging_rule rule_of(const judging_options& o, int first, int most, int more_analyses = 0,
+                            int least_analyses = 5) {
     judging_rule r;
-    r.analyses = std::max(5, most - first + 1 + more_analyses);
+    r.analyses = std::max(least_analyses, most - first + 1 + more_analyses);
     r.most = most;
     r.pass_level = o.false_pass.value;
     r.fail_level = o.false_fail.value;
     r.holm = o.holm;
     r.half_fail_z = half_fail_z_of(r.analyses, r.fail_level);
-    const bool usual = r.analyses <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    const bool usual = (r.analyses == 5 || r.analyses == 6) && r.pass_level == 0.05 &&
+                       r.fail_level == 0.01;
     if (usual && r.analyses == 6) {
         r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
         r.alone_z = 2.20;  // over 2.197, for seven

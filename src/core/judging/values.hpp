@@ -150,6 +150,13 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
     return c;
 }
 
+/// A difference below what the client can tell is not shown.
+inline decision with_client_limit(decision d, const comparison& c) {
+    if (!is_difference(d.objective) || d.outcome == verdict::fail) return d;
+    if (!(std::fabs(d.objective.offset) < c.client_error)) return d;
+    return decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
+}
+
 /// Sets the pooled value of all repeats, and the baseline's for a ratio.
 inline void set_measured(decision& d, const comparison& c) {
     d.measured = c.of_all();
@@ -448,9 +455,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
     explain_spread(d, t, c, s0, rule);
-    if (is_difference(s) && std::fabs(s.offset) < c.client_error && d.outcome != verdict::fail)
-        d = decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
-    return d;
+    return with_client_limit(std::move(d), c);
 }
 
 /// Whether a verdict is open by the noise of the repeats or pairs, not by a prior.

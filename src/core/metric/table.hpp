@@ -365,7 +365,7 @@ inline bool is_of_all(const statistic_data& w) {
     return selection_text(w.which) == selection_text(own_turns(w.metric));
 }
 inline bool is_of_all_errors(const slo& s) {
-    return s.statistic.metric == metric_id::error_rate && !s.is_advisory &&
+    return s.statistic.metric == metric_id::error_rate && s.factor == 0 && !s.is_advisory &&
            is_all(s.statistic.which);
 }
 /// Whether the difference to a baseline is judged, not the ratio.

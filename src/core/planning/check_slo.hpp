@@ -158,6 +158,17 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         refuse({given, "a percentile lies strictly between 0 and 1"});
 }
 
+/// Slices of a load at once compare what single requests and tokens show.
+inline void check_slices(const slo& s, const std::string& given) {
+    const statistic_data& w = s.statistic;
+    const bool is_one = w.kind == statistic_kind::max || w.kind == statistic_kind::min;
+    const bool has_slices = (is_of_requests(w.metric) && !is_one) ||
+                            (is_throughput(w.metric) && !is_cost(w.metric)) ||
+                            is_request_fraction(w.metric);
+    if (!has_slices)
+        refuse({given, "pairs is at_once, which compares means and percentiles of requests, "
+                       "throughputs and fractions of requests"});
+}
 inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
     const metric_id metric = s.statistic.metric;
     const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
@@ -174,7 +185,9 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (is_cost(metric) && c.is_held_against_the_past())
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
-        if (!may_be_relative(metric))
+        if (c.judged.by_slices) check_slices(s, given);
+        const bool is_paired_fraction = c.judged.by_slices && is_difference(s);
+        if (!may_be_relative(metric) && !is_paired_fraction)
             refuse({given,
                     "a fraction is judged against a limit of its own, not against the baseline's"});
         if (is_of_start(metric) || is_of_recovery(metric))
@@ -352,6 +365,10 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
+    if (c.judged.by_slices && s.factor == 0 && is_judged_by_spread(w.metric) &&
+        !c.sent.described.is_there && c.judged.max_repeats < first_analysis)
+        refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "
+                       ".repeats = 3, or its own gate"});
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.judged.slos)
         if (is_of_all_errors(other) && !(other.bound <= 0.05))

@@ -111,6 +111,7 @@ inline std::string repeats_text(const plan& p) {
            printed("%d %s%s", j.max_repeats,
                    to_string(counting_unit(j.has_baseline)),
                    exactly && j.max_repeats == 1 ? "" : "s") +
+           (j.is_at_once ? " at once" : "") +
            (j.max_if_noisy > 0 ? printed(" (%d if still open)", j.max_if_noisy) : "");
 }
 /// Returns why no repeat or round follows. A budget that is too short for one stays unspent.
@@ -128,7 +129,9 @@ inline std::string stage_text(const plan& p, int repeat, run_variant variant) {
         printed("%s %d of ", to_string(counting_unit(j.has_baseline)), repeat + 1) +
         (has_fixed_repeats(j) ? "" : printed("%d-", j.first_repeats)) +
         std::to_string(repeat < j.max_repeats ? j.max_repeats : j.max_if_noisy);
-    return j.has_baseline ? t + ", " + to_string(variant) : t;
+    return !j.has_baseline  ? t
+           : j.is_at_once ? t + ", both servers"
+                          : t + ", " + to_string(variant);
 }
 
 /// Returns the span and the rate of a replayed trace, which show a wrong unit of its times.

@@ -12,6 +12,7 @@
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/judging/rule.hpp"
+#include "core/measured/slices.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
@@ -113,12 +114,22 @@ struct repeat_counts {
 inline bool has_values(const slo_list& slos) {
     return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.statistic.metric); });
 }
+/// Whether processes start anew for each pair. Then pairs are of whole repeats, since two processes
+/// of one build differ by luck.
+inline bool restarts(const any_target& t) {
+    const process* const p = t.what().get<process>();
+    return p && p->restart_between_repeats;
+}
+inline bool goes_by_slices(const scenario& s) {
+    return s.pairs == at_once && !(restarts(s.target) || restarts(s.baseline.live()));
+}
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_paired = s.baseline.is_live();
     const bool judges = use == scenario_use::gate || s.slos.size() > 0;
     const long long asked = s.repeats;
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
+    if (goes_by_slices(s)) n = {1, 1};
     // One long run shows a drift; more runs are only for cases that it leaves open.
     const auto drifts = [](const slo& x) { return is_drift(x.statistic.metric); };
     if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
@@ -128,7 +139,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
         is_paired && any_of(s.slos, [](const slo& x) { return x.factor > 0; });
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
-    else if (compares) n.max_if_noisy = last_noisy_pair_analysis;
+    else if (compares && !goes_by_slices(s)) n.max_if_noisy = last_noisy_pair_analysis;
     else if (!is_paired && has_values(s.slos)) n.max_if_noisy = last_noisy_analysis;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors finds
     return n;
@@ -150,8 +161,8 @@ inline double planned_waits(const planned_traffic& p, std::size_t conversation) 
 /// An open loop begins with young sessions only. A run limited by time therefore has to warm up for
 /// as long as nine in ten of its sessions wait.
 inline void check_young_sessions(const planned_traffic& p) {
-    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
-    if (!has_graphs(p) || !p.is_open_loop() || at_once || p.searches() || p.requests > 0) return;
+    const bool as_batch = p.arrivals.kind == arrival_kind::all_at_once;
+    if (!has_graphs(p) || !p.is_open_loop() || as_batch || p.searches() || p.requests > 0) return;
     vector<double> waits;
     for (std::size_t c = 0; c < 200; ++c) waits.push_back(planned_waits(p, c));
     std::sort(waits.begin(), waits.end());
@@ -162,6 +173,41 @@ inline void check_young_sessions(const planned_traffic& p) {
                         "give requests in the place of a duration",
                         p.warmup_requests > 0 ? "a number of requests"
                                               : printed("%.9g s", p.warmup_s).c_str(), needed)});
+}
+
+/// Throws std::invalid_argument if both variants cannot be loaded at the same time.
+inline void check_at_once(const scenario& s, const planned_traffic& p) {
+    const std::string given = "pairs is at_once";
+    if (!s.baseline.is_live())
+        refuse({given, ", and there is no baseline that could be loaded at the same time: it is a "
+                       "second server, or otherwise{...}"});
+    if (p.searches())
+        refuse({given, ", and arrivals is a search: a load that both carry is given"});
+    if (p.warmup_until_stable)
+        refuse({given, ", and warmup is until_stable, when each server would begin on its own: "
+                       "give it a time"});
+    if (p.arrivals.kind == arrival_kind::all_at_once)
+        refuse({given, ", and arrivals is all_at_once: a batch has no slices of time"});
+    if (p.otherwise && (*p.otherwise).has_other_prompts)
+        refuse({given, ", and the baseline has another workload: a request and its twin have the "
+                       "same prompt"});
+    const bool is_one = s.baseline.is_same_server() || p.otherwise;
+    if (is_one && !p.sent_as_given.empty())
+        refuse({given, ", baseline is the same server, and ", p.sent_as_given,
+                " are sent as given: each would warm the cache for its twin"});
+    if (!goes_by_slices(s)) return;
+    const bool by_count = p.is_open_loop() && !(p.duration_s > 0);
+    const schedule sends = by_count ? schedule_of(p) : schedule{};
+    const double seconds =
+        by_count ? sends.measured_to - sends.measured_from : p.duration_s;
+    const double least = least_slice_s * as_number(least_slices_at_once);
+    if (seconds > 0 && seconds < 0.95 * least)
+        refuse({printed("%s for %.3g s: its verdicts rest on %zu slices of %g s at least, give it "
+                        "%g s", given.c_str(), seconds, least_slices_at_once, least_slice_s,
+                        least),
+                by_count ? printed(", which is %.0f requests",
+                                   std::ceil(static_cast<double>(p.requests) * least / seconds))
+                         : ""});
 }
 
 /// Throws std::invalid_argument for the first thing that is unsound. `files` are those of the
@@ -208,16 +254,20 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                            .max_if_noisy = repeats.max_if_noisy,
                            .ends_at_first_miss = s.stop == stop_when::at_first_miss,
                            .has_baseline = s.baseline.is_live(),
+                           .is_at_once = s.pairs == at_once,
+                           .by_slices = goes_by_slices(s),
                            .has_stored_baseline = s.baseline.is_stored(),
                            .stored = s.baseline.stored(),
                            .past = s.baseline.of_extension(),
                            .rule = rule_of(s.judging, repeats.first, repeats.most,
-                                           repeats.max_if_noisy > 0),
+                                           repeats.max_if_noisy > 0,
+                                           goes_by_slices(s) ? 1 : 5),
                            .slos = {s.slos.begin(), s.slos.end()},
                            .on_fail = s.on_fail,
                            .usd_per_hour = planned_cost(s, api)};
     if (arrivals.is_searched) the_search().become_search(sent, judged, s.judging, use);
     check_young_sessions(sent);
+    if (s.pairs == at_once) check_at_once(s, sent);
     if (known_faults) sent.recovery = known_faults->recovery(sent, s.slos);
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));

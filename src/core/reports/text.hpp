@@ -395,7 +395,7 @@ struct span_of_repeats {  // no std::pair: g++ would print a note about it on Ar
 };
 inline span_of_repeats expected_span(const plan& p, double each_s) {
     const planned_judging& j = *p.judged;
-    const auto lasting = [&](int repeats) { return (j.has_baseline ? 2 : 1) * each_s * repeats; };
+    const auto lasting = [&](int repeats) { return j.loads_of_pair() * each_s * repeats; };
     if (p.searches()) {
         const double loads = static_cast<double>(std::max<std::size_t>(1, j.search.asked.size()));
         return {each_s * j.first_repeats * (j.search.to_the_interval ? 0.5 : loads),

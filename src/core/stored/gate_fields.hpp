@@ -191,6 +191,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.number({"arrival_cv2"}, under.arrival_cv2,
              {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
+    v.flag({"at_once", "both variants were loaded at the same time", if_any}, under.is_at_once);
+    v.flag({"by_slices", "and are compared by slices of it", if_any}, under.by_slices);
     v.flag({"fresh_pairs", "the servers were started again for each pair, or one was both variants",
             if_any},
            under.pairs_are_fresh);

@@ -66,6 +66,8 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
     t.hash = l.trace_hash;
     planned_judging j;
     j.has_baseline = expected.has_baseline;
+    j.is_at_once = g.seen.is_at_once;
+    j.by_slices = g.seen.by_slices;
     j.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
     if (!g.seen.candidate.empty()) {
         const repeat_data& first = g.seen.candidate.front();

@@ -120,6 +120,8 @@ struct planned_judging {
     int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
     bool ends_at_first_miss = false;
     bool has_baseline = false;       // a live one, measured in pairs
+    bool is_at_once = false;         // the pairs, and
+    bool by_slices = false;          // compared by slices of their time
     bool has_stored_baseline = false;
     stored_result stored{};
     extension_baseline past{};  // if an extension has the baseline
@@ -127,6 +129,8 @@ struct planned_judging {
     vector<slo> slos{};
     searched_load search{};
     any_profile on_fail{};
+    /// The loads of a pair, one after the other.
+    int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
     double usd_per_hour = 0;  // of its server, 0 if not given
 };
 

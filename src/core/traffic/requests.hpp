@@ -116,6 +116,8 @@ inline load_conditions load_conditions_of(const plan& p) {
     // A search counts each request, and turns arrive in batches of one conversation at most.
     if (p.searches() && t.stride > 1)
         c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
+    c.is_at_once = p.judged->is_at_once;
+    c.by_slices = p.judged->by_slices;
     c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = t.client.spin;

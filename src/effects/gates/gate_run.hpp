@@ -268,10 +268,11 @@ public:
             variants.insert(
                 baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
                 run_variant::baseline);
-        bool whole = true;
+        const bool is_at_once = variants.size() > 1 && judged_.is_at_once;
+        bool whole = !is_at_once || repeat_at_once(what, position, number);
         for (const run_variant variant : variants)
-            whole = whole &&
-                    repeat_on(plan_of_variant(what, variant), variant, position, number, probe);
+            whole = whole && (is_at_once || repeat_on(plan_of_variant(what, variant), variant,
+                                                      position, number, probe));
         if (whole && variants.size() > 1) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, position, number, whole);
@@ -305,7 +306,7 @@ private:
     /// Says how long the gate takes if the plan cannot tell, as with users.
     void announce_seconds() {
         const auto [least, most] = expected_span(p_, static_cast<double>(slowest_ns_) * 1e-9 /
-                                                         (servers_.has_baseline() ? 2 : 1));
+                                                         judged_.loads_of_pair());
         meter_.say("  the gate takes " + span_text(least, most) + "\n");
     }
     /// The analysis of all repeats so far.
@@ -328,8 +329,7 @@ private:
     /// Whether another repeat would end after the deadline.
     bool is_out_of_time() const { return ends_late(needed_ns()); }
     long long needed_ns() const {
-        const double variants = servers_.has_baseline() ? 2 : 1;
-        return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
+        return std::max(slowest_ns_, ns_of(judged_.loads_of_pair() * expected_seconds(p_)));
     }
     /// Calls `act`, and returns false if the time ended before it was done.
     template <class Act>
@@ -344,6 +344,33 @@ private:
     }
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
                    const probe_order* probe) {
+        if (!make_ready(what, variant, position, number, probe)) return false;
+        const repeat_order asked = order_of(variant, number, probe);
+        load_sharing_of_program->ask(asked);
+        const long long was_ahead_ns = day_ahead_ns();
+        repeat_data d = recorded_repeat(what, servers_.on(variant), asked);
+        note_clock_set(was_ahead_ns, number);
+        return keep(std::move(d), probe);
+    }
+    /// Both variants at the same time.
+    bool repeat_at_once(const plan& what, int position, int number) {
+        vector<variant_at_once> both;
+        for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
+            plan own = plan_of_variant(what, variant);
+            if (!make_ready(own, variant, position, number, nullptr)) return false;
+            both.push_back(
+                {std::move(own), &servers_.on(variant), order_of(variant, number, nullptr)});
+        }
+        const long long was_ahead_ns = day_ahead_ns();
+        record_at_once(both);
+        note_clock_set(was_ahead_ns, number);
+        bool whole = true;
+        for (variant_at_once& v : both) whole = keep(std::move(v.seen), nullptr) && whole;
+        return whole;
+    }
+    /// Makes a server ready for the next repeat. Returns false if the time ended before.
+    bool make_ready(const plan& what, run_variant variant, int position, int number,
+                    const probe_order* probe) {
         live_target& target = servers_.on(variant);
         const bool was_loaded = number > 0 || &target == loaded_;  // both variants may be one
         loaded_ = &target;
@@ -358,34 +385,37 @@ private:
         target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
         const double max_s =
             std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
-        if (!mode_.model && !is_in_time([&] { prepare_server(what, target, number, max_s); }))
-            return false;
-        const repeat_order asked{.variant = variant,
-                                 .number = number,
-                                 .gate = gate_,
-                                 .load = probe ? probe->load : 0,
-                                 .answer_s = probe ? probe->answer_s : 0,
-                                 .deadline_ns = mode_.deadline_ns,
-                                 .meter = &meter_,
-                                 .show = mode_.answers};
-        load_sharing_of_program->ask(asked);
-        const long long was_ahead_ns = day_ahead_ns();
-        repeat_data d = recorded_repeat(what, target, asked);
+        return mode_.model || is_in_time([&] { prepare_server(what, target, number, max_s); });
+    }
+    repeat_order order_of(run_variant variant, int number, const probe_order* probe) {
+        return {.variant = variant,
+                .number = number,
+                .gate = gate_,
+                .load = probe ? probe->load : 0,
+                .answer_s = probe ? probe->answer_s : 0,
+                .deadline_ns = mode_.deadline_ns,
+                .meter = &meter_,
+                .show = mode_.answers};
+    }
+    void note_clock_set(long long was_ahead_ns, int number) {
         const long long set_ns = day_ahead_ns() - was_ahead_ns;
-        if (std::llabs(set_ns) > noticed_step_ns)
-            all_.seen.notes.push_back(printed("the time of day was set %s by %s in repeat %d, and "
-                                              "the kernel's stamps around that do not count",
-                                              set_ns > 0 ? "forward" : "back",
-                                              time_text(std::fabs(static_cast<double>(set_ns)) *
-                                                        1e-9).c_str(), number + 1));
+        if (std::llabs(set_ns) <= noticed_step_ns) return;
+        all_.seen.notes.push_back(printed("the time of day was set %s by %s in repeat %d, and "
+                                          "the kernel's stamps around that do not count",
+                                          set_ns > 0 ? "forward" : "back",
+                                          time_text(std::fabs(static_cast<double>(set_ns)) *
+                                                    1e-9).c_str(), number + 1));
+    }
+    /// Returns whether the repeat is whole.
+    bool keep(repeat_data d, const probe_order* probe) {
         if (probe) {
             d.load = probe->load;
             d.part = probe->part;
         }
         note_warmup(d);
         const bool whole = !d.cut_short;
-        texts_[variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
-        all_.seen.variant(variant).push_back(std::move(d));
+        texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
+        all_.seen.variant(d.variant).push_back(std::move(d));
         return whole;
     }
     /// Every report has the warm-ups of all repeats, also of those set aside later: a cold start or

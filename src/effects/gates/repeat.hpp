@@ -172,7 +172,7 @@ template <class Gather>
 void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
     const planned_traffic& t = *p.sent;
     const conversation_counts counts = counted_conversations(p);
-    const bool at_once = t.arrivals.kind == arrival_kind::all_at_once;
+    const bool as_batch = t.arrivals.kind == arrival_kind::all_at_once;
     const auto planned_here = [&](std::size_t last) {
         const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
         return static_cast<long long>(p.shard.of(all_of_them));
@@ -184,7 +184,7 @@ void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather&
         if (t.warmup_until_stable)
             state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
     };
-    if (at_once) {
+    if (as_batch) {
         // The warm-up is answered before the measured part starts.
         const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
         each([&](load_order& order, load_state& state, auto&, auto&) {

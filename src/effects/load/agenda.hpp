@@ -107,8 +107,8 @@ public:
     std::size_t due_together() const {
         if (const std::size_t users = shard_.of(users_of(sent_)); users > 0)
             return users;
-        const bool at_once = sent_.arrivals.kind == arrival_kind::all_at_once;
-        return at_once ? shard_.of(order_.send_at.size()) : 1;
+        const bool as_batch = sent_.arrivals.kind == arrival_kind::all_at_once;
+        return as_batch ? shard_.of(order_.send_at.size()) : 1;
     }
     /// Returns the trace index of the next conversation it begins (or of the one `later` further
     /// on), `order.last` if there is none. In a closed loop it reserves the index, unless so few

@@ -48,11 +48,11 @@ inline std::size_t connections_needed(const load_order& o) {
 /// The part of them that one of `count` threads needs for its first sends.
 inline std::size_t connections_at_first(const load_order& o, std::size_t index, std::size_t count) {
     const arrival_data& a = o.what->sent->arrivals;
-    std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
-    if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
-    if (o.users() > 0 && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
-    if (a.max_in_flight > 0) at_once = std::min(at_once, in_flight_at_most(o));
-    return at_once / count + (index < at_once % count);
+    std::size_t together = std::min<std::size_t>(o.starts(), 1);
+    if (a.kind == arrival_kind::all_at_once) together = o.starts();
+    if (o.users() > 0 && a.users_ramp_s == 0) together = std::min(o.starts(), o.users());
+    if (a.max_in_flight > 0) together = std::min(together, in_flight_at_most(o));
+    return together / count + (index < together % count);
 }
 
 /// Raises the limit on open files. Refuses a load that needs more files, ports or memory than there

@@ -260,7 +260,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kept_bytes = 1u << 16, at_once = 1u << 18;
+    static constexpr std::size_t kept_bytes = 1u << 16, taken_at_once = 1u << 18;
 
     void read_on() {
         for (;;) {
@@ -280,7 +280,7 @@ private:
     /// Reads available output; returns true if there may be more.
     bool take() {
         std::array<char, 1u << 16> some;
-        for (std::size_t taken = 0; !ended_ && taken < at_once;) {
+        for (std::size_t taken = 0; !ended_ && taken < taken_at_once;) {
             const ssize_t n = ::read(output_.get(), some.data(), some.size());
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) return false;

@@ -154,8 +154,8 @@ public:
     }
     /// When all shards have all answers to a repeat that begins now.
     double end_s(const planned_traffic& p) const {
-        const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
-        const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
+        const bool as_batch = p.arrivals.kind == arrival_kind::all_at_once;
+        const double sends_s = as_batch && p.warmup_requests > 0 ? measured_after_s(p) :
                                expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
         return next_s_ + sends_s + drain_s(p) + 1;
     }

@@ -1,0 +1,217 @@
+// How often a verdict on two servers that were loaded at once is wrong, and what it finds: two equal
+// servers, whose limit moves instead of the truth, under noise that both share, noise of each, a
+// drift, and bursts. The shipped functions judge the slices; beside them the pairs that a gate in
+// turns measures in the same time.
+#include "core/judging/at_once.hpp"
+
+#include "support/rates.hpp"
+#include "support/twin_loads.hpp"
+
+using namespace llmbench;
+using namespace rates;
+using twins::noise;
+
+namespace {
+
+constexpr noise machines[] = {
+    {.name = "quiet"},
+    {.name = "10 % shared, for 5 s", .shared_sd = 0.10, .shared_s = 5},
+    {.name = "3 % of each and 3 % shared, for 3 s", .shared_sd = 0.03, .own_sd = 0.03},
+    {.name = "6 % of each, for 2 s", .own_sd = 0.06, .own_s = 2},
+    {.name = "6 % of each, for 5 s", .own_sd = 0.06, .own_s = 5},
+    {.name = "a drift of 20 %", .own_sd = 0.02, .drift = 0.2},
+    {.name = "the same, 2 % of each for 10 s", .own_sd = 0.02, .own_s = 10, .drift = 0.2,
+     .is_promised = false},
+    {.name = "each twice as slow for 1 s in 10 s", .burst_every_s = 10},
+    {.name = "each four times as slow for 2 s in 20 s", .burst_every_s = 20, .burst_s = 2,
+     .burst = 3},
+    {.name = "both four times as slow for 2 s in 20 s", .burst_every_s = 20, .burst_s = 2,
+     .burst = 3, .bursts_are_shared = true},
+    {.name = "10 % shared, 7 % of each, bursts", .shared_sd = 0.10, .shared_s = 5, .own_sd = 0.07,
+     .burst_every_s = 20},
+};
+
+/// An objective whose limit is relative, the length of the load, and its requests.
+struct question {
+    const char* name;
+    slo objective;
+    double seconds = 120;
+    twins::requests of{};
+    double within = 0.05;  // the limit for what is found, as a ratio
+};
+vector<question> questions() {
+    const twins::requests first{.answer_s = 0.2, .same_sd = 0.3, .own_sd = 0.3};
+    return {{"mean(tpot) <= 1.05 * baseline, 2 min", mean(tpot) <= 1.05 * baseline},
+            {"the same, 1 min", mean(tpot) <= 1.05 * baseline, 60},
+            {"the same, 5 min", mean(tpot) <= 1.05 * baseline, 300},
+            {"p90(ttft) <= 1.10 * baseline, 2 min", p90(ttft) <= 1.10 * baseline, 120, first, 0.10},
+            {"p99(ttft) <= 1.25 * baseline, 5 min", p99(ttft) <= 1.25 * baseline, 300, first,
+             0.25}};
+}
+
+constexpr std::size_t slices_of(double seconds) {
+    const auto n = static_cast<std::size_t>(seconds / least_slice_s);
+    return n < most_slices_at_once ? n : most_slices_at_once;
+}
+values_at_once sliced(const vector<twins::twin>& load, double seconds) {
+    values_at_once v;
+    v.slices = slices_of(seconds);
+    for (const twins::twin& t : load) {
+        const auto slice = static_cast<std::size_t>(t.at_s / seconds *
+                                                    static_cast<double>(v.slices));
+        v.mine.add(t.mine, slice);
+        v.other.add(t.other, slice);
+    }
+    return v;
+}
+/// The verdict of one load at once, with the limit at this ratio or difference.
+struct judged {
+    verdict outcome;
+    double measured;
+};
+judged judged_at_once(const values_at_once& v, slo s, double limit) {
+    static const judging_rule rule = rule_of({}, 1, 1, 0, 1);
+    (is_difference(s) ? s.offset : s.factor) = limit;
+    const analyses_at_once analyses(s, v, rule);
+    return {analyses.at(limit).outcome, analyses.measured()};
+}
+
+/// The log ratios of four pairs that a gate in turns measures in the same time.
+vector<double> ratios_in_turns(const twins::machine& on, const question& q, generator& random) {
+    constexpr int pairs = first_pair_analysis;
+    const double each = q.seconds / (2 * pairs);
+    twins::requests whole = q.of;
+    const vector<twins::twin> load = twins::load_of(on, whole, q.seconds, random);
+    vector<double> ratios;
+    for (int i = 0; i < pairs; ++i) {
+        vector<double> values[2];
+        for (const twins::twin& t : load) {
+            const int run = static_cast<int>(t.at_s / each);
+            if (run / 2 != i) continue;
+            const bool is_mine = (run % 2 == 0) == (i % 2 == 0);
+            values[is_mine ? 0 : 1].push_back(is_mine ? t.mine : t.other);
+        }
+        const auto statistic = [&](vector<double>& of) {
+            std::sort(of.begin(), of.end());
+            return q.objective.statistic.kind == statistic_kind::mean
+                       ? mean_of(of)
+                       : nearest_rank(of, q.objective.statistic.q);
+        };
+        ratios.push_back(std::log(statistic(values[0]) / statistic(values[1])));
+    }
+    return ratios;
+}
+verdict in_turns_at(const vector<double>& ratios, double limit) {
+    static const judging_rule rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
+    vector<double> distances;
+    for (const double r : ratios) distances.push_back(r - std::log(limit));
+    return analysis_of_pairs(distances, prior_sd * std::sqrt(2.0), rule).outcome;
+}
+
+enum place : std::size_t { at_limit, same, over, places };
+struct row {
+    std::array<tally, places> slices{}, turns{};
+    double variance_at_once = 0, variance_in_turns = 0;
+    void operator+=(const row& o) {
+        for (std::size_t i = 0; i < places; ++i) {
+            slices[i] += o.slices[i];
+            turns[i] += o.turns[i];
+        }
+        variance_at_once += o.variance_at_once;
+        variance_in_turns += o.variance_in_turns;
+    }
+};
+/// The limit of equal servers at which a candidate would be at, under or over it.
+double limit_of(place at, const question& q) {
+    return at == at_limit ? 1 : at == same ? 1 + q.within : (1 + q.within) / (1 + 2 * q.within);
+}
+row rates_of(const noise& m, const question& q, const options& o, std::uint64_t stream) {
+    return over_trials<row>(o.trials, [&](row& sum, std::uint64_t trial) {
+        generator random(mixed(mixed(o.seed) + trial), stream);
+        const twins::machine on = twins::machine_of(m, q.seconds, random);
+        const values_at_once v = sliced(twins::load_of(on, q.of, q.seconds, random), q.seconds);
+        const vector<double> turns = ratios_in_turns(on, q, random);
+        for (const place at : {at_limit, same, over}) {
+            const double limit = limit_of(at, q);
+            const judged d = judged_at_once(v, q.objective, limit);
+            sum.slices[at].add(d.outcome, 1);
+            sum.turns[at].add(in_turns_at(turns, limit), first_pair_analysis);
+            if (at != at_limit) continue;
+            sum.variance_at_once += std::log(d.measured) * std::log(d.measured);
+            sum.variance_in_turns += mean_of(turns) * mean_of(turns);
+        }
+    });
+}
+
+void rates_of_ratios(const options& o, bounds& must) {
+    std::uint64_t stream = 300;
+    for (const question& q : questions()) {
+        std::printf("\n");
+        print_head(q.name, {"at the limit", "same build", printed("%.0f %% slower",
+                                                                  q.within * 200),
+                            "in turns: at the limit", "same build", "slower", "variance"});
+        for (const noise& m : machines) {
+            const row r = rates_of(m, q, o, ++stream);
+            vector<std::string> columns;
+            for (const auto* way : {&r.slices, &r.turns})
+                for (const tally& t : *way) columns.push_back(fractions(t));
+            columns.push_back(printed("%.2f", r.variance_at_once / r.variance_in_turns));
+            print_row(m.name, columns);
+            const std::string name = std::string(q.name) + ", " + m.name;
+            must.valid(name, r.slices[at_limit]);
+            if (!m.is_promised) continue;
+            // Noise that lasts as long as a slice is hardly seen in one minute.
+            const bool is_short = q.seconds < 120;
+            must.at_most(name + ", passes at the limit", r.slices[at_limit].passed(),
+                         is_short ? 0.06 : 0.05);
+            must.at_most(name + ", fails at the limit", r.slices[at_limit].failed(),
+                         is_short ? 0.02 : 0.01);
+        }
+    }
+}
+
+/// What a proxy adds: `mean(ttft) <= baseline + 1_ms`, 50 requests a second for a minute, a ttft of
+/// 15 ms whose requests spread by 20 %.
+void rates_of_a_proxy(const options& o, bounds& must) {
+    const twins::requests first{.rate = 50, .answer_s = 0.015, .same_sd = 0.2, .own_sd = 0.1};
+    const slo s = mean(ttft) <= baseline + 1_ms;
+    std::printf("\n");
+    print_head("mean(ttft) <= baseline + 1 ms, 1 min, a proxy adds", {"0.5 ms", "1 ms", "1.5 ms"});
+    for (const noise& m : machines) {
+        struct sums : std::array<tally, 3> {
+            void operator+=(const sums& other) {
+                for (std::size_t i = 0; i < size(); ++i) (*this)[i] += other[i];
+            }
+        };
+        const sums r = over_trials<sums>(o.trials, [&](sums& sum, std::uint64_t trial) {
+            generator random(mixed(mixed(o.seed) + trial), 500);
+            const twins::machine on = twins::machine_of(m, 60, random);
+            vector<twins::twin> load = twins::load_of(on, first, 60, random);
+            for (twins::twin& t : load) {
+                t.mine *= 0.015;
+                t.other *= 0.015;
+            }
+            const values_at_once v = sliced(load, 60);
+            // The proxy adds nothing, and the limit moves.
+            for (std::size_t i = 0; i < 3; ++i)
+                sum[i].add(judged_at_once(v, s, i == 1 ? 1e-12 : i == 0 ? 0.0005 : -0.0005).outcome,
+                           1);
+        });
+        print_row(m.name, {fractions(r[0]), fractions(r[1]), fractions(r[2])});
+        if (!m.is_promised) continue;
+        must.at_most(std::string("a proxy, passes at the limit, ") + m.name, r[1].passed(), 0.06);
+        must.at_most(std::string("a proxy, fails at the limit, ") + m.name, r[1].failed(), 0.02);
+    }
+}
+
+bool study_of_differences(const options& o) {
+    std::printf("Pass/fail/inconclusive in %%; %lld loads. \"In turns\": four pairs in the same time; "
+                "variance: of the ratio,\nat once over in turns.\n", o.trials);
+    bounds must(o.trials);
+    rates_of_ratios(o, must);
+    rates_of_a_proxy(o, must);
+    return must.met();
+}
+const registered differences({"difference", 2000, 100, {}, study_of_differences});
+
+}  // namespace

@@ -1,0 +1,121 @@
+// Verdicts on two variants that were loaded at once.
+#include "llmbench.hpp"
+#include "core/base/random.hpp"
+#include "core/judging/at_once.hpp"
+#include "support/verdicts.hpp"
+
+#include <cmath>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using namespace verdicts;
+
+namespace {
+
+/// `n` requests in 120 s whose ttft in ms is `f(i)`; infinite: the request failed.
+template <class F> repeat_data load_of(int n, F&& f) {
+    vector<request> requests;
+    for (int i = 0; i < n; ++i) {
+        const double at = 120000.0 * i / n, ms = f(i);
+        requests.push_back(std::isinf(ms) ? failed(at) : answered(at, ms));
+    }
+    repeat_data d = repeat_of(requests);
+    d.window = time_interval::between(d.records.front().scheduled_ns,
+                                      d.records.front().scheduled_ns + 120'000'000'000);
+    return d;
+}
+template <class F, class G> measurement at_once_of(int n, F&& mine, G&& other) {
+    measurement m;
+    m.is_at_once = m.by_slices = true;
+    m.rule = rule_of({}, 1, 1, 0, 1);
+    m.candidate.push_back(load_of(n, mine));
+    m.baseline.push_back(load_of(n, other));
+    m.baseline.back().variant = run_variant::baseline;
+    return m;
+}
+/// Noise that both servers share, by the time of a request.
+double shared_noise(int i) { return 1 + 0.3 * std::sin(i / 7.0) + 0.1 * std::sin(i / 37.0); }
+slo_verdict judged_as(measurement m, const slo& s) {
+    m.slos = {s};
+    return judged(m, s);
+}
+
+}  // namespace
+
+TEST_CASE("noise that both servers share cancels") {
+    generator random(1, 1);
+    vector<double> own(960), twin(960);
+    for (double& x : own) x = std::exp(0.05 * random.normal());
+    for (double& x : twin) x = std::exp(0.05 * random.normal());
+    const auto at = [&](const vector<double>& noise, double factor) {
+        return [&noise, factor](int i) {
+            return 20 * factor * shared_noise(i) * noise[static_cast<std::size_t>(i)];
+        };
+    };
+    const measurement same = at_once_of(960, at(own, 1), at(twin, 1));
+    const slo_verdict v = judged_as(same, mean(ttft) <= 1.05 * baseline);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.repeats == 1);
+    CHECK(v.decided_by == verdict_method::slices_at_once);
+    CHECK(v.estimate.low > 0.98);
+    CHECK(v.estimate.high < 1.02);
+    CHECK(inputs(v, "slice_parts").size() == 24);
+    CHECK(judged_as(at_once_of(960, at(own, 1.1), at(twin, 1)), mean(ttft) <= 1.05 * baseline)
+              .outcome == verdict::fail);
+    CHECK(judged_as(at_once_of(960, at(own, 1.05), at(twin, 1)), mean(ttft) <= 1.05 * baseline)
+              .outcome == verdict::inconclusive);
+    for (const slo& s : {p90(ttft) <= 1.1 * baseline, p50(ttft) <= baseline + 3_ms,
+                         mean(ttft) <= baseline + 1_ms}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged_as(same, s).outcome == verdict::pass);
+    }
+    const measurement slow = at_once_of(960, at(own, 1.3), at(twin, 1));
+    for (const slo& s : {p90(ttft) <= 1.1 * baseline, p50(ttft) <= baseline + 2_ms,
+                         mean(ttft) <= baseline + 1_ms}) {
+        const slo_verdict missed = judged_as(slow, s);
+        CAPTURE(str(missed.line()));
+        CHECK(missed.outcome == verdict::fail);
+    }
+}
+
+TEST_CASE("noise that lasts for several slices widens the interval") {
+    vector<double> parts(24, 0.0);
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = std::sin(static_cast<double>(i) / 4);
+    const error_at_once blocks = error_by_blocks(parts), neighbours = error_by_neighbours(parts);
+    double squares = 0;
+    for (const double x : parts) squares += x * x;
+    const double independent = std::sqrt(squares);
+    CHECK(neighbours.se > 2 * independent);
+    CHECK(neighbours.df < 6);
+    CHECK(blocks.se > independent);
+    CHECK(blocks.df == 5);
+}
+
+TEST_CASE("a run that has too few slices says which length would do") {
+    measurement m = at_once_of(200, [](int) { return 20; }, [](int) { return 20; });
+    for (auto* variant : {&m.candidate, &m.baseline})
+        variant->front().window = time_interval::between(
+            variant->front().window.from_ns(),
+            variant->front().window.from_ns() + 40'000'000'000);
+    const slo_verdict v = judged_as(m, mean(ttft) <= 1.05 * baseline);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(mentions(v.reason, "both servers were measured at once for 40 s: with answers of this "
+                             "length their slices need 60 s"));
+}
+
+TEST_CASE("failed requests are beyond every percentile") {
+    const auto quick = [](int i) { return 20.0 + i % 7; };
+    const auto failing = [&](int i) { return i % 5 == 0 ? infinity : quick(i); };
+    CHECK(judged_as(at_once_of(960, failing, quick), p90(ttft) <= 2 * baseline).outcome ==
+          verdict::fail);
+    CHECK(judged_as(at_once_of(960, failing, failing), p90(ttft) <= 2 * baseline).outcome !=
+          verdict::pass);
+    CHECK(judged_as(at_once_of(960, failing, quick), error_rate <= baseline + 5_pct).outcome ==
+          verdict::fail);
+    CHECK(judged_as(at_once_of(960, quick, quick), error_rate <= baseline + 1_pct).outcome ==
+          verdict::pass);
+    // No failure in so few requests shows little.
+    CHECK(judged_as(at_once_of(96, quick, quick), error_rate <= baseline + 1_pct).outcome ==
+          verdict::inconclusive);
+}

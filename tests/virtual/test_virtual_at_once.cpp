@@ -1,0 +1,120 @@
+// Gates that load both variants at the same time, in virtual time.
+#include "support/environment.hpp"
+#include "support/rejudged.hpp"
+
+#include <map>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+
+/// Two engines at once, whose tokens take these times.
+scenario at_once_with(time_span candidate, time_span base, const char* name) {
+    engine mine, other;
+    mine.decode_step = candidate;
+    other.decode_step = base;
+    return {.name = name,
+            .target = simulated(mine),
+            .baseline = simulated(other),
+            .pairs = at_once,
+            .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(16)},
+            .arrivals = poisson(4_rps),
+            .warmup = 4,
+            .duration = 60_s};
+}
+
+}  // namespace
+
+TEST_CASE("both servers get the same load at the same time, each request has a twin") {
+    scenario s = at_once_with(10_ms, 10_ms, "equal servers at once");
+    s.slos = {mean(tpot) <= 1.05 * baseline, p90(ttft) <= 1.10 * baseline,
+              mean(ttft) <= baseline + 1_ms, advisory(mean(tpot) <= 0.95 * baseline)};
+    const heard_run heard = heard_of(s);
+    const result& r = heard.result;
+    REQUIRE(r.verdicts().size() == 5);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(r.verdicts()[i].outcome == verdict::pass);
+    CHECK(r.verdicts()[3].outcome == verdict::fail);
+    CHECK(r.verdicts()[0].repeats == 1);
+    CHECK(r.verdicts()[0].decided_by == verdict_method::slices_at_once);
+    CHECK(r.verdicts()[0].method == types::text("t of 12 slices at once"));
+    CHECK(holds(heard.said, "1 pair at once"));
+    std::map<long long, std::map<run_variant, long long>> planned;
+    for (const record& x : r.requests()) planned[x.conversation][x.variant] = x.scheduled_ns;
+    for (const auto& [index, times] : planned) {
+        REQUIRE(times.size() == 2);
+        CHECK(times.at(run_variant::candidate) == times.at(run_variant::baseline));
+    }
+    CHECK(planned.size() > 200);
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("a slower server is shown in one minute, by ratio and by difference") {
+    scenario s = at_once_with(11_ms, 10_ms, "ten percent slower at once");
+    s.slos = {mean(tpot) <= 1.05 * baseline, mean(tpot) <= baseline + 500_us,
+              advisory(mean(tpot) <= baseline + 2_ms), advisory(p50(tpot) <= 1.2 * baseline)};
+    const result r = run(s);
+    REQUIRE(r.verdicts().size() == 5);
+    CHECK(r.verdicts()[0].outcome == verdict::fail);
+    CHECK(r.verdicts()[1].outcome == verdict::fail);
+    CHECK(r.verdicts()[1].measured == doctest::Approx(0.001).epsilon(0.1));
+    CHECK(r.verdicts()[2].outcome == verdict::pass);
+    CHECK(r.verdicts()[3].outcome == verdict::pass);
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("users of both servers begin together") {
+    scenario s = at_once_with(10_ms, 10_ms, "users at once");
+    s.arrivals = closed_loop(4);
+    s.slos = {output_throughput >= 0.9 * baseline, mean(itl) <= 1.1 * baseline,
+              error_rate <= baseline + 2_pct};
+    const result r = run(s);
+    REQUIRE(r.verdicts().size() == 4);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(r.verdicts()[i].outcome == verdict::pass);
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("one server, two ways to ask, at once") {
+    scenario s = at_once_with(10_ms, 10_ms, "one server at once");
+    s.baseline = otherwise{.same = true};
+    s.slos = {mean(tpot) <= 1.05 * baseline};
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+}
+
+TEST_CASE("what cannot be loaded at once is refused") {
+    scenario s = at_once_with(10_ms, 10_ms, "refused at once");
+    s.slos = {mean(tpot) <= 1.05 * baseline};
+    const auto refused = [&](auto&& change) {
+        scenario other = s;
+        change(other);
+        const std::string why = refusal_of(other);
+        CAPTURE(why);
+        return why;
+    };
+    CHECK(holds(refused([](scenario& x) { x.duration = 30_s; }),
+                "pairs is at_once for 30 s: its verdicts rest on 12 slices of 5 s at least, give "
+                "it 60 s"));
+    CHECK(holds(refused([](scenario& x) {
+                    x.duration = {};
+                    x.requests = 120;
+                    x.arrivals = constant(4_rps);
+                }),
+                "give it 60 s, which is 2"));
+    CHECK(holds(refused([](scenario& x) { x.baseline = {}; }), "there is no baseline"));
+    CHECK(holds(refused([](scenario& x) { x.warmup = until_stable(30_s); }), "until_stable"));
+    CHECK(holds(refused([](scenario& x) {
+                    x.arrivals = all_at_once();
+                    x.duration = {};
+                    x.requests = 100;
+                }),
+                "a batch has no slices"));
+    CHECK(holds(refused([](scenario& x) {
+                    x.baseline = otherwise{.same = true};
+                    x.workload = prompts({"one", "two"});
+                }),
+                "each would warm the cache for its twin"));
+    CHECK(holds(refused([](scenario& x) { x.slos = {max(ttft) <= 2 * baseline}; }),
+                "means and percentiles of requests"));
+    CHECK(holds(refused([](scenario& x) { x.slos = {p90(ttft) <= 1_s}; }), "give it .repeats = 3"));
+}
