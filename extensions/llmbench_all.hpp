@@ -111,13 +111,14 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] common prefixes of recorded prompts
 //   [C] traces
 //   [C] lengths
-//   [C] arrivals and their send times
 //   [C] prompts of a given number of tokens
 //   [C] positions in a trace
+//   [C] arrivals and their send times
 //   [C] the part of a load that one of several programs sends
 //   [C] the interface of sources of prompts
 //   [C] sources of prompts and conversations
 //   [C] the plan of a gate
+//   [C] answers compared and shown: an extension does it
 //   [C] the hash of a plan's traffic
 //   [C] the number of requests that a plan expects
 //   [C] the requests of a plan
@@ -138,7 +139,6 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] servers, and the programs that send a load, over all repeats
 //   [C] the slowest requests, and ttft by prompt length
 //   [C] the numbers of a gate that reports show, computed once
-//   [C] answers that reports show
 //   [C] the fields of a gate: its servers, its load, its judging parameters
 //   [C] stored results
 //   [C] the fields of a variant's measurements, and of a verdict
@@ -877,7 +877,10 @@ template <class M>
 using metric_traits = decltype(row_of(*static_cast<const M*>(nullptr)));
 
 template <class M>
+struct include_llmbench_answers_hpp;  // which defines it
+template <class M>
 constexpr metric_id id_of(M m) {
+    if constexpr (__is_same(M, answer_metric)) m = include_llmbench_answers_hpp<M>::known(m);
     return static_cast<metric_id>(static_cast<int>(metric_traits<M>::first) + static_cast<int>(m));
 }
 
@@ -10122,83 +10125,11 @@ inline std::string excerpt(std::string_view s, std::size_t most, std::size_t aro
     return out + (to < s.size() ? "..." : "");
 }
 
-/// Where two texts first differ: the characters before, and their fraction of the first text's
-/// bytes.
-struct parting {
-    double characters = 0, fraction = 0;
-    std::size_t byte = 0;
-};
-inline parting parting_of(std::string_view a, std::string_view b) {
-    const std::size_t most = std::min(a.size(), b.size());
-    auto byte = static_cast<std::size_t>(
-        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first -
-        a.begin());
-    const std::string_view longer = a.size() > b.size() ? a : b;
-    while (byte > 0 && byte < longer.size() && goes_on(longer[byte])) --byte;
-    const auto characters =
-        std::count_if(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(byte),
-                      [](char c) { return !goes_on(c); });
-    return {static_cast<double>(characters),
-            a.empty() ? 0 : static_cast<double>(byte) / static_cast<double>(a.size()), byte};
-}
-
-/// Calls `f(candidate's record, baseline's)` for each request that both variants of a pair sent.
-template <class Records, class F>
-void for_each_pair(Records& mine, const vector<record>& theirs, F&& f) {
-    std::size_t i = 0;
-    for (auto& r : mine) {
-        const auto at = place_of(r.id.c_str());
-        while (i < theirs.size() && place_of(theirs[i].id.c_str()) < at) ++i;
-        if (at && i < theirs.size() && place_of(theirs[i].id.c_str()) == at) f(r, theirs[i]);
-    }
-}
-
 /// Whether the answers of a repeat can be compared.
 inline bool has_hashes(const repeat_data& d) {
     return std::any_of(d.records.begin(), d.records.end(),
                        [](const record& r) { return r.answer_hash != 0; });
 }
-/// Marks the candidate's answers that equal the baseline's. An answer that failed in either variant
-/// differs; a cancelled request is not compared.
-inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
-    vector<bool> compared(256);
-    for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
-        for (const record& r : d->records)
-            if (r.answer_hash != 0) compared[r.part] = true;
-    for_each_pair(mine.records, theirs.records, [&](record& a, const record& b) {
-        if (!compared[a.part] || has_left(a) || has_left(b)) return;
-        a.same = a.answer_hash != 0 && a.answer_hash == b.answer_hash;
-    });
-}
-/// The same with differences. `masked` makes an excerpt fit to be shown.
-template <class Masked>
-void compare_answers(repeat_data& mine, const repeat_data& theirs,
-                     const vector<kept_text>& said, const vector<kept_text>& expected,
-                     std::size_t max_shown, Masked&& masked) {
-    mark_same_answers(mine, theirs);
-    std::map<std::size_t, const std::string*> mine_at, theirs_at;
-    for (const kept_text& t : said) mine_at[t.index] = &t.said;
-    for (const kept_text& t : expected) theirs_at[t.index] = &t.said;
-    for_each_pair(mine.records, theirs.records, [&](const record& a, const record& b) {
-        const bool both = a.answer_hash != 0 && b.answer_hash != 0;
-        if (!is_measured(a) || !a.same || !both) return;
-        const std::size_t index = *place_of(a.id.c_str());
-        const auto own = mine_at.find(index), other = theirs_at.find(index);
-        if (own == mine_at.end() || other == theirs_at.end()) {
-            mine.differences.without_place += !*a.same;
-            return;
-        }
-        if (*a.same) { mine.differences.tokens += a.output_tokens; return; }
-        const std::string &x = *own->second, &y = *other->second;
-        const parting at = parting_of(x, y);
-        mine.differences.places.push_back(at.characters);
-        mine.differences.tokens += a.output_tokens * at.fraction;
-        if (mine.differences.places.size() > max_shown) return;
-        mine.shown.push_back({index, masked(excerpt(x, max_shown_bytes, at.byte)),
-                              masked(excerpt(y, max_shown_bytes, at.byte)), at.characters});
-    });
-}
-
 /// How often a server agrees with itself: the fraction of equal answers over all pairs of repeats.
 /// NaN for one repeat.
 template <class Repeats>
@@ -18302,278 +18233,6 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C] arrivals and their send times =========================================================
-
-/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
-/// which lasts from `measured_from` to, as planned, `measured_to`.
-struct schedule {
-    vector<double> at{};
-    std::size_t warmup = 0;
-    double measured_from = 0;
-    double measured_to = 0;
-};
-
-/// Returns `n` gaps of mean 1.
-inline vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
-    vector<double> gaps(n, 1);
-    if (a.kind == arrival_kind::gamma)
-        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
-    else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
-        for (double& g : gaps) g = random.exponential();
-    return gaps;
-}
-
-/// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
-/// sum, so that the rate is the given one and not one draw of it.
-inline void append_stationary(vector<double>& at, const arrival_data& a, std::size_t n,
-                              double from, double rate, generator& random) {
-    const vector<double> gaps = unit_gaps(a, n, random);
-    double sum = 0;
-    for (const double g : gaps) sum += g;
-    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
-    double t = from;
-    for (const double g : gaps) {
-        at.push_back(t);
-        t += g * scale;
-    }
-}
-
-inline bool has_planned_change(const arrival_data& a) {
-    return a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
-}
-/// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
-inline double expected_arrivals(const arrival_data& a, double t) {
-    if (a.kind == arrival_kind::ramp) {
-        const double inside = std::min(t, a.over_s);
-        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
-        return a.rate * inside + 0.5 * slope * inside * inside +
-               a.rate_to * std::max(0.0, t - a.over_s);
-    }
-    double sum = 0, left = t;
-    for (const load_step& s : a.stages) {
-        const double inside = std::min(left, s.lasts.seconds());
-        sum += s.rate.per_second * inside;
-        left -= inside;
-    }
-    return sum;
-}
-/// Returns its inverse, infinite beyond the last stage.
-inline double time_of_arrivals(const arrival_data& a, double n) {
-    if (a.kind == arrival_kind::ramp) {
-        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
-        const double inside = 0.5 * (a.rate + a.rate_to) * a.over_s;
-        if (n > inside) return a.over_s + (n - inside) / a.rate_to;
-        return 2 * n / (a.rate + std::sqrt(std::max(0.0, a.rate * a.rate + 2 * slope * n)));
-    }
-    double t = 0;
-    for (const load_step& s : a.stages) {
-        const double inside = s.rate.per_second * s.lasts.seconds();
-        if (n <= inside) return t + n / s.rate.per_second;
-        n -= inside;
-        t += s.lasts.seconds();
-    }
-    return infinity;
-}
-inline double planned_length(const arrival_data& a) {
-    if (a.kind == arrival_kind::ramp) return a.over_s;
-    double sum = 0;
-    for (const load_step& s : a.stages) sum += s.lasts.seconds();
-    return sum;
-}
-
-/// Returns the seconds after which arrivals end by themselves, else 0. A replay plays `trace`.
-inline double own_length(const arrival_data& a, const recorded_trace& trace) {
-    if (a.kind == arrival_kind::steps) return planned_length(a);
-    if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
-    return std::max(trace.rows.back().at_s / a.speed, 1e-3);
-}
-/// Whether the rows of a trace start at about the same time: they are sent as a batch.
-inline bool is_batch(const arrival_data& a, const recorded_trace& trace) {
-    return a.kind == arrival_kind::replay && own_length(a, trace) < batch_s;
-}
-/// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
-inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
-    if (a.kind == arrival_kind::replay) {
-        const auto after = std::upper_bound(
-            trace.rows.begin(), trace.rows.end(), seconds * a.speed * (1 + 1e-12),
-            [](double t, const trace_row& row) { return t < row.at_s; });
-        return static_cast<double>(after - trace.rows.begin());
-    }
-    return has_planned_change(a) ? expected_arrivals(a, seconds) : a.rate * seconds;
-}
-
-/// Returns the requests/s at the start of the measured part, and in the warm-up.
-inline double starting_rate(const arrival_data& a) {
-    return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
-}
-/// Returns how many sends of an open loop warm up: the given number, or as many as fit the time.
-inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
-    if (warmup_s <= 0) return asked;
-    return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
-}
-/// The warm-up of an open loop that does not send all at once.
-inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double warmup_s,
-                                std::uint64_t seed) {
-    schedule s;
-    generator random(seed, 1);
-    s.warmup = warmup_sends(a, asked, warmup_s);
-    append_stationary(s.at, a, s.warmup, 0, starting_rate(a), random);
-    s.measured_from = static_cast<double>(s.warmup) / starting_rate(a);
-    return s;
-}
-
-/// Returns the send times of a replay, up to `requests` (0: no limit) or `duration_s` (0: none) of
-/// the measured part or to the end of the trace, whichever comes first.
-inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
-                                std::size_t warmup_requests, double warmup_s, std::size_t requests,
-                                double duration_s, std::uint64_t seed) {
-    schedule s = warmup_schedule(a, warmup_requests, warmup_s, seed);
-    const double length = duration_s > 0 ? duration_s : infinity;
-    double last = 0;
-    for (const trace_row& row : trace.rows) {
-        const double t = row.at_s / a.speed;
-        if (t > length * (1 + 1e-12) || (requests > 0 && s.at.size() == s.warmup + requests)) break;
-        s.at.push_back(s.measured_from + t);
-        last = t;
-    }
-    s.measured_to = s.measured_from + last;
-    return s;
-}
-
-/// Returns the send times of an open loop, up to `requests` (0: no limit) or `duration_s` (0: none)
-/// of the measured part, whichever comes first. The warm-up has the rate at its start.
-inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
-                                   double warmup_s, long long requests, double duration_s,
-                                   std::uint64_t seed) {
-    const auto warmup = static_cast<std::size_t>(warmup_requests);
-    if (a.kind == arrival_kind::all_at_once)
-        return {.at = vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
-                .warmup = warmup};
-    schedule s = warmup_schedule(a, warmup, warmup_s, seed);
-    generator random(seed, 2);
-    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
-                            a.kind == arrival_kind::gamma;
-    if (stationary) {
-        auto n = requests > 0 ? requests : std::llround(duration_s * a.rate);
-        if (duration_s > 0)
-            n = std::min(n, static_cast<long long>(std::llround(duration_s * a.rate)));
-        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, a.rate, random);
-        s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
-        return s;
-    }
-    // A Poisson process of varying rate is one of rate 1 on the scale of expected arrivals.
-    const double length = duration_s > 0                  ? duration_s
-                          : a.kind == arrival_kind::steps ? planned_length(a)
-                                                          : infinity;
-    double expected = 0, t = 0;
-    for (long long i = 0; requests == 0 || i < requests; ++i) {
-        expected += random.exponential();
-        t = std::min(length, time_of_arrivals(a, expected));
-        if (t >= length * (1 - 1e-12)) break;
-        s.at.push_back(s.measured_from + t);
-    }
-    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
-    return s;
-}
-
-inline const char* to_string(arrival_kind k) {
-    return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
-                    "closed_loop"}, k);
-}
-
-inline bool is_counted_in_users(const arrival_data& a) {
-    return a.kind == arrival_kind::closed_loop;
-}
-
-inline std::string arrival_text(const arrival_data& a) {
-    if (!a.described.empty()) return str(a.described);
-    std::string t = to_string(a.kind);
-    const char* most = a.is_searched ? "up to " : "";
-    switch (a.kind) {
-        case arrival_kind::constant:
-        case arrival_kind::poisson: t += printed("(%s%.9g req/s)", most, a.rate); break;
-        case arrival_kind::gamma:
-            t += printed("(%s%.9g req/s, burstiness %.9g)", most, a.rate, a.burstiness);
-            break;
-        case arrival_kind::ramp:
-            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
-            break;
-        case arrival_kind::steps:
-            t += "(";
-            for (std::size_t i = 0; i < a.stages.size(); ++i)
-                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
-                             a.stages[i].lasts.seconds());
-            t += ")";
-            break;
-        case arrival_kind::replay:
-            t += "(" + file_name(str(a.file)) +
-                 (a.unit_s > 0 ? ", unit " + time_text(a.unit_s) : "") +
-                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
-            break;
-        case arrival_kind::closed_loop:
-            t += printed("(%s%lld users", most, a.users) +
-                 (a.think.a + a.think.b > 0 ? ", think " + distribution_text(a.think) : "") +
-                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
-            break;
-        default: break;
-    }
-    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
-}
-
-inline void check_arrivals(const arrival_data& a) {
-    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
-    const std::string given = "arrivals is " + arrival_text(a) + ": ";
-    if (a.kind == arrival_kind::closed_loop) {
-        check_numbers({{"users", static_cast<double>(a.users), 1, 100000},
-                       {"ramp", a.users_ramp_s, 0, 86400, " s"}}, given);
-        if (!is_sound(a.think))
-            refuse({given, "think time cannot be negative, and lasts at most 86400 s"});
-        return;
-    }
-    check_numbers({{"max_in_flight", static_cast<double>(a.max_in_flight), 0, infinity, "",
-                    "must be at least 1"}}, given);
-    if (a.kind == arrival_kind::all_at_once) return;
-    if (a.kind == arrival_kind::replay) {
-        if (a.file.empty()) refuse({given, "it must name a file"});
-        check_numbers({{"speed", a.speed, 1e-6, 1e6, "", "runs from 0.000001 to 1000000"}}, given);
-        if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
-            refuse({given, "its unit runs from 1 ns to a day"});
-        return;
-    }
-    if (a.kind == arrival_kind::steps) {
-        if (a.stages.size() == 0) refuse({given, "it needs at least one stage"});
-        for (const load_step& s : a.stages)
-            if (!(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0))
-                refuse({given, "every stage needs a rate and a time above zero"});
-        check_numbers({{"their length", planned_length(a), 0, 86400, " s"}}, given);
-        return;
-    }
-    if (!rate_ok(a.rate))
-        refuse({given, "the rate must be above 0 and at most 1000000 requests/s"});
-    if (a.kind == arrival_kind::gamma)
-        check_numbers({{"burstiness", a.burstiness, 0.01, 1000}}, given);
-    if (a.kind == arrival_kind::ramp)
-        if (!(rate_ok(a.rate_to) && a.over_s > 0))
-            refuse({given, "both rates and the time must be above zero"});
-}
-
-/// Returns the squared coefficient of variation of the gaps: infinite if the load grows or bursts
-/// by design, NaN if it has no rate.
-inline double arrival_cv2_of(const arrival_data& a) {
-    switch (a.kind) {
-    case arrival_kind::constant: return 0;
-    case arrival_kind::poisson: return 1;
-    case arrival_kind::gamma: return 1 / a.burstiness;
-    case arrival_kind::closed_loop:
-    case arrival_kind::all_at_once: return not_a_number;
-    default: return infinity;
-    }
-}
-
-inline bool saturates(const arrival_data& a) {
-    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
-}
-
 // ===== [C] prompts of a given number of tokens ===================================================
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
@@ -18898,6 +18557,278 @@ inline int append_prompt(std::string& words, const prefix_tree& tree, const tree
 inline void add_text(fnv1a& h, const std::string& s) {
     h.add(static_cast<long long>(s.size()));
     h.add(s.data(), s.size());
+}
+
+// ===== [C] arrivals and their send times =========================================================
+
+/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
+/// which lasts from `measured_from` to, as planned, `measured_to`.
+struct schedule {
+    vector<double> at{};
+    std::size_t warmup = 0;
+    double measured_from = 0;
+    double measured_to = 0;
+};
+
+/// Returns `n` gaps of mean 1.
+inline vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
+    vector<double> gaps(n, 1);
+    if (a.kind == arrival_kind::gamma)
+        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
+    else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
+        for (double& g : gaps) g = random.exponential();
+    return gaps;
+}
+
+/// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
+/// sum, so that the rate is the given one and not one draw of it.
+inline void append_stationary(vector<double>& at, const arrival_data& a, std::size_t n,
+                              double from, double rate, generator& random) {
+    const vector<double> gaps = unit_gaps(a, n, random);
+    double sum = 0;
+    for (const double g : gaps) sum += g;
+    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
+    double t = from;
+    for (const double g : gaps) {
+        at.push_back(t);
+        t += g * scale;
+    }
+}
+
+inline bool has_planned_change(const arrival_data& a) {
+    return a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
+}
+/// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
+inline double expected_arrivals(const arrival_data& a, double t) {
+    if (a.kind == arrival_kind::ramp) {
+        const double inside = std::min(t, a.over_s);
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        return a.rate * inside + 0.5 * slope * inside * inside +
+               a.rate_to * std::max(0.0, t - a.over_s);
+    }
+    double sum = 0, left = t;
+    for (const load_step& s : a.stages) {
+        const double inside = std::min(left, s.lasts.seconds());
+        sum += s.rate.per_second * inside;
+        left -= inside;
+    }
+    return sum;
+}
+/// Returns its inverse, infinite beyond the last stage.
+inline double time_of_arrivals(const arrival_data& a, double n) {
+    if (a.kind == arrival_kind::ramp) {
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        const double inside = 0.5 * (a.rate + a.rate_to) * a.over_s;
+        if (n > inside) return a.over_s + (n - inside) / a.rate_to;
+        return 2 * n / (a.rate + std::sqrt(std::max(0.0, a.rate * a.rate + 2 * slope * n)));
+    }
+    double t = 0;
+    for (const load_step& s : a.stages) {
+        const double inside = s.rate.per_second * s.lasts.seconds();
+        if (n <= inside) return t + n / s.rate.per_second;
+        n -= inside;
+        t += s.lasts.seconds();
+    }
+    return infinity;
+}
+inline double planned_length(const arrival_data& a) {
+    if (a.kind == arrival_kind::ramp) return a.over_s;
+    double sum = 0;
+    for (const load_step& s : a.stages) sum += s.lasts.seconds();
+    return sum;
+}
+
+/// Returns the seconds after which arrivals end by themselves, else 0. A replay plays `trace`.
+inline double own_length(const arrival_data& a, const recorded_trace& trace) {
+    if (a.kind == arrival_kind::steps) return planned_length(a);
+    if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
+    return std::max(trace.rows.back().at_s / a.speed, 1e-3);
+}
+/// Whether the rows of a trace start at about the same time: they are sent as a batch.
+inline bool is_batch(const arrival_data& a, const recorded_trace& trace) {
+    return a.kind == arrival_kind::replay && own_length(a, trace) < batch_s;
+}
+/// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
+inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
+    if (a.kind == arrival_kind::replay) {
+        const auto after = std::upper_bound(
+            trace.rows.begin(), trace.rows.end(), seconds * a.speed * (1 + 1e-12),
+            [](double t, const trace_row& row) { return t < row.at_s; });
+        return static_cast<double>(after - trace.rows.begin());
+    }
+    return has_planned_change(a) ? expected_arrivals(a, seconds) : a.rate * seconds;
+}
+
+/// Returns the requests/s at the start of the measured part, and in the warm-up.
+inline double starting_rate(const arrival_data& a) {
+    return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+}
+/// Returns how many sends of an open loop warm up: the given number, or as many as fit the time.
+inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
+    if (warmup_s <= 0) return asked;
+    return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
+}
+/// The warm-up of an open loop that does not send all at once.
+inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double warmup_s,
+                                std::uint64_t seed) {
+    schedule s;
+    generator random(seed, 1);
+    s.warmup = warmup_sends(a, asked, warmup_s);
+    append_stationary(s.at, a, s.warmup, 0, starting_rate(a), random);
+    s.measured_from = static_cast<double>(s.warmup) / starting_rate(a);
+    return s;
+}
+
+/// Returns the send times of a replay, up to `requests` (0: no limit) or `duration_s` (0: none) of
+/// the measured part or to the end of the trace, whichever comes first.
+inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
+                                std::size_t warmup_requests, double warmup_s, std::size_t requests,
+                                double duration_s, std::uint64_t seed) {
+    schedule s = warmup_schedule(a, warmup_requests, warmup_s, seed);
+    const double length = duration_s > 0 ? duration_s : infinity;
+    double last = 0;
+    for (const trace_row& row : trace.rows) {
+        const double t = row.at_s / a.speed;
+        if (t > length * (1 + 1e-12) || (requests > 0 && s.at.size() == s.warmup + requests)) break;
+        s.at.push_back(s.measured_from + t);
+        last = t;
+    }
+    s.measured_to = s.measured_from + last;
+    return s;
+}
+
+/// Returns the send times of an open loop, up to `requests` (0: no limit) or `duration_s` (0: none)
+/// of the measured part, whichever comes first. The warm-up has the rate at its start.
+inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
+                                   double warmup_s, long long requests, double duration_s,
+                                   std::uint64_t seed) {
+    const auto warmup = static_cast<std::size_t>(warmup_requests);
+    if (a.kind == arrival_kind::all_at_once)
+        return {.at = vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
+                .warmup = warmup};
+    schedule s = warmup_schedule(a, warmup, warmup_s, seed);
+    generator random(seed, 2);
+    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+    if (stationary) {
+        auto n = requests > 0 ? requests : std::llround(duration_s * a.rate);
+        if (duration_s > 0)
+            n = std::min(n, static_cast<long long>(std::llround(duration_s * a.rate)));
+        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, a.rate, random);
+        s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
+        return s;
+    }
+    // A Poisson process of varying rate is one of rate 1 on the scale of expected arrivals.
+    const double length = duration_s > 0                  ? duration_s
+                          : a.kind == arrival_kind::steps ? planned_length(a)
+                                                          : infinity;
+    double expected = 0, t = 0;
+    for (long long i = 0; requests == 0 || i < requests; ++i) {
+        expected += random.exponential();
+        t = std::min(length, time_of_arrivals(a, expected));
+        if (t >= length * (1 - 1e-12)) break;
+        s.at.push_back(s.measured_from + t);
+    }
+    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
+    return s;
+}
+
+inline const char* to_string(arrival_kind k) {
+    return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
+                    "closed_loop"}, k);
+}
+
+inline bool is_counted_in_users(const arrival_data& a) {
+    return a.kind == arrival_kind::closed_loop;
+}
+
+inline std::string arrival_text(const arrival_data& a) {
+    if (!a.described.empty()) return str(a.described);
+    std::string t = to_string(a.kind);
+    const char* most = a.is_searched ? "up to " : "";
+    switch (a.kind) {
+        case arrival_kind::constant:
+        case arrival_kind::poisson: t += printed("(%s%.9g req/s)", most, a.rate); break;
+        case arrival_kind::gamma:
+            t += printed("(%s%.9g req/s, burstiness %.9g)", most, a.rate, a.burstiness);
+            break;
+        case arrival_kind::ramp:
+            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
+            break;
+        case arrival_kind::steps:
+            t += "(";
+            for (std::size_t i = 0; i < a.stages.size(); ++i)
+                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
+                             a.stages[i].lasts.seconds());
+            t += ")";
+            break;
+        case arrival_kind::replay:
+            t += "(" + file_name(str(a.file)) +
+                 (a.unit_s > 0 ? ", unit " + time_text(a.unit_s) : "") +
+                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
+            break;
+        case arrival_kind::closed_loop:
+            t += printed("(%s%lld users", most, a.users) +
+                 (a.think.a + a.think.b > 0 ? ", think " + distribution_text(a.think) : "") +
+                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
+            break;
+        default: break;
+    }
+    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
+}
+
+inline void check_arrivals(const arrival_data& a) {
+    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    if (a.kind == arrival_kind::closed_loop) {
+        check_numbers({{"users", static_cast<double>(a.users), 1, 100000},
+                       {"ramp", a.users_ramp_s, 0, 86400, " s"}}, given);
+        if (!is_sound(a.think))
+            refuse({given, "think time cannot be negative, and lasts at most 86400 s"});
+        return;
+    }
+    check_numbers({{"max_in_flight", static_cast<double>(a.max_in_flight), 0, infinity, "",
+                    "must be at least 1"}}, given);
+    if (a.kind == arrival_kind::all_at_once) return;
+    if (a.kind == arrival_kind::replay) {
+        if (a.file.empty()) refuse({given, "it must name a file"});
+        check_numbers({{"speed", a.speed, 1e-6, 1e6, "", "runs from 0.000001 to 1000000"}}, given);
+        if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
+            refuse({given, "its unit runs from 1 ns to a day"});
+        return;
+    }
+    if (a.kind == arrival_kind::steps) {
+        if (a.stages.size() == 0) refuse({given, "it needs at least one stage"});
+        for (const load_step& s : a.stages)
+            if (!(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0))
+                refuse({given, "every stage needs a rate and a time above zero"});
+        check_numbers({{"their length", planned_length(a), 0, 86400, " s"}}, given);
+        return;
+    }
+    if (!rate_ok(a.rate))
+        refuse({given, "the rate must be above 0 and at most 1000000 requests/s"});
+    if (a.kind == arrival_kind::gamma)
+        check_numbers({{"burstiness", a.burstiness, 0.01, 1000}}, given);
+    if (a.kind == arrival_kind::ramp)
+        if (!(rate_ok(a.rate_to) && a.over_s > 0))
+            refuse({given, "both rates and the time must be above zero"});
+}
+
+/// Returns the squared coefficient of variation of the gaps: infinite if the load grows or bursts
+/// by design, NaN if it has no rate.
+inline double arrival_cv2_of(const arrival_data& a) {
+    switch (a.kind) {
+    case arrival_kind::constant: return 0;
+    case arrival_kind::poisson: return 1;
+    case arrival_kind::gamma: return 1 / a.burstiness;
+    case arrival_kind::closed_loop:
+    case arrival_kind::all_at_once: return not_a_number;
+    default: return infinity;
+    }
+}
+
+inline bool saturates(const arrival_data& a) {
+    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
 }
 
 // ===== [C] the part of a load that one of several programs sends =================================
@@ -19661,6 +19592,47 @@ inline plan plan_of_variant(const plan& p, run_variant variant) {
     return with_traffic(p, [](planned_traffic& t) {
         static_cast<planned_workloads&>(t) = planned_workloads(*t.otherwise);
     });
+}
+
+// ===== [C] answers compared and shown: an extension does it ======================================
+
+/// A question, the expected answer (or the baseline's) and the answers given.
+struct shown_answer {
+    std::string id{};  // of the first request that got the answer
+    std::string is{};  // right, wrong, cut off, unreadable or different
+    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
+    double same_characters = not_a_number;  // before the first difference
+    long long times = 0, asked = 0;  // repeats with this result, and repeats that asked
+};
+
+/// One for the program: objectives on answers need it.
+class answer_keeping {
+public:
+    /// Marks the candidate's answers that equal the baseline's.
+    virtual void mark_same(repeat_data& mine, const repeat_data& theirs) const = 0;
+    /// The same, and keeps up to so many differences in its texts. `masked` makes an excerpt fit to
+    /// be shown.
+    virtual void compare(repeat_data& mine, const repeat_data& theirs,
+                         const vector<kept_text>& said, const vector<kept_text>& expected,
+                         std::size_t max_shown,
+                         const std::function<std::string(std::string)>& masked) const = 0;
+    /// Each question once: those that keep an objective from passing, or all with kept texts.
+    virtual vector<shown_answer> shown(const plan& p, const repeat_list& variant,
+                                       const vector<slo_verdict>& verdicts,
+                                       answers_shown show) const = 0;
+    virtual std::string page(const vector<shown_answer>& answers) const = 0;
+
+protected:
+    ~answer_keeping() = default;
+};
+/// The extension that is compiled in, or null.
+inline constinit const answer_keeping* known_answers = nullptr;
+/// Throws std::invalid_argument if there is none.
+inline const answer_keeping& the_answers() {
+    if (!known_answers)
+        refuse({"objectives on answers need #include \"llmbench_answers.hpp\" where LLMBENCH_MAIN "
+                "is"});
+    return *known_answers;
 }
 
 // ===== [C] the hash of a plan's traffic ==========================================================
@@ -21408,6 +21380,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.limits = s.limits;
     for (const slo& x : s.slos) {
         sent.compares_answers |= x.statistic.metric == metric_id::same_answers;
+        if (sent.compares_answers) the_answers();
         sent.plays_out |= is_of_sessions(x.statistic.metric);
     }
     sent.client = s.client;
@@ -22469,74 +22442,6 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     }
     g.search = the_search().figures(p, e, t);
     return g;
-}
-
-// ===== [C] answers that reports show =============================================================
-
-/// A question, the expected answer (or the baseline's) and the answers given.
-struct shown_answer {
-    std::string id{};  // of the first request that got the answer
-    std::string is{};  // right, wrong, cut off, unreadable or different
-    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
-    double same_characters = not_a_number;  // before the first difference
-    long long times = 0, asked = 0;  // repeats with this result, and repeats that asked
-};
-
-inline std::string what_is_wrong(const record& r) {
-    if (*r.right) return "right";
-    if (stream_event::is_at_length(r.finish_reason.c_str())) return "cut off";
-    return r.graded.empty() ? "unreadable" : "wrong";
-}
-
-/// Each question once: those that keep an objective from passing, or all with kept texts.
-inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
-                                             const vector<slo_verdict>& verdicts,
-                                             answers_shown show) {
-    const auto is_open = [&](metric_id m) {
-        return std::any_of(verdicts.begin(), verdicts.end(), [m](const slo_verdict& v) {
-            return v.objective.statistic.metric == m && (v.outcome == verdict::fail ||
-                                               v.outcome == verdict::inconclusive);
-        });
-    };
-    const bool all = show == answers_shown::all, none = show == answers_shown::none;
-    vector<shown_answer> rows;
-    for (const metric_id m : {metric_id::accuracy, metric_id::same_answers}) {
-        if (p.sent->is_read || none || !(all || is_open(m))) continue;
-        std::map<long long, std::size_t> row_of;  // by question
-        for (std::size_t i = 0; i < variant.size(); ++i) {
-            std::map<std::size_t, const record*> records;
-            for (const record& r : variant[i].records)
-                if (is_measured(r) && is_good_answer(m, r))
-                    if (const auto at = place_of(r.id.c_str())) records[*at] = &r;
-            for (const kept_text& t : variant[i].shown) {
-                const auto at = records.find(t.index);
-                const bool differs = !std::isnan(t.same_characters);
-                if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
-                const record& r = *at->second;
-                if (!all && rows.size() >= max_answers_shown) break;
-                if (!row_of.emplace(r.conversation, rows.size()).second)
-                    continue;
-                const wanted_answer* wanted = wanted_at(*p.sent, t.index);
-                const auto prompt =
-                    request_of(p, run_variant::candidate, variant[i].index, t.index);
-                rows.push_back({str(r.id), differs ? "different" : what_is_wrong(r),
-                                excerpt(prompt.prompt, max_shown_bytes),
-                                wanted ? excerpt(wanted->key(), max_shown_bytes) : "",
-                                differs ? "" : str(r.graded), t.said, t.expected,
-                                t.same_characters, 0, 0});
-            }
-        }
-        for (std::size_t i = 0; i < variant.size(); ++i)
-            for (const record& r : variant[i].records) {
-                if (!is_measured(r) || !is_good_answer(m, r)) continue;
-                const auto at = row_of.find(r.conversation);
-                if (at == row_of.end()) continue;
-                ++rows[at->second].asked;
-                rows[at->second].times +=
-                    *is_good_answer(m, r) == (rows[at->second].is == "right");
-            }
-    }
-    return rows;
 }
 
 // ===== [C] the fields of a gate: its servers, its load, its judging parameters ===================
@@ -25422,40 +25327,6 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + gate_command(g, env);
 }
 
-inline std::string answer_html(const shown_answer& a) {
-    const auto lines = [](const char* name, const std::string& text) {
-        return filled("[{text?}<dt>{name}</dt><dd><pre>{lines}</pre></dd>\n]",
-                      {{"text", text}, {"name", name}, {"lines", escaped_lines(text)}});
-    };
-    return folded_list(
-        filled("{is} in {times} of {asked}: {question:x}",
-               {{"is", a.is}, {"times", a.times}, {"asked", a.asked},
-                {"question", printable(a.question, 100)}}),
-        !std::isnan(a.same_characters)
-            ? filled("after {same_characters:.0f} equal characters",
-                     {{"same_characters", a.same_characters}})
-            : filled("wanted {wanted}[, read {read}]",
-                     {{"wanted", printable(a.wanted, 60)}, {"read", printable(a.read, 60)}}),
-        fold::closed,
-        joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
-                lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
-                list_of({{"request", a.id}})}));
-}
-/// Returns the answers of objectives on answers that did not pass.
-inline std::string answers_html(const gate_report& g) {
-    if (g.answers.empty()) return {};
-    std::string h = "<h3>Answers</h3>\n<p class=\"note\">Each question once, in the order in which "
-                    "its answer came, with the repeats in which it was so; answers.jsonl has the "
-                    "same.</p>\n";
-    constexpr std::size_t max_at_once = 10;
-    std::string more;
-    for (std::size_t i = 0; i < g.answers.size(); ++i)
-        (i < max_at_once ? h : more) += answer_html(g.answers[i]);
-    if (more.empty()) return h;
-    const std::size_t left = g.answers.size() - max_at_once;
-    return h + folded(filled("{more} more", {{"more", left}}), "", fold::closed, more);
-}
-
 // ===== [C] the report page: distributions and timelines ==========================================
 
 inline std::string variants_key(bool has_baseline) {
@@ -26162,7 +26033,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
-    h += (g.figures.search ? g.figures.search->page(g) : "") + answers_html(g);
+    h += (g.figures.search ? g.figures.search->page(g) : "");
+    if (!g.answers.empty()) h += the_answers().page(g.answers);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
@@ -34054,7 +33926,8 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
             v = without_advice(v, verdict::skipped, shard_text(p.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
                              : figures_of(p, m.seen, p.judged->slos);
-    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
+    if (known_answers)
+        g.answers = known_answers->shown(p, m.seen.candidate, g.verdicts, asked.answers);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.fault().empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
@@ -35293,7 +35166,7 @@ private:
         for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
             secrets.push_back(s);
         all_.seen.candidate.change_last([&](repeat_data& mine) {
-            compare_answers(mine, theirs, texts_[0], texts_[1],
+            the_answers().compare(mine, theirs, texts_[0], texts_[1],
                             mode_.answers == answers_shown::none ? 0 : max_answers_shown,
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });
@@ -35745,7 +35618,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     for (std::size_t i = 0; i < std::min(g.seen.candidate.size(), g.seen.baseline.size()); ++i)
         if (has_hashes(g.seen.baseline[i]))
             g.seen.candidate.change(
-                i, [&](repeat_data& d) { mark_same_answers(d, g.seen.baseline[i]); });
+                i, [&](repeat_data& d) { the_answers().mark_same(d, g.seen.baseline[i]); });
     if (number < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
                         number, reported.offsets.size())});
@@ -36092,6 +35965,13 @@ inline namespace v1 {
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
 extern const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is;
+
+template <class M>
+struct include_llmbench_answers_hpp {
+    static constexpr M known(M m) {
+        return include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is ? m : M();
+    }
+};
 }  // namespace detail
 
 /// An answer_grade, or your own function of two texts, which several threads may call at once:
@@ -36154,26 +36034,101 @@ struct in_llmbench_answers_hpp::questions {
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_ANSWERS_IMPLEMENTED)
 #define LLMBENCH_ANSWERS_IMPLEMENTED
 
-#include <algorithm>  // min, max
+#include <algorithm>  // count_if, min, mismatch, max, any_of
 #include <cmath>  // fabs, floor, pow, abs, isnan
-#include <cstddef>  // size_t
+#include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // abs
+#include <functional>
 #include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>  // move
+#include <utility>  // move, pair
 
 #include <picojson.h>  // JSON of servers
 
-// ===== [E] numbers as written by people and models, in plain characters ==========================
+// ===== [E] answers of a pair of repeats compared =================================================
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// Where two texts first differ: the characters before, and their fraction of the first text's
+/// bytes.
+struct parting {
+    double characters = 0, fraction = 0;
+    std::size_t byte = 0;
+};
+inline parting parting_of(std::string_view a, std::string_view b) {
+    const std::size_t most = std::min(a.size(), b.size());
+    auto byte = static_cast<std::size_t>(
+        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first -
+        a.begin());
+    const std::string_view longer = a.size() > b.size() ? a : b;
+    while (byte > 0 && byte < longer.size() && goes_on(longer[byte])) --byte;
+    const auto characters =
+        std::count_if(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(byte),
+                      [](char c) { return !goes_on(c); });
+    return {static_cast<double>(characters),
+            a.empty() ? 0 : static_cast<double>(byte) / static_cast<double>(a.size()), byte};
+}
+
+/// Calls `f(candidate's record, baseline's)` for each request that both variants of a pair sent.
+template <class Records, class F>
+void for_each_pair(Records& mine, const vector<record>& theirs, F&& f) {
+    std::size_t i = 0;
+    for (auto& r : mine) {
+        const auto at = place_of(r.id.c_str());
+        while (i < theirs.size() && place_of(theirs[i].id.c_str()) < at) ++i;
+        if (at && i < theirs.size() && place_of(theirs[i].id.c_str()) == at) f(r, theirs[i]);
+    }
+}
+
+/// Marks the candidate's answers that equal the baseline's. An answer that failed in either variant
+/// differs; a cancelled request is not compared.
+inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
+    vector<bool> compared(256);
+    for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
+        for (const record& r : d->records)
+            if (r.answer_hash != 0) compared[r.part] = true;
+    for_each_pair(mine.records, theirs.records, [&](record& a, const record& b) {
+        if (!compared[a.part] || has_left(a) || has_left(b)) return;
+        a.same = a.answer_hash != 0 && a.answer_hash == b.answer_hash;
+    });
+}
+/// The same with differences. `masked` makes an excerpt fit to be shown.
+template <class Masked>
+void compare_answers(repeat_data& mine, const repeat_data& theirs,
+                     const vector<kept_text>& said, const vector<kept_text>& expected,
+                     std::size_t max_shown, Masked&& masked) {
+    mark_same_answers(mine, theirs);
+    std::map<std::size_t, const std::string*> mine_at, theirs_at;
+    for (const kept_text& t : said) mine_at[t.index] = &t.said;
+    for (const kept_text& t : expected) theirs_at[t.index] = &t.said;
+    for_each_pair(mine.records, theirs.records, [&](const record& a, const record& b) {
+        const bool both = a.answer_hash != 0 && b.answer_hash != 0;
+        if (!is_measured(a) || !a.same || !both) return;
+        const std::size_t index = *place_of(a.id.c_str());
+        const auto own = mine_at.find(index), other = theirs_at.find(index);
+        if (own == mine_at.end() || other == theirs_at.end()) {
+            mine.differences.without_place += !*a.same;
+            return;
+        }
+        if (*a.same) { mine.differences.tokens += a.output_tokens; return; }
+        const std::string &x = *own->second, &y = *other->second;
+        const parting at = parting_of(x, y);
+        mine.differences.places.push_back(at.characters);
+        mine.differences.tokens += a.output_tokens * at.fraction;
+        if (mine.differences.places.size() > max_shown) return;
+        mine.shown.push_back({index, masked(excerpt(x, max_shown_bytes, at.byte)),
+                              masked(excerpt(y, max_shown_bytes, at.byte)), at.characters});
+    });
+}
+
+// ===== [E] numbers as written by people and models, in plain characters ==========================
 
 /// Returns the text without surrounding space.
 inline std::string_view without_space(std::string_view s) {
@@ -36971,6 +36926,98 @@ private:
     const std::string graders_;
 };
 
+// ===== [E] answers that reports show =============================================================
+
+inline std::string what_is_wrong(const record& r) {
+    if (*r.right) return "right";
+    if (stream_event::is_at_length(r.finish_reason.c_str())) return "cut off";
+    return r.graded.empty() ? "unreadable" : "wrong";
+}
+
+/// Each question once: those that keep an objective from passing, or all with kept texts.
+inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
+                                             const vector<slo_verdict>& verdicts,
+                                             answers_shown show) {
+    const auto is_open = [&](metric_id m) {
+        return std::any_of(verdicts.begin(), verdicts.end(), [m](const slo_verdict& v) {
+            return v.objective.statistic.metric == m && (v.outcome == verdict::fail ||
+                                               v.outcome == verdict::inconclusive);
+        });
+    };
+    const bool all = show == answers_shown::all, none = show == answers_shown::none;
+    vector<shown_answer> rows;
+    for (const metric_id m : {metric_id::accuracy, metric_id::same_answers}) {
+        if (p.sent->is_read || none || !(all || is_open(m))) continue;
+        std::map<long long, std::size_t> row_of;  // by question
+        for (std::size_t i = 0; i < variant.size(); ++i) {
+            std::map<std::size_t, const record*> records;
+            for (const record& r : variant[i].records)
+                if (is_measured(r) && is_good_answer(m, r))
+                    if (const auto at = place_of(r.id.c_str())) records[*at] = &r;
+            for (const kept_text& t : variant[i].shown) {
+                const auto at = records.find(t.index);
+                const bool differs = !std::isnan(t.same_characters);
+                if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
+                const record& r = *at->second;
+                if (!all && rows.size() >= max_answers_shown) break;
+                if (!row_of.emplace(r.conversation, rows.size()).second)
+                    continue;
+                const wanted_answer* wanted = wanted_at(*p.sent, t.index);
+                const auto prompt =
+                    request_of(p, run_variant::candidate, variant[i].index, t.index);
+                rows.push_back({str(r.id), differs ? "different" : what_is_wrong(r),
+                                excerpt(prompt.prompt, max_shown_bytes),
+                                wanted ? excerpt(wanted->key(), max_shown_bytes) : "",
+                                differs ? "" : str(r.graded), t.said, t.expected,
+                                t.same_characters, 0, 0});
+            }
+        }
+        for (std::size_t i = 0; i < variant.size(); ++i)
+            for (const record& r : variant[i].records) {
+                if (!is_measured(r) || !is_good_answer(m, r)) continue;
+                const auto at = row_of.find(r.conversation);
+                if (at == row_of.end()) continue;
+                ++rows[at->second].asked;
+                rows[at->second].times +=
+                    *is_good_answer(m, r) == (rows[at->second].is == "right");
+            }
+    }
+    return rows;
+}
+
+inline std::string answer_html(const shown_answer& a) {
+    const auto lines = [](const char* name, const std::string& text) {
+        return filled("[{text?}<dt>{name}</dt><dd><pre>{lines}</pre></dd>\n]",
+                      {{"text", text}, {"name", name}, {"lines", escaped_lines(text)}});
+    };
+    return folded_list(
+        filled("{is} in {times} of {asked}: {question:x}",
+               {{"is", a.is}, {"times", a.times}, {"asked", a.asked},
+                {"question", printable(a.question, 100)}}),
+        !std::isnan(a.same_characters)
+            ? filled("after {same_characters:.0f} equal characters",
+                     {{"same_characters", a.same_characters}})
+            : filled("wanted {wanted}[, read {read}]",
+                     {{"wanted", printable(a.wanted, 60)}, {"read", printable(a.read, 60)}}),
+        fold::closed,
+        joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
+                lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
+                list_of({{"request", a.id}})}));
+}
+/// Returns the answers of objectives on answers that did not pass.
+inline std::string answers_html(const vector<shown_answer>& answers) {
+    std::string h = "<h3>Answers</h3>\n<p class=\"note\">Each question once, in the order in which "
+                    "its answer came, with the repeats in which it was so; answers.jsonl has the "
+                    "same.</p>\n";
+    constexpr std::size_t max_at_once = 10;
+    std::string more;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+        (i < max_at_once ? h : more) += answer_html(answers[i]);
+    if (more.empty()) return h;
+    const std::size_t left = answers.size() - max_at_once;
+    return h + folded(filled("{more} more", {{"more", left}}), "", fold::closed, more);
+}
+
 // ===== [E] questions, read from their file =======================================================
 
 class questions_of_files final : public workload_extension {
@@ -36985,6 +37032,29 @@ public:
     }
 };
 inline const questions_of_files reads_questions{};
+
+class answers_kept final : public answer_keeping {
+public:
+    void mark_same(repeat_data& mine, const repeat_data& theirs) const override {
+        mark_same_answers(mine, theirs);
+    }
+    void compare(repeat_data& mine, const repeat_data& theirs, const vector<kept_text>& said,
+                 const vector<kept_text>& expected, std::size_t max_shown,
+                 const std::function<std::string(std::string)>& masked) const override {
+        compare_answers(mine, theirs, said, expected, max_shown, masked);
+    }
+    vector<shown_answer> shown(const plan& p, const repeat_list& variant,
+                               const vector<slo_verdict>& verdicts,
+                               answers_shown show) const override {
+        return shown_answers_of(p, variant, verdicts, show);
+    }
+    std::string page(const vector<shown_answer>& answers) const override {
+        return answers_html(answers);
+    }
+};
+inline constinit const answers_kept keeps_answers{};
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void make_answers_known() { known_answers = &keeps_answers; }
 
 const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
     &reads_questions;

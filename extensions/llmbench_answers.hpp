@@ -43,6 +43,13 @@ inline namespace v1 {
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
 extern const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is;
+
+template <class M>
+struct include_llmbench_answers_hpp {
+    static constexpr M known(M m) {
+        return include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is ? m : M();
+    }
+};
 }  // namespace detail
 
 /// An answer_grade, or your own function of two texts, which several threads may call at once:
@@ -105,26 +112,101 @@ struct in_llmbench_answers_hpp::questions {
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_ANSWERS_IMPLEMENTED)
 #define LLMBENCH_ANSWERS_IMPLEMENTED
 
-#include <algorithm>  // min, max
+#include <algorithm>  // count_if, min, mismatch, max, any_of
 #include <cmath>  // fabs, floor, pow, abs, isnan
-#include <cstddef>  // size_t
+#include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // abs
+#include <functional>
 #include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>  // move
+#include <utility>  // move, pair
 
 #include <picojson.h>  // JSON of servers
 
-// ===== [E] numbers as written by people and models, in plain characters ==========================
+// ===== [E] answers of a pair of repeats compared =================================================
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// Where two texts first differ: the characters before, and their fraction of the first text's
+/// bytes.
+struct parting {
+    double characters = 0, fraction = 0;
+    std::size_t byte = 0;
+};
+inline parting parting_of(std::string_view a, std::string_view b) {
+    const std::size_t most = std::min(a.size(), b.size());
+    auto byte = static_cast<std::size_t>(
+        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first -
+        a.begin());
+    const std::string_view longer = a.size() > b.size() ? a : b;
+    while (byte > 0 && byte < longer.size() && goes_on(longer[byte])) --byte;
+    const auto characters =
+        std::count_if(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(byte),
+                      [](char c) { return !goes_on(c); });
+    return {static_cast<double>(characters),
+            a.empty() ? 0 : static_cast<double>(byte) / static_cast<double>(a.size()), byte};
+}
+
+/// Calls `f(candidate's record, baseline's)` for each request that both variants of a pair sent.
+template <class Records, class F>
+void for_each_pair(Records& mine, const vector<record>& theirs, F&& f) {
+    std::size_t i = 0;
+    for (auto& r : mine) {
+        const auto at = place_of(r.id.c_str());
+        while (i < theirs.size() && place_of(theirs[i].id.c_str()) < at) ++i;
+        if (at && i < theirs.size() && place_of(theirs[i].id.c_str()) == at) f(r, theirs[i]);
+    }
+}
+
+/// Marks the candidate's answers that equal the baseline's. An answer that failed in either variant
+/// differs; a cancelled request is not compared.
+inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
+    vector<bool> compared(256);
+    for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
+        for (const record& r : d->records)
+            if (r.answer_hash != 0) compared[r.part] = true;
+    for_each_pair(mine.records, theirs.records, [&](record& a, const record& b) {
+        if (!compared[a.part] || has_left(a) || has_left(b)) return;
+        a.same = a.answer_hash != 0 && a.answer_hash == b.answer_hash;
+    });
+}
+/// The same with differences. `masked` makes an excerpt fit to be shown.
+template <class Masked>
+void compare_answers(repeat_data& mine, const repeat_data& theirs,
+                     const vector<kept_text>& said, const vector<kept_text>& expected,
+                     std::size_t max_shown, Masked&& masked) {
+    mark_same_answers(mine, theirs);
+    std::map<std::size_t, const std::string*> mine_at, theirs_at;
+    for (const kept_text& t : said) mine_at[t.index] = &t.said;
+    for (const kept_text& t : expected) theirs_at[t.index] = &t.said;
+    for_each_pair(mine.records, theirs.records, [&](const record& a, const record& b) {
+        const bool both = a.answer_hash != 0 && b.answer_hash != 0;
+        if (!is_measured(a) || !a.same || !both) return;
+        const std::size_t index = *place_of(a.id.c_str());
+        const auto own = mine_at.find(index), other = theirs_at.find(index);
+        if (own == mine_at.end() || other == theirs_at.end()) {
+            mine.differences.without_place += !*a.same;
+            return;
+        }
+        if (*a.same) { mine.differences.tokens += a.output_tokens; return; }
+        const std::string &x = *own->second, &y = *other->second;
+        const parting at = parting_of(x, y);
+        mine.differences.places.push_back(at.characters);
+        mine.differences.tokens += a.output_tokens * at.fraction;
+        if (mine.differences.places.size() > max_shown) return;
+        mine.shown.push_back({index, masked(excerpt(x, max_shown_bytes, at.byte)),
+                              masked(excerpt(y, max_shown_bytes, at.byte)), at.characters});
+    });
+}
+
+// ===== [E] numbers as written by people and models, in plain characters ==========================
 
 /// Returns the text without surrounding space.
 inline std::string_view without_space(std::string_view s) {
@@ -922,6 +1004,98 @@ private:
     const std::string graders_;
 };
 
+// ===== [E] answers that reports show =============================================================
+
+inline std::string what_is_wrong(const record& r) {
+    if (*r.right) return "right";
+    if (stream_event::is_at_length(r.finish_reason.c_str())) return "cut off";
+    return r.graded.empty() ? "unreadable" : "wrong";
+}
+
+/// Each question once: those that keep an objective from passing, or all with kept texts.
+inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
+                                             const vector<slo_verdict>& verdicts,
+                                             answers_shown show) {
+    const auto is_open = [&](metric_id m) {
+        return std::any_of(verdicts.begin(), verdicts.end(), [m](const slo_verdict& v) {
+            return v.objective.statistic.metric == m && (v.outcome == verdict::fail ||
+                                               v.outcome == verdict::inconclusive);
+        });
+    };
+    const bool all = show == answers_shown::all, none = show == answers_shown::none;
+    vector<shown_answer> rows;
+    for (const metric_id m : {metric_id::accuracy, metric_id::same_answers}) {
+        if (p.sent->is_read || none || !(all || is_open(m))) continue;
+        std::map<long long, std::size_t> row_of;  // by question
+        for (std::size_t i = 0; i < variant.size(); ++i) {
+            std::map<std::size_t, const record*> records;
+            for (const record& r : variant[i].records)
+                if (is_measured(r) && is_good_answer(m, r))
+                    if (const auto at = place_of(r.id.c_str())) records[*at] = &r;
+            for (const kept_text& t : variant[i].shown) {
+                const auto at = records.find(t.index);
+                const bool differs = !std::isnan(t.same_characters);
+                if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
+                const record& r = *at->second;
+                if (!all && rows.size() >= max_answers_shown) break;
+                if (!row_of.emplace(r.conversation, rows.size()).second)
+                    continue;
+                const wanted_answer* wanted = wanted_at(*p.sent, t.index);
+                const auto prompt =
+                    request_of(p, run_variant::candidate, variant[i].index, t.index);
+                rows.push_back({str(r.id), differs ? "different" : what_is_wrong(r),
+                                excerpt(prompt.prompt, max_shown_bytes),
+                                wanted ? excerpt(wanted->key(), max_shown_bytes) : "",
+                                differs ? "" : str(r.graded), t.said, t.expected,
+                                t.same_characters, 0, 0});
+            }
+        }
+        for (std::size_t i = 0; i < variant.size(); ++i)
+            for (const record& r : variant[i].records) {
+                if (!is_measured(r) || !is_good_answer(m, r)) continue;
+                const auto at = row_of.find(r.conversation);
+                if (at == row_of.end()) continue;
+                ++rows[at->second].asked;
+                rows[at->second].times +=
+                    *is_good_answer(m, r) == (rows[at->second].is == "right");
+            }
+    }
+    return rows;
+}
+
+inline std::string answer_html(const shown_answer& a) {
+    const auto lines = [](const char* name, const std::string& text) {
+        return filled("[{text?}<dt>{name}</dt><dd><pre>{lines}</pre></dd>\n]",
+                      {{"text", text}, {"name", name}, {"lines", escaped_lines(text)}});
+    };
+    return folded_list(
+        filled("{is} in {times} of {asked}: {question:x}",
+               {{"is", a.is}, {"times", a.times}, {"asked", a.asked},
+                {"question", printable(a.question, 100)}}),
+        !std::isnan(a.same_characters)
+            ? filled("after {same_characters:.0f} equal characters",
+                     {{"same_characters", a.same_characters}})
+            : filled("wanted {wanted}[, read {read}]",
+                     {{"wanted", printable(a.wanted, 60)}, {"read", printable(a.read, 60)}}),
+        fold::closed,
+        joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
+                lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
+                list_of({{"request", a.id}})}));
+}
+/// Returns the answers of objectives on answers that did not pass.
+inline std::string answers_html(const vector<shown_answer>& answers) {
+    std::string h = "<h3>Answers</h3>\n<p class=\"note\">Each question once, in the order in which "
+                    "its answer came, with the repeats in which it was so; answers.jsonl has the "
+                    "same.</p>\n";
+    constexpr std::size_t max_at_once = 10;
+    std::string more;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+        (i < max_at_once ? h : more) += answer_html(answers[i]);
+    if (more.empty()) return h;
+    const std::size_t left = answers.size() - max_at_once;
+    return h + folded(filled("{more} more", {{"more", left}}), "", fold::closed, more);
+}
+
 // ===== [E] questions, read from their file =======================================================
 
 class questions_of_files final : public workload_extension {
@@ -936,6 +1110,29 @@ public:
     }
 };
 inline const questions_of_files reads_questions{};
+
+class answers_kept final : public answer_keeping {
+public:
+    void mark_same(repeat_data& mine, const repeat_data& theirs) const override {
+        mark_same_answers(mine, theirs);
+    }
+    void compare(repeat_data& mine, const repeat_data& theirs, const vector<kept_text>& said,
+                 const vector<kept_text>& expected, std::size_t max_shown,
+                 const std::function<std::string(std::string)>& masked) const override {
+        compare_answers(mine, theirs, said, expected, max_shown, masked);
+    }
+    vector<shown_answer> shown(const plan& p, const repeat_list& variant,
+                               const vector<slo_verdict>& verdicts,
+                               answers_shown show) const override {
+        return shown_answers_of(p, variant, verdicts, show);
+    }
+    std::string page(const vector<shown_answer>& answers) const override {
+        return answers_html(answers);
+    }
+};
+inline constinit const answers_kept keeps_answers{};
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void make_answers_known() { known_answers = &keeps_answers; }
 
 const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
     &reads_questions;

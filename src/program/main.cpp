@@ -3,6 +3,7 @@
 #define LLMBENCH_IMPLEMENT
 #include "core/base/vector.hpp"
 #include "llmbench.hpp"
+#include "extensions/answers.hpp"     // objectives on answers
 #include "extensions/capacity.hpp"    // up_to(...), capacity
 #include "extensions/embeddings.hpp" // LLMBENCH_API=rerank
 #include "extensions/answers.hpp"    // --questions

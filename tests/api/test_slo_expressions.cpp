@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "extensions/answers/api.hpp"
 
 #include <chrono>
 #include <sstream>

@@ -5,6 +5,7 @@
 #include "core/judging/judge.hpp"
 
 #include "support/rates.hpp"
+#include "extensions/answers/api.hpp"
 
 using namespace llmbench;
 using namespace rates;

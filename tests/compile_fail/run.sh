@@ -188,6 +188,7 @@ check_sentences() {
     first_says "llmbench_capacity.hpp" 'scenario s; (void)find_capacity(s);'
     first_says "include.*llmbench_faults.hpp" 'gate({.on_fail = profile{}});'
     first_says "include.*llmbench_faults.hpp" 'gate({.beside = {{.name = "a", .every = 1_s, .steps = {post("/a")}}}});'
+    first_says "include.*llmbench_answers.hpp" 'gate({.slos = {same_answers >= 60_pct}});'
     first_says "include.*llmbench_embeddings.hpp" 'any_target t = endpoint{.api = rerank};'
     first_says "$lacks" 'slo s = ttft <= 300_ms && tpot <= 30_ms;'
 }

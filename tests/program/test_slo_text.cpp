@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "program/slo_text.hpp"
 #include "extensions/capacity/api.hpp"
+#include "extensions/answers/api.hpp"
 
 #include <cstddef>
 #include <stdexcept>

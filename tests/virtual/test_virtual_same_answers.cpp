@@ -2,6 +2,7 @@
 #include "virtual/scripted_server.hpp"
 #include "virtual/sums.hpp"
 #include "llmbench_history.hpp"
+#include "llmbench_answers.hpp"
 
 #include <algorithm>
 #include <cmath>

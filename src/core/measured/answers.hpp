@@ -13,8 +13,8 @@
 #include "core/wire/http.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of, count_if, max, min, mismatch
-#include <cstddef>  // ptrdiff_t, size_t
+#include <algorithm>  // any_of, max, min
+#include <cstddef>  // size_t
 #include <map>
 #include <string>
 #include <string_view>
@@ -78,83 +78,11 @@ inline std::string excerpt(std::string_view s, std::size_t most, std::size_t aro
     return out + (to < s.size() ? "..." : "");
 }
 
-/// Where two texts first differ: the characters before, and their fraction of the first text's
-/// bytes.
-struct parting {
-    double characters = 0, fraction = 0;
-    std::size_t byte = 0;
-};
-inline parting parting_of(std::string_view a, std::string_view b) {
-    const std::size_t most = std::min(a.size(), b.size());
-    auto byte = static_cast<std::size_t>(
-        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first -
-        a.begin());
-    const std::string_view longer = a.size() > b.size() ? a : b;
-    while (byte > 0 && byte < longer.size() && goes_on(longer[byte])) --byte;
-    const auto characters =
-        std::count_if(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(byte),
-                      [](char c) { return !goes_on(c); });
-    return {static_cast<double>(characters),
-            a.empty() ? 0 : static_cast<double>(byte) / static_cast<double>(a.size()), byte};
-}
-
-/// Calls `f(candidate's record, baseline's)` for each request that both variants of a pair sent.
-template <class Records, class F>
-void for_each_pair(Records& mine, const vector<record>& theirs, F&& f) {
-    std::size_t i = 0;
-    for (auto& r : mine) {
-        const auto at = place_of(r.id.c_str());
-        while (i < theirs.size() && place_of(theirs[i].id.c_str()) < at) ++i;
-        if (at && i < theirs.size() && place_of(theirs[i].id.c_str()) == at) f(r, theirs[i]);
-    }
-}
-
 /// Whether the answers of a repeat can be compared.
 inline bool has_hashes(const repeat_data& d) {
     return std::any_of(d.records.begin(), d.records.end(),
                        [](const record& r) { return r.answer_hash != 0; });
 }
-/// Marks the candidate's answers that equal the baseline's. An answer that failed in either variant
-/// differs; a cancelled request is not compared.
-inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
-    vector<bool> compared(256);
-    for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
-        for (const record& r : d->records)
-            if (r.answer_hash != 0) compared[r.part] = true;
-    for_each_pair(mine.records, theirs.records, [&](record& a, const record& b) {
-        if (!compared[a.part] || has_left(a) || has_left(b)) return;
-        a.same = a.answer_hash != 0 && a.answer_hash == b.answer_hash;
-    });
-}
-/// The same with differences. `masked` makes an excerpt fit to be shown.
-template <class Masked>
-void compare_answers(repeat_data& mine, const repeat_data& theirs,
-                     const vector<kept_text>& said, const vector<kept_text>& expected,
-                     std::size_t max_shown, Masked&& masked) {
-    mark_same_answers(mine, theirs);
-    std::map<std::size_t, const std::string*> mine_at, theirs_at;
-    for (const kept_text& t : said) mine_at[t.index] = &t.said;
-    for (const kept_text& t : expected) theirs_at[t.index] = &t.said;
-    for_each_pair(mine.records, theirs.records, [&](const record& a, const record& b) {
-        const bool both = a.answer_hash != 0 && b.answer_hash != 0;
-        if (!is_measured(a) || !a.same || !both) return;
-        const std::size_t index = *place_of(a.id.c_str());
-        const auto own = mine_at.find(index), other = theirs_at.find(index);
-        if (own == mine_at.end() || other == theirs_at.end()) {
-            mine.differences.without_place += !*a.same;
-            return;
-        }
-        if (*a.same) { mine.differences.tokens += a.output_tokens; return; }
-        const std::string &x = *own->second, &y = *other->second;
-        const parting at = parting_of(x, y);
-        mine.differences.places.push_back(at.characters);
-        mine.differences.tokens += a.output_tokens * at.fraction;
-        if (mine.differences.places.size() > max_shown) return;
-        mine.shown.push_back({index, masked(excerpt(x, max_shown_bytes, at.byte)),
-                              masked(excerpt(y, max_shown_bytes, at.byte)), at.characters});
-    });
-}
-
 /// How often a server agrees with itself: the fraction of equal answers over all pairs of repeats.
 /// NaN for one repeat.
 template <class Repeats>

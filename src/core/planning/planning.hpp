@@ -14,6 +14,7 @@
 #include "core/judging/rule.hpp"
 #include "core/measured/slices.hpp"
 #include "core/files/traces.hpp"
+#include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
@@ -245,6 +246,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.limits = s.limits;
     for (const slo& x : s.slos) {
         sent.compares_answers |= x.statistic.metric == metric_id::same_answers;
+        if (sent.compares_answers) the_answers();
         sent.plays_out |= is_of_sessions(x.statistic.metric);
     }
     sent.client = s.client;

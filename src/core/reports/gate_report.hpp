@@ -11,11 +11,11 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
+#include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/load_faults.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/figures/shown_answers.hpp"
 #include "core/figures/gate_figures.hpp"
 
 #include <algorithm>  // any_of, find

@@ -13,10 +13,10 @@
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
+#include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/figures/gate_figures.hpp"
-#include "core/figures/shown_answers.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/bodies/result_data.hpp"
 #include "effects/system/settings.hpp"
@@ -79,7 +79,8 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
             v = without_advice(v, verdict::skipped, shard_text(p.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
                              : figures_of(p, m.seen, p.judged->slos);
-    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
+    if (known_answers)
+        g.answers = known_answers->shown(p, m.seen.candidate, g.verdicts, asked.answers);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.fault().empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);

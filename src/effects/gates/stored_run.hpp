@@ -11,6 +11,7 @@
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/answers.hpp"
+#include "core/traffic/answer_keeping.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
@@ -146,7 +147,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     for (std::size_t i = 0; i < std::min(g.seen.candidate.size(), g.seen.baseline.size()); ++i)
         if (has_hashes(g.seen.baseline[i]))
             g.seen.candidate.change(
-                i, [&](repeat_data& d) { mark_same_answers(d, g.seen.baseline[i]); });
+                i, [&](repeat_data& d) { the_answers().mark_same(d, g.seen.baseline[i]); });
     if (number < reported.offsets.size())
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
                         number, reported.offsets.size())});

@@ -1,6 +1,7 @@
 // questions whose answers are known
 #pragma once
 
+#include "api/metrics.hpp"
 #include "api/text.hpp"
 #include "api/workload.hpp"
 
@@ -10,6 +11,13 @@ inline namespace v1 {
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
 extern const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is;
+
+template <class M>
+struct include_llmbench_answers_hpp {
+    static constexpr M known(M m) {
+        return include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is ? m : M();
+    }
+};
 }  // namespace detail
 
 /// An answer_grade, or your own function of two texts, which several threads may call at once:

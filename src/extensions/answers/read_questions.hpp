@@ -3,16 +3,24 @@
 
 #include "api/scenario.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/traces.hpp"
+#include "core/traffic/answer_keeping.hpp"
+#include "core/traffic/plan.hpp"
 #include "core/traffic/workload.hpp"
 #include "effects/system/files.hpp"
 #include "extensions/answers/api.hpp"
+#include "extensions/answers/core/compared.hpp"
 #include "extensions/answers/core/questions.hpp"
+#include "extensions/answers/core/shown.hpp"
 
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
+#include <functional>
 #include <memory>  // make_shared
+#include <string>
 
 namespace llmbench {
 inline namespace v1 {
@@ -30,6 +38,29 @@ public:
     }
 };
 inline const questions_of_files reads_questions{};
+
+class answers_kept final : public answer_keeping {
+public:
+    void mark_same(repeat_data& mine, const repeat_data& theirs) const override {
+        mark_same_answers(mine, theirs);
+    }
+    void compare(repeat_data& mine, const repeat_data& theirs, const vector<kept_text>& said,
+                 const vector<kept_text>& expected, std::size_t max_shown,
+                 const std::function<std::string(std::string)>& masked) const override {
+        compare_answers(mine, theirs, said, expected, max_shown, masked);
+    }
+    vector<shown_answer> shown(const plan& p, const repeat_list& variant,
+                               const vector<slo_verdict>& verdicts,
+                               answers_shown show) const override {
+        return shown_answers_of(p, variant, verdicts, show);
+    }
+    std::string page(const vector<shown_answer>& answers) const override {
+        return answers_html(answers);
+    }
+};
+inline constinit const answers_kept keeps_answers{};
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void make_answers_known() { known_answers = &keeps_answers; }
 
 const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
     &reads_questions;

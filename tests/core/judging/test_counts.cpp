@@ -5,6 +5,7 @@
 #include "support/texts.hpp"
 #include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
+#include "extensions/answers/api.hpp"
 
 
 using namespace llmbench;

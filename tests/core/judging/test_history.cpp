@@ -9,6 +9,7 @@
 #include "core/stored/record_json.hpp"
 #include "support/texts.hpp"
 #include "support/verdicts.hpp"
+#include "extensions/answers/api.hpp"
 
 #include <cmath>
 #include <cstdio>

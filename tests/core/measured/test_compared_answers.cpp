@@ -7,6 +7,8 @@
 #include "core/stored/record_json.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
+#include "extensions/answers/api.hpp"
+#include "extensions/answers/core/compared.hpp"
 
 #include <string>
 #include <utility>

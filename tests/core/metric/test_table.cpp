@@ -1,6 +1,7 @@
 // The table of metrics: each name that a gate says finds its own row, and what concerns a statistic
 // is looked up for its predicates, too.
 #include "core/metric/table.hpp"
+#include "extensions/answers/api.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,6 +6,7 @@
 #include "support/texts.hpp"
 #include "support/histories.hpp"
 #include "extensions/capacity/api.hpp"
+#include "extensions/answers/api.hpp"
 
 #include <string>
 

@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/planning/planning.hpp"
 #include "effects/load/request_book.hpp"
+#include "extensions/answers/api.hpp"
 
 #include <string>
 

@@ -106,7 +106,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
-    h += (g.figures.search ? g.figures.search->page(g) : "") + answers_html(g);
+    h += (g.figures.search ? g.figures.search->page(g) : "");
+    if (!g.answers.empty()) h += the_answers().page(g.answers);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;

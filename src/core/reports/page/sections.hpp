@@ -16,7 +16,6 @@
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
-#include "core/figures/shown_answers.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/text.hpp"
 #include "core/reports/page/verdicts.hpp"
@@ -222,40 +221,6 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     if (!g.what.sent->is_read)
         fill(t, "LLMBENCH_SEED={seed} ", {{"seed", std::to_string(g.what.sent->seed)}});
     return t + gate_command(g, env);
-}
-
-inline std::string answer_html(const shown_answer& a) {
-    const auto lines = [](const char* name, const std::string& text) {
-        return filled("[{text?}<dt>{name}</dt><dd><pre>{lines}</pre></dd>\n]",
-                      {{"text", text}, {"name", name}, {"lines", escaped_lines(text)}});
-    };
-    return folded_list(
-        filled("{is} in {times} of {asked}: {question:x}",
-               {{"is", a.is}, {"times", a.times}, {"asked", a.asked},
-                {"question", printable(a.question, 100)}}),
-        !std::isnan(a.same_characters)
-            ? filled("after {same_characters:.0f} equal characters",
-                     {{"same_characters", a.same_characters}})
-            : filled("wanted {wanted}[, read {read}]",
-                     {{"wanted", printable(a.wanted, 60)}, {"read", printable(a.read, 60)}}),
-        fold::closed,
-        joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
-                lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
-                list_of({{"request", a.id}})}));
-}
-/// Returns the answers of objectives on answers that did not pass.
-inline std::string answers_html(const gate_report& g) {
-    if (g.answers.empty()) return {};
-    std::string h = "<h3>Answers</h3>\n<p class=\"note\">Each question once, in the order in which "
-                    "its answer came, with the repeats in which it was so; answers.jsonl has the "
-                    "same.</p>\n";
-    constexpr std::size_t max_at_once = 10;
-    std::string more;
-    for (std::size_t i = 0; i < g.answers.size(); ++i)
-        (i < max_at_once ? h : more) += answer_html(g.answers[i]);
-    if (more.empty()) return h;
-    const std::size_t left = g.answers.size() - max_at_once;
-    return h + folded(filled("{more} more", {{"more", left}}), "", fold::closed, more);
 }
 
 }  // namespace detail

@@ -11,7 +11,10 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/reports/tables.hpp"
+#include "core/reports/page/sections.hpp"
 
 #include <algorithm>  // any_of
 #include <cmath>  // isnan
@@ -23,15 +26,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// A question, the expected answer (or the baseline's) and the answers given.
-struct shown_answer {
-    std::string id{};  // of the first request that got the answer
-    std::string is{};  // right, wrong, cut off, unreadable or different
-    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
-    double same_characters = not_a_number;  // before the first difference
-    long long times = 0, asked = 0;  // repeats with this result, and repeats that asked
-};
 
 inline std::string what_is_wrong(const record& r) {
     if (*r.right) return "right";
@@ -88,6 +82,39 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
             }
     }
     return rows;
+}
+
+inline std::string answer_html(const shown_answer& a) {
+    const auto lines = [](const char* name, const std::string& text) {
+        return filled("[{text?}<dt>{name}</dt><dd><pre>{lines}</pre></dd>\n]",
+                      {{"text", text}, {"name", name}, {"lines", escaped_lines(text)}});
+    };
+    return folded_list(
+        filled("{is} in {times} of {asked}: {question:x}",
+               {{"is", a.is}, {"times", a.times}, {"asked", a.asked},
+                {"question", printable(a.question, 100)}}),
+        !std::isnan(a.same_characters)
+            ? filled("after {same_characters:.0f} equal characters",
+                     {{"same_characters", a.same_characters}})
+            : filled("wanted {wanted}[, read {read}]",
+                     {{"wanted", printable(a.wanted, 60)}, {"read", printable(a.read, 60)}}),
+        fold::closed,
+        joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
+                lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
+                list_of({{"request", a.id}})}));
+}
+/// Returns the answers of objectives on answers that did not pass.
+inline std::string answers_html(const vector<shown_answer>& answers) {
+    std::string h = "<h3>Answers</h3>\n<p class=\"note\">Each question once, in the order in which "
+                    "its answer came, with the repeats in which it was so; answers.jsonl has the "
+                    "same.</p>\n";
+    constexpr std::size_t max_at_once = 10;
+    std::string more;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+        (i < max_at_once ? h : more) += answer_html(answers[i]);
+    if (more.empty()) return h;
+    const std::size_t left = answers.size() - max_at_once;
+    return h + folded(filled("{more} more", {{"more", left}}), "", fold::closed, more);
 }
 
 }  // namespace detail
