@@ -165,37 +165,37 @@ TEST_CASE("a box gives back its value only as the type it was made with") {
 
 namespace {
 /// Counts how many of its kind are alive.
-struct counted {
+struct one_of_its_kind {
     int* alive;
-    explicit counted(int& n) : alive(&n) { ++n; }
-    counted(const counted& o) : alive(o.alive) { ++*alive; }
-    counted& operator=(const counted&) = delete;
-    ~counted() { --*alive; }
+    explicit one_of_its_kind(int& n) : alive(&n) { ++n; }
+    one_of_its_kind(const one_of_its_kind& o) : alive(o.alive) { ++*alive; }
+    one_of_its_kind& operator=(const one_of_its_kind&) = delete;
+    ~one_of_its_kind() { --*alive; }
 };
 }  // namespace
 
 TEST_CASE("copies of a box share one value, which ends with the last of them") {
     int alive = 0;
     {
-        box a = box::make(counted(alive));
+        box a = box::make(one_of_its_kind(alive));
         CHECK(alive == 1);
         box b = a;
         CHECK(alive == 1);
-        CHECK(b.get<counted>() == a.get<counted>());
+        CHECK(b.get<one_of_its_kind>() == a.get<one_of_its_kind>());
         a = box();
         CHECK(a.empty());
         CHECK(alive == 1);
         const box c = std::move(b);
         CHECK(b.empty());  // NOLINT(bugprone-use-after-move): that is the question
         CHECK(alive == 1);
-        box d = box::make(counted(alive));
+        box d = box::make(one_of_its_kind(alive));
         CHECK(alive == 2);
         d = c;
         CHECK(alive == 1);
         const box& itself = d;
         d = itself;
         CHECK(alive == 1);
-        CHECK(d.get<counted>() == c.get<counted>());
+        CHECK(d.get<one_of_its_kind>() == c.get<one_of_its_kind>());
     }
     CHECK(alive == 0);
 }

@@ -3,7 +3,6 @@
 // after 0.17, SGLang, Ollama, the Messages API); the words are ours.
 #include "llmbench.hpp"
 #include "core/answers/answer_reader.hpp"
-#include "core/dialects/inputs.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
