@@ -1,8 +1,10 @@
 // What verdicts make of a gate.
+#include "core/base/vector.hpp"
 #include "core/judging/outcome.hpp"
 
 #include <doctest/doctest.h>
 
+#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
