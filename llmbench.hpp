@@ -7956,7 +7956,7 @@ private:
             const char* const to = v.is_string() ? piece_.string_at(from + 1, v.text)
                                                  : piece_.number_at(from, v.text);
             if (!to) return false;
-            is_taken_alike_ = is_taken_alike_ && may_become(v, next->text);
+            is_taken_alike_ = is_taken_alike_ && may_become(v);
             i = static_cast<std::size_t>(to - data.data());
             k = v.to;
             ++next;
@@ -7972,9 +7972,10 @@ private:
         while (i < most && a[i] == b[i]) ++i;
         return i;
     }
-    static bool may_become(const json_view& v, std::string_view text) {
+    /// Whether the last event's text or count may become this one: neither begins nor ends.
+    bool may_become(const json_view& v) const {
         using use = json_view::use;
-        if (v.used == use::count) return count_of(v) > 0 && count_of(json_number_value(text)) > 0;
+        if (v.used == use::count) return last_.*all_counts[v.which] > 0 && count_of(v) > 0;
         return v.used == use::none || (v.used != use::read && !v.text.empty());
     }
     static bool is_text(const json_view& v) {
