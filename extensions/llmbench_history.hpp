@@ -1734,6 +1734,45 @@ inline interim_analysis analysis_with_history(const vector<double>& distances,
     return or_by_quiet_repeats(l, distances, known.sd, rule);
 }
 
+// ===== [E] advisory objectives that main meets again =============================================
+
+/// An advisory objective, and the newest runs, all of which met it.
+struct met_waiver {
+    std::string objective{};
+    std::size_t runs = 0;
+};
+inline void fields_of(field_visitor& v, met_waiver& w) {
+    v.text({"objective"}, w.objective);
+    v.whole({"runs", "the newest ones, which all met it"}, w.runs, {1, 10000});
+}
+inline std::string waiver_text(const met_waiver& w) {
+    return filled("{objective}: met in {runs} of {runs} runs: it can block again",
+                  {{"objective", w.objective}, {"runs", w.runs}});
+}
+/// Returns the advisory objectives with a limit of their own that the ten newest runs with a value
+/// met, each by the geometric mean of its repeats. `runs`: oldest first.
+inline vector<met_waiver> met_waivers(const vector<const history_run*>& runs,
+                                      const vector<slo>& slos) {
+    const std::size_t needed = 10;
+    vector<met_waiver> all;
+    for (const slo& s : slos) {
+        if (!s.is_advisory || s.factor > 0) continue;
+        std::size_t met = 0;
+        bool missed = false;
+        for (std::size_t i = runs.size(); i-- > 0 && met < needed && !missed;)
+            for (const named_repeats& n : runs[i]->values) {
+                if (n.name != str(s.statistic.name)) continue;
+                double logs = 0;
+                for (const double x : n.repeats) logs += std::log(x);
+                const double value = std::exp(logs / static_cast<double>(n.repeats.size()));
+                missed = s.at_most ? value > s.bound : value < s.bound;
+                met += !missed;
+            }
+        if (met == needed && !missed) all.push_back({str(s.text()), met});
+    }
+    return all;
+}
+
 // ===== [E] the history that a gate is judged by, and verdicts by it ==============================
 // All that the rule needs: judging again needs no folder and gives the same bits.
 
@@ -1761,6 +1800,7 @@ struct history_parameters {
     bool appends = false;      // the run joins the history
     bool knows_card = true;    // whether any run was measured on today's
     vector<objective_history> objectives{};
+    vector<met_waiver> met{};  // advisory objectives that can block again
 
     bool is_there() const { return !folder.empty(); }
     const objective_history* of(const slo& s) const {
@@ -1816,6 +1856,8 @@ inline void fields_of(field_visitor& v, history_parameters& h) {
     v.flag({"appends", "the run joins the history"}, h.appends);
     v.flag({"knows_card", "a run was measured on the card"}, h.knows_card);
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
+    v.list({"waivers", "advisory objectives that can block again", if_any}, h.met,
+           [&](met_waiver& w) { fields_of(v, w); });
 }
 
 inline std::string short_commit(const series_run& n) {
@@ -1920,6 +1962,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
                 same_card = same_card || value == asked.card;
             }
     h.knows_card = same_card || !any_card || asked.card.empty();
+    h.met = met_waivers(runs, slos);
     for (const slo& s : slos) {
         if (!(is_judged_by_spread(s.statistic.metric) || s.factor > 0) || h.of(s)) continue;
         h.objectives.push_back(
@@ -2101,6 +2144,10 @@ inline vector<std::string> report_lines(const history_parameters& h, const gate_
         lines.push_back(
             (relative.size() > 1 ? "history of " + str((*s).statistic.name) : "history") + ": " +
             history_words(h, *h.of(*s), *s, g.judged_by.rule));
+    for (const met_waiver& w : h.met)
+        for (const slo_verdict& v : g.verdicts)
+            if (v.outcome == verdict::pass && str(v.objective.text()) == w.objective)
+                lines.push_back(waiver_text(w));
     return lines;
 }
 

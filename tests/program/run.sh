@@ -272,6 +272,28 @@ files_of_pages() {
     mistake "has no slo" 'rate = 8'
 }
 
+# ---- an advisory objective that the newest ten runs of main met asks to block again
+waivers() {
+    local ask=(run --url "$url" --rate 40 --requests 60 --warmup 2 --prompt-tokens 16 --output-tokens 8 --name waived
+        --slo 'mean(tpot) <= 2 * baseline' --slo 'advisory(p90(ttft) <= 5 s)' --baseline-history perf-history)
+    export LLMBENCH_MACHINE=this
+    LLMBENCH_HISTORY=append ends 0 "${ask[@]}" --inconclusive warn
+    python3 - << 'END' || wrong "the history cannot be written again"
+import datetime, glob, json
+file, = glob.glob("perf-history/*/*/*.jsonl")
+lines = [json.loads(l) for l in open(file)]
+run, = [l for l in lines if "values" in l]
+today = datetime.datetime.fromisoformat(run["at"].replace("Z", "+00:00"))
+with open(file, "a") as f:
+    for day in range(12, 0, -1):
+        then = (today - datetime.timedelta(days=day)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        f.write(json.dumps({**run, "id": f"{run['id']}-{day}", "at": then}) + "\n")
+END
+    ends 0 "${ask[@]}"
+    report_says 'met in 10 of 10 runs: it can block again' summary.md
+    unset LLMBENCH_MACHINE
+}
+
 # ---- a baseline named by its URL is asked exactly what the target is asked
 same_requests() {
     local a b recorder option values=() pages=("$("$llmbench" run --help)") told
@@ -660,7 +682,7 @@ conversions() {
 }
 
 parts=("${@:3}")
-if ((${#parts[@]} == 0)); then parts=(help refusals gates five_gates files_of_pages same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
+if ((${#parts[@]} == 0)); then parts=(help refusals gates five_gates files_of_pages waivers same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
 for part in "${parts[@]}"; do rm -rf "${work:?}"/*; "$part"; done
 echo "$passed checks passed, $failed failed"
 if ((failed > 0)); then exit 1; fi

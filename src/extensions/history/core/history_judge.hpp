@@ -19,6 +19,7 @@
 #include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/levels.hpp"
 #include "extensions/history/core/lines.hpp"
+#include "extensions/history/core/waivers.hpp"
 
 #include <algorithm>  // clamp, max_element
 #include <cmath>  // expm1, fabs, isnan, log, log1p, sqrt, floor
@@ -57,6 +58,7 @@ struct history_parameters {
     bool appends = false;      // the run joins the history
     bool knows_card = true;    // whether any run was measured on today's
     vector<objective_history> objectives{};
+    vector<met_waiver> met{};  // advisory objectives that can block again
 
     bool is_there() const { return !folder.empty(); }
     const objective_history* of(const slo& s) const {
@@ -112,6 +114,8 @@ inline void fields_of(field_visitor& v, history_parameters& h) {
     v.flag({"appends", "the run joins the history"}, h.appends);
     v.flag({"knows_card", "a run was measured on the card"}, h.knows_card);
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
+    v.list({"waivers", "advisory objectives that can block again", if_any}, h.met,
+           [&](met_waiver& w) { fields_of(v, w); });
 }
 
 inline std::string short_commit(const series_run& n) {
@@ -216,6 +220,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
                 same_card = same_card || value == asked.card;
             }
     h.knows_card = same_card || !any_card || asked.card.empty();
+    h.met = met_waivers(runs, slos);
     for (const slo& s : slos) {
         if (!(is_judged_by_spread(s.statistic.metric) || s.factor > 0) || h.of(s)) continue;
         h.objectives.push_back(
@@ -397,6 +402,10 @@ inline vector<std::string> report_lines(const history_parameters& h, const gate_
         lines.push_back(
             (relative.size() > 1 ? "history of " + str((*s).statistic.name) : "history") + ": " +
             history_words(h, *h.of(*s), *s, g.judged_by.rule));
+    for (const met_waiver& w : h.met)
+        for (const slo_verdict& v : g.verdicts)
+            if (v.outcome == verdict::pass && str(v.objective.text()) == w.objective)
+                lines.push_back(waiver_text(w));
     return lines;
 }
 
