@@ -333,7 +333,7 @@ inline std::string doctor_json(const machine_findings& m, const server_findings&
         s += (s.back() == '[' ? "\n" : ",\n") + std::string("{\"statistic\":") +
              json_quoted(r.statistic) + ",\"estimate\":" + number(r.estimate) +
              ",\"sd\":" + number(r.sd) + ",\"found_by_a_limit\":" + number(r.by_limit) +
-             ",\"found_in_turns\":" + number(r.in_turns) + "}";
+             ",\"found_in_turns\":" + number(r.in_turns) + ",\"found_at_once\":null}";
     return s + "]}}\n";
 }
 

@@ -267,7 +267,7 @@ inline error_verdict judged(const error_objective& o, const vector<error_figures
     for (const error_figures& x : all)
         if (x.is_ours && x.name == o.metric) f = &x;
     const auto invalid = [&](const std::string& why) {
-        return error_verdict{3, "  ! INVALID  " + o.text + "  " + why};
+        return error_verdict{3, "  INVALID  " + o.text + "  " + why};
     };
     if (!f || f->sizes.empty()) return invalid("the files have no value of it");
     if (o.quantile > 0 && o.quantile < 1 &&
@@ -276,8 +276,8 @@ inline error_verdict judged(const error_objective& o, const vector<error_figures
                                f->sizes.size(), 1 / (1 - o.quantile)));
     const double v = o.statistic == "bias" ? std::fabs(f->bias) : f->at(o.quantile);
     const bool is_met = v <= o.limit_s;
-    return {is_met ? 0 : 1, std::string(is_met ? "  ✓ PASS  " : "  ✗ FAIL  ") + o.text +
-                                "  measured " + time_text(v)};
+    return {is_met ? 0 : 1,
+            std::string(is_met ? "  PASS  " : "  FAIL  ") + o.text + "  measured " + time_text(v)};
 }
 
 inline std::string signed_time(double s) { return (s > 0 ? "+" : "") + time_text(s); }
@@ -289,10 +289,8 @@ inline std::string errors_text(const vector<error_figures>& all, bool ours) {
                        time_text(f.at(0.5)).c_str(), time_text(f.at(0.99)).c_str(),
                        time_text(f.at(1)).c_str(), signed_time(f.bias).c_str(), f.sizes.size());
         if (f.other_events > 0)
-            out += printed(
-                "  %-17s %zu requests have another number of events in the log: their error is "
-                "infinite\n",
-                "", f.other_events);
+            out += printed("  %-17s %s with another number of events in the log: infinite error\n",
+                           "", plural(f.other_events, "request").c_str());
     }
     return out;
 }
@@ -309,13 +307,13 @@ inline std::string lost_text(const matched_requests& m) {
     }
     std::string out;
     const auto add = [&](std::size_t n, const char* what) {
-        if (n > 0) out += printed("  %zu requests %s\n", n, what);
+        if (n > 0) out += "  " + plural(n, "request") + " " + what + "\n";
     };
-    add(absent, "were served and are not in the files: their error is infinite");
-    add(failed, "were served and count as failed in the files: their error is infinite");
-    add(unknown, "are in the files and not in the log: their error is infinite");
-    add(broken, "count as completed in the files and were not: their error is infinite");
-    add(m.others, "of the log are of other runs, before or after");
+    add(absent, "served and not in the files: infinite error");
+    add(failed, "served, and failed in the files: infinite error");
+    add(unknown, "in the files and not in the log: infinite error");
+    add(broken, "completed in the files, and not served whole: infinite error");
+    add(m.others, "of the log of other runs, before or after");
     return out;
 }
 inline std::string errors_json(const vector<error_figures>& all, const matched_requests& m) {

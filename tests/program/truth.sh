@@ -187,21 +187,21 @@ print(sum(max(x, 0) for x in late) / len(late))')" 0.00001
     sed 1d late.csv |
         awk -F, '{printf "{\"ttft_ms\": %s, \"itl_us\": [1, 2, 3%s]}\n", $2, NR == 9 ? "" : ", 4, 5"}' > late.jsonl
     ends 0 judge late.jsonl --truth truth.jsonl --match order --out errors.json
-    says "matched by order" "1 requests have another number of events in the log: their error is infinite"
+    says "matched by order" "1 request with another number of events in the log: infinite error"
     error_is ttft bias "$(python3 -c "print($bias + 3)")" 0.00001
     # A request that is left out is infinitely wrong, as is one that failed; one that nobody served, too.
     sed 50d plain.csv > some.csv
     ends 1 judge some.csv --truth truth.jsonl --slo 'max(ttft_error) <= 5 min'
-    says "1 requests were served and are not in the files" "measured infinite"
+    says "1 request served and not in the files: infinite error" "measured infinite"
     sed '50s/id-[0-9]*/id-x/' plain.csv > some.csv
     ends 1 judge some.csv --truth truth.jsonl --slo 'max(ttft_error) <= 5 min'
-    says "1 requests are in the files and not in the log"
+    says "1 request in the files and not in the log"
     awk -F, 'NR == 1 {print $0 ",ok"} NR > 1 {print $0 "," (NR == 50 ? "false" : "true")}' plain.csv > some.csv
     ends 1 judge some.csv --truth truth.jsonl --slo 'max(ttft_error) <= 5 min'
-    says "1 requests were served and count as failed in the files"
+    says "1 request served, and failed in the files"
     sed '50s/"ended":"ok"/"ended":"reset"/' truth.jsonl > other.jsonl
     ends 1 judge plain.csv --truth other.jsonl --slo 'max(ttft_error) <= 5 min'
-    says "1 requests count as completed in the files and were not"
+    says "1 request completed in the files, and not served whole"
     # What is refused.
     refused() {
         ends 2 judge "${@:2}"
@@ -258,7 +258,7 @@ own_errors() {
     says "128 requests, matched by id" "the log has no end: its server still runs"
     served 0
     ends 1 judge llmbench-report --truth truth.jsonl --slo 'p50(e2e_error) <= 0 ms' --out errors.json
-    says "1 requests of the log are of other runs, before or after" "the server was late by p99"
+    says "1 request of the log of other runs, before or after" "the server was late by p99"
     # No token can be there before it was handed over, whatever the machine does.
     holds "a token was there too early" python3 -c 'import json
 assert all(e["bias_s"] > 0 and e["lost"] == 0 for e in json.load(open("errors.json"))["errors"] if "ttft" in e["metric"])'
