@@ -19353,8 +19353,8 @@ struct planned_workloads : plan_part {
     bool has_other_prompts = false;  // different from the candidate's
 };
 
-/// The traffic of one repeat, of all shards together.
-struct planned_traffic : planned_workloads {
+/// When requests are sent, how many, and by what client: the same for both variants.
+struct planned_load {
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
@@ -19362,20 +19362,35 @@ struct planned_traffic : planned_workloads {
     long long requests = 0;
     double duration_s = 0;
     std::uint64_t seed = 1;
-    std::string hash{};  // its trace_hash, kept because long prompts take a while
-    bool is_read = false;  // from another tool's files: nothing is sent, the seed is unknown
-    described_load described{};  // in place of the data to send it
     std::string scores{};   // the API, if it generates nothing; "" if answers have tokens
-    maybe<planned_workloads> otherwise{};  // of a baseline that is the target under other options
     llmbench::limits limits{};
-    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
     bool plays_out = false;  // the sessions in progress when the last one has begun
     client_options client{};
     bool compares_answers = false;  // with the other variant's, to the same prompts
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
+/// The traffic of one repeat, of all shards together.
+struct planned_traffic : planned_workloads, planned_load {
+    maybe<planned_workloads> otherwise{};  // of a baseline that is the target under other options
+    std::string hash{};  // its trace_hash, kept because long prompts take a while
+    bool is_read = false;  // from another tool's files: nothing is sent, the seed is unknown
+    described_load described{};  // in place of the data to send it
+};
 
+/// Repeats, or pairs. Nothing is decided before the first analysis.
+struct repeat_counts {
+    int first = first_analysis, most = last_analysis;
+    int max_if_noisy = 0;  // if an objective is still open; 0: no more
+};
+/// What is measured of one load or of a search, and by what it is judged.
+struct measured_load {
+    long long requests = 0;
+    repeat_counts repeats{};
+    judging_rule rule{};
+    vector<slo> slos{};
+    searched_load search{};
+};
 /// The number of repeats, and the objectives and baseline that judge them.
 struct planned_judging {
     int first_repeats = first_analysis;  // nothing is decided before
@@ -19392,6 +19407,7 @@ struct planned_judging {
     judging_rule rule{};
     vector<slo> slos{};
     searched_load search{};
+    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
     any_profile on_fail{};
     /// The loads of a pair, one after the other.
     int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
@@ -20234,9 +20250,9 @@ class load_search {
 public:
     /// Throws std::invalid_argument if a scenario cannot be searched, or should be and is not.
     virtual void check(const scenario& s, const arrival_data& a, scenario_use use) const = 0;
-    /// Turns a plan for one load into a search.
-    virtual void become_search(planned_traffic& sent, planned_judging& judged,
-                               const judging_options& judging, scenario_use use) const = 0;
+    /// Returns what a search measures and judges.
+    virtual measured_load judged(const scenario& s, const repeat_counts& repeats,
+                               scenario_use use) const = 0;
     /// The scenario at one load, whose answers take so long.
     virtual plan at_load(const plan& p, double load, double answer_s) const = 0;
     virtual double seconds_of_first_probe(const plan& p) const = 0;
@@ -20723,10 +20739,11 @@ inline vector<planned_task> planned_tasks(const scenario& s) {
     if (s.beside.empty() && !s.on_fail) return {};
     return the_faults().tasks_of(s);
 }
-inline void add_tasks(planned_workloads& w, const vector<planned_task>& tasks) {
-    w.beside = tasks;
+inline std::string tasks_text(const vector<planned_task>& tasks) {
+    std::string text;
     for (const planned_task& t : tasks)
-        w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + the_faults().text(t);
+        text += (text.empty() ? "; beside it " : "; ") + the_faults().text(t);
+    return text;
 }
 /// Ends profiles that earlier gates left running on a server, or says so.
 inline vector<std::string> notes_on_profiles(const live_target& server, int gate) {
@@ -20784,11 +20801,11 @@ inline vector<task_step> planned_preparation(const scenario& s) {
     }
     return all;
 }
-inline void add_preparation(planned_workloads& w, const scenario& s) {
-    w.prepare = planned_preparation(s);
-    for (const task_step& step : w.prepare)
-        w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
-                           step_name(step);
+inline std::string preparation_text(const vector<task_step>& steps) {
+    std::string t;
+    for (const task_step& step : steps)
+        t += (t.empty() ? "; before each repeat " : ", ") + step_name(step);
+    return t;
 }
 
 // ===== [C] the options of requests ===============================================================
@@ -21049,22 +21066,30 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
     all.workload_text = mix_text(all);
     return all;
 }
+/// The requests of a variant, with what is done before a repeat and beside it.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
-                                              const api_traits& api, std::uint64_t default_seed) {
+                                              const api_traits& api, std::uint64_t default_seed,
+                                              const vector<planned_task>& tasks) {
+    const auto of = [&](planned_workloads all) {
+        all.prepare = planned_preparation(s);
+        all.beside = tasks;
+        all.workload_text += preparation_text(all.prepare) + tasks_text(tasks);
+        return all;
+    };
     if (const auto* m = s.workload.what().get<mix_of_parts>())
-        return planned_mix(*m, s, arrivals, *files, api, default_seed);
-    planned_workloads one = {planned_part(s, arrivals, files, api, default_seed), {}, {}, {}};
-    if (const auto* labels = one.source->facts().labels) one.labels = *labels;
+        return of(planned_mix(*m, s, arrivals, *files, api, default_seed));
+    plan_part one = planned_part(s, arrivals, files, api, default_seed);
     check_somebody_stays(s.options);
-    return one;
+    const auto* labels = one.source->facts().labels;
+    return of({std::move(one), {}, labels ? *labels : vector<std::string>(), {}});
 }
 
 /// Returns the baseline's traffic, if it is the target under other options.
 inline maybe<planned_workloads> planned_otherwise(
     const scenario& s, const arrival_data& arrivals,
     const std::shared_ptr<const workload_files>& files, const api_traits& api,
-    std::uint64_t default_seed) {
+    std::uint64_t default_seed, const vector<planned_task>& tasks) {
     if (!s.baseline.is_asked_otherwise()) return {};
     const otherwise& asked = s.baseline.asked();
     scenario other = s;
@@ -21082,14 +21107,13 @@ inline maybe<planned_workloads> planned_otherwise(
                              ? std::make_shared<const workload_files>(files->of_baseline[0])
                              : files;
         other = completed(other, *own, api);
-        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
+        if (asked.alone && s.beside.empty())
+            refuse({"it is alone, and the scenario does nothing beside its load"});
+        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed,
+                                                   asked.alone ? vector<planned_task>() : tasks);
         w.has_other_prompts = is_other;
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
-        if (asked.alone && s.beside.empty())
-            refuse({"it is alone, and the scenario does nothing beside its load"});
-        add_preparation(w, s);
-        if (!asked.alone) add_tasks(w, planned_tasks(s));
         return w;
     });
 }
@@ -21243,10 +21267,6 @@ inline void check_baseline(const scenario& s) {
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
 }
 
-/// Repeats, or pairs. Nothing is decided before the first analysis.
-struct repeat_counts {
-    int first = first_analysis, most = last_analysis, max_if_noisy = 0;
-};
 inline bool has_values(const slo_list& slos) {
     return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.statistic.metric); });
 }
@@ -21346,6 +21366,26 @@ inline void check_at_once(const scenario& s, const planned_traffic& p) {
                          : ""});
 }
 
+/// Of a search or of one load.
+inline measured_load planned_load_of(const scenario& s, scenario_use use) {
+    const repeat_counts repeats = planned_repeats(s, use);
+    if (s.arrivals.data().is_searched) return the_search().judged(s, repeats, use);
+    return {.requests = s.requests,
+            .repeats = repeats,
+            .rule = rule_of(s.judging, repeats.first, repeats.most, repeats.max_if_noisy > 0,
+                            goes_by_slices(s) ? 1 : 5),
+            .slos = {s.slos.begin(), s.slos.end()}};
+}
+inline maybe<recovery_parameters> recovery_of_plan(const planned_traffic& sent,
+                                                   const slo_list& slos) {
+    return known_faults ? known_faults->recovery(sent, slos) : maybe<recovery_parameters>();
+}
+inline void check_objectives(const plan& p) {
+    const slo_context context(p);
+    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
+        for (const slo& x : *objectives) check_slo(x, context);
+}
+
 /// Throws std::invalid_argument for the first thing that is unsound. `files` are those of the
 /// workload, `api` is the target's. A gate without objectives decides its guard on errors; a run
 /// without objectives only measures.
@@ -21362,56 +21402,50 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     if (arrivals.is_searched || use == scenario_use::find_capacity ||
         any_of(s.slos, is_of_capacity))
         the_search().check(s, arrivals, use);
-    const repeat_counts repeats = planned_repeats(s, use);
+    const measured_load load = planned_load_of(s, use);
     const long long seed = s.seed;
-    planned_traffic sent;
-    static_cast<planned_workloads&>(sent) =
-        planned_workloads_of(s, arrivals, read, api, default_seed);
-    add_preparation(sent, s);
-    add_tasks(sent, tasks);
-    sent.arrivals = arrivals;
-    sent.warmup_requests = s.warmup.requests();
-    sent.warmup_s = s.warmup.seconds();
-    sent.warmup_until_stable = s.warmup.until_stable();
-    sent.requests = s.requests;
-    sent.duration_s = s.duration.seconds();
-    sent.seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
-    sent.scores = api.generates ? "" : api.name;
-    sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
-    sent.limits = s.limits;
-    for (const slo& x : s.slos) {
-        sent.compares_answers |= x.statistic.metric == metric_id::same_answers;
-        if (sent.compares_answers) the_answers();
-        sent.plays_out |= is_of_sessions(x.statistic.metric);
-    }
-    sent.client = s.client;
-    planned_judging judged{.first_repeats = repeats.first,
-                           .max_repeats = repeats.most,
-                           .repeats_are_asked = s.repeats > 0,
-                           .max_if_noisy = repeats.max_if_noisy,
-                           .ends_at_first_miss = s.stop == stop_when::at_first_miss,
-                           .has_baseline = s.baseline.is_live(),
-                           .is_at_once = s.pairs == at_once,
-                           .by_slices = goes_by_slices(s),
-                           .has_stored_baseline = s.baseline.is_stored(),
-                           .stored = s.baseline.stored(),
-                           .past = s.baseline.of_extension(),
-                           .rule = rule_of(s.judging, repeats.first, repeats.most,
-                                           repeats.max_if_noisy > 0,
-                                           goes_by_slices(s) ? 1 : 5),
-                           .slos = {s.slos.begin(), s.slos.end()},
-                           .on_fail = s.on_fail,
-                           .usd_per_hour = planned_cost(s, api)};
-    if (arrivals.is_searched) the_search().become_search(sent, judged, s.judging, use);
+    const bool compares_answers = any_of(
+        s.slos, [](const slo& x) { return x.statistic.metric == metric_id::same_answers; });
+    if (compares_answers) the_answers();
+    const planned_traffic sent{
+        planned_workloads_of(s, arrivals, read, api, default_seed, tasks),
+        {.arrivals = arrivals,
+         .warmup_requests = s.warmup.requests(),
+         .warmup_s = s.warmup.seconds(),
+         .warmup_until_stable = s.warmup.until_stable(),
+         .requests = load.requests,
+         .duration_s = s.duration.seconds(),
+         .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+         .scores = api.generates ? "" : api.name,
+         .limits = s.limits,
+         .plays_out =
+             any_of(s.slos, [](const slo& x) { return is_of_sessions(x.statistic.metric); }),
+         .client = s.client,
+         .compares_answers = compares_answers},
+        planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
     check_young_sessions(sent);
     if (s.pairs == at_once) check_at_once(s, sent);
-    if (known_faults) sent.recovery = known_faults->recovery(sent, s.slos);
-    plan p;
-    p.sent = std::make_shared<const planned_traffic>(std::move(sent));
-    p.judged = std::make_shared<const planned_judging>(std::move(judged));
-    const slo_context context(p);
-    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
-        for (const slo& x : *objectives) check_slo(x, context);
+    const planned_judging judged{.first_repeats = load.repeats.first,
+                                 .max_repeats = load.repeats.most,
+                                 .repeats_are_asked = s.repeats > 0,
+                                 .max_if_noisy = load.repeats.max_if_noisy,
+                                 .ends_at_first_miss = s.stop == stop_when::at_first_miss,
+                                 .has_baseline = s.baseline.is_live(),
+                                 .is_at_once = s.pairs == at_once,
+                                 .by_slices = goes_by_slices(s),
+                                 .has_stored_baseline = s.baseline.is_stored(),
+                                 .stored = s.baseline.stored(),
+                                 .past = s.baseline.of_extension(),
+                                 .rule = load.rule,
+                                 .slos = load.slos,
+                                 .search = load.search,
+                                 .recovery = recovery_of_plan(sent, s.slos),
+                                 .on_fail = s.on_fail,
+                                 .usd_per_hour = planned_cost(s, api)};
+    const plan p{{},
+                 std::make_shared<const planned_traffic>(sent),
+                 std::make_shared<const planned_judging>(judged)};
+    check_objectives(p);
     return p;
 }
 
@@ -21449,9 +21483,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
                         left_out)});
     shorter = with_traffic(std::move(shorter), [](planned_traffic& t) { t.hash = trace_hash(t); });
     check_young_sessions(*shorter.sent);
-    const slo_context context(shorter);
-    for (const auto* objectives : {&shorter.judged->slos, &shorter.judged->search.objectives_held})
-        for (const slo& x : *objectives) check_slo(x, context);
+    check_objectives(shorter);
     return shorter;
 }
 
@@ -23546,20 +23578,22 @@ inline std::string markdown_table(const report_table& t) {
 /// The requests of each label; those of the baseline are last.
 inline report_table labels_table(const gate_report& g) {
     report_table t{{"label", "failed"}};
-    struct column {
+    struct label_column {
         metric_id metric;
         const char* name;
         double metric_row::*value;
     };
-    const column columns[] = {{metric_id::ttft, "ttft p50", &metric_row::p50},
-                              {metric_id::ttft, "ttft p90", &metric_row::p90},
-                              {metric_id::tpot, "tpot p50", &metric_row::p50},
-                              {metric_id::e2e, "e2e p50", &metric_row::p50},
-                              {metric_id::e2e, "e2e p90", &metric_row::p90}};
+    const label_column columns[] = {{metric_id::ttft, "ttft p50", &metric_row::p50},
+                                    {metric_id::ttft, "ttft p90", &metric_row::p90},
+                                    {metric_id::tpot, "tpot p50", &metric_row::p50},
+                                    {metric_id::e2e, "e2e p50", &metric_row::p50},
+                                    {metric_id::e2e, "e2e p90", &metric_row::p90}};
     const bool generates = g.what.sent->scores.empty();
     const bool streams = g.what.sent->common.stream && generates;
-    const auto is_shown = [&](const column& c) { return streams || c.metric == metric_id::e2e; };
-    for (const column& c : columns)
+    const auto is_shown = [&](const label_column& c) {
+        return streams || c.metric == metric_id::e2e;
+    };
+    for (const label_column& c : columns)
         if (is_shown(c)) t.head.push_back(c.name);
     t.head.push_back("throughput");
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
@@ -23568,7 +23602,7 @@ inline report_table labels_table(const gate_report& g) {
                           {{"is_baseline", variant == &g.figures.baseline}, {"label", f.label}}),
                    filled("{failed} of {requests}",
                           {{"failed", f.failed}, {"requests", f.requests}})});
-            for (const column& c : columns) {
+            for (const label_column& c : columns) {
                 const metric_row* row = f.row_of(c.metric);
                 if (is_shown(c)) t.append({{c.metric, row ? row->*c.value : not_a_number}});
             }
@@ -34559,11 +34593,11 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
     if (p.shard.is_whole()) fail_frequent_resends(d);
     note_exempt(d);
-    if (!p.sent->recovery) return;
+    if (!p.judged->recovery) return;
     for (side_task_seen& t : d.side_tasks)
         if (!t.steps.empty())
             t.recovery_s =
-                the_faults().recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
+                the_faults().recovery_of(d, t.steps[0].from_ns, *p.judged->recovery);
 }
 
 /// One repeat, or one probe of a search, on one server.
@@ -37892,34 +37926,30 @@ inline vector<double> asked_loads(const vector<slo>& slos) {
     return asked;
 }
 
-/// Turns a plan for one load into a search.
-inline void become_search(planned_traffic& sent, planned_judging& judged,
-                          const judging_options& judging, scenario_use use) {
-    // Loads of counting objectives are decided first.
-    vector<slo> all;
+/// Loads of counting objectives are decided first. A probe has as many requests as its objectives
+/// need.
+inline measured_load judged_search(const scenario& s, const repeat_counts& repeats,
+                                 scenario_use use) {
+    measured_load all{.requests = s.requests == 0 && s.duration.seconds() == 0
+                                    ? requests_of_a_probe
+                                    : static_cast<long long>(s.requests)};
     for (const bool advisory : {false, true})
-        for (const slo& s : judged.slos)
-            if (s.is_advisory == advisory) all.push_back(s);
-    judged.slos.clear();
-    searched_load& search = judged.search;
-    long long least =
-        sent.requests == 0 && sent.duration_s == 0 ? requests_of_a_probe : sent.requests;
-    for (slo& s : all) {
-        if (is_of_capacity(s)) {
-            judged.slos.push_back(s);
-            continue;
+        for (const slo& x : s.slos) {
+            if (x.is_advisory != advisory) continue;
+            (is_of_capacity(x) ? all.slos : all.search.objectives_held).push_back(x);
+            if (!is_of_capacity(x))
+                all.requests = std::max(all.requests, least_values_of(x.statistic));
         }
-        least = std::max(least, least_values_of(s.statistic));
-        search.objectives_held.push_back(s);
+    all.search.asked = asked_loads(all.slos);
+    all.search.to_the_interval = use == scenario_use::find_capacity;
+    if (all.search.to_the_interval) {
+        all.repeats = {max_probes_of_a_search, max_probes_of_a_search};
+        all.rule = rule_of_a_load(options_of_an_end(), all.search.objectives_held);
+    } else {
+        all.repeats = {repeats.first, repeats.most};
+        all.rule = rule_of_a_load(s.judging, all.search.objectives_held, repeats.most);
     }
-    sent.requests = least;
-    search.to_the_interval = use == scenario_use::find_capacity;
-    if (search.to_the_interval) judged.first_repeats = judged.max_repeats = max_probes_of_a_search;
-    judged.rule = search.to_the_interval
-                      ? rule_of_a_load(options_of_an_end(), search.objectives_held)
-                      : rule_of_a_load(judging, search.objectives_held, judged.max_repeats);
-    judged.max_if_noisy = 0;
-    search.asked = asked_loads(judged.slos);
+    return all;
 }
 
 /// In a search, the other objectives say what a load must meet.
@@ -38211,9 +38241,9 @@ public:
         if (a.is_searched) check_search(s, use);
         else check_no_search(s, a, use);
     }
-    void become_search(planned_traffic& sent, planned_judging& judged,
-                       const judging_options& judging, scenario_use use) const override {
-        detail::become_search(sent, judged, judging, use);
+    measured_load judged(const scenario& s, const repeat_counts& repeats,
+                       scenario_use use) const override {
+        return judged_search(s, repeats, use);
     }
     plan at_load(const plan& p, double load, double answer_s) const override {
         return detail::at_load(p, load, answer_s);

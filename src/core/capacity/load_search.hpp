@@ -68,9 +68,9 @@ class load_search {
 public:
     /// Throws std::invalid_argument if a scenario cannot be searched, or should be and is not.
     virtual void check(const scenario& s, const arrival_data& a, scenario_use use) const = 0;
-    /// Turns a plan for one load into a search.
-    virtual void become_search(planned_traffic& sent, planned_judging& judged,
-                               const judging_options& judging, scenario_use use) const = 0;
+    /// Returns what a search measures and judges.
+    virtual measured_load judged(const scenario& s, const repeat_counts& repeats,
+                               scenario_use use) const = 0;
     /// The scenario at one load, whose answers take so long.
     virtual plan at_load(const plan& p, double load, double answer_s) const = 0;
     virtual double seconds_of_first_probe(const plan& p) const = 0;

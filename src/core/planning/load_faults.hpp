@@ -87,10 +87,11 @@ inline vector<planned_task> planned_tasks(const scenario& s) {
     if (s.beside.empty() && !s.on_fail) return {};
     return the_faults().tasks_of(s);
 }
-inline void add_tasks(planned_workloads& w, const vector<planned_task>& tasks) {
-    w.beside = tasks;
+inline std::string tasks_text(const vector<planned_task>& tasks) {
+    std::string text;
     for (const planned_task& t : tasks)
-        w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + the_faults().text(t);
+        text += (text.empty() ? "; beside it " : "; ") + the_faults().text(t);
+    return text;
 }
 /// Ends profiles that earlier gates left running on a server, or says so.
 inline vector<std::string> notes_on_profiles(const live_target& server, int gate) {

@@ -108,10 +108,6 @@ inline void check_baseline(const scenario& s) {
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
 }
 
-/// Repeats, or pairs. Nothing is decided before the first analysis.
-struct repeat_counts {
-    int first = first_analysis, most = last_analysis, max_if_noisy = 0;
-};
 inline bool has_values(const slo_list& slos) {
     return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.statistic.metric); });
 }
@@ -211,6 +207,26 @@ inline void check_at_once(const scenario& s, const planned_traffic& p) {
                          : ""});
 }
 
+/// Of a search or of one load.
+inline measured_load planned_load_of(const scenario& s, scenario_use use) {
+    const repeat_counts repeats = planned_repeats(s, use);
+    if (s.arrivals.data().is_searched) return the_search().judged(s, repeats, use);
+    return {.requests = s.requests,
+            .repeats = repeats,
+            .rule = rule_of(s.judging, repeats.first, repeats.most, repeats.max_if_noisy > 0,
+                            goes_by_slices(s) ? 1 : 5),
+            .slos = {s.slos.begin(), s.slos.end()}};
+}
+inline maybe<recovery_parameters> recovery_of_plan(const planned_traffic& sent,
+                                                   const slo_list& slos) {
+    return known_faults ? known_faults->recovery(sent, slos) : maybe<recovery_parameters>();
+}
+inline void check_objectives(const plan& p) {
+    const slo_context context(p);
+    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
+        for (const slo& x : *objectives) check_slo(x, context);
+}
+
 /// Throws std::invalid_argument for the first thing that is unsound. `files` are those of the
 /// workload, `api` is the target's. A gate without objectives decides its guard on errors; a run
 /// without objectives only measures.
@@ -227,56 +243,50 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     if (arrivals.is_searched || use == scenario_use::find_capacity ||
         any_of(s.slos, is_of_capacity))
         the_search().check(s, arrivals, use);
-    const repeat_counts repeats = planned_repeats(s, use);
+    const measured_load load = planned_load_of(s, use);
     const long long seed = s.seed;
-    planned_traffic sent;
-    static_cast<planned_workloads&>(sent) =
-        planned_workloads_of(s, arrivals, read, api, default_seed);
-    add_preparation(sent, s);
-    add_tasks(sent, tasks);
-    sent.arrivals = arrivals;
-    sent.warmup_requests = s.warmup.requests();
-    sent.warmup_s = s.warmup.seconds();
-    sent.warmup_until_stable = s.warmup.until_stable();
-    sent.requests = s.requests;
-    sent.duration_s = s.duration.seconds();
-    sent.seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
-    sent.scores = api.generates ? "" : api.name;
-    sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
-    sent.limits = s.limits;
-    for (const slo& x : s.slos) {
-        sent.compares_answers |= x.statistic.metric == metric_id::same_answers;
-        if (sent.compares_answers) the_answers();
-        sent.plays_out |= is_of_sessions(x.statistic.metric);
-    }
-    sent.client = s.client;
-    planned_judging judged{.first_repeats = repeats.first,
-                           .max_repeats = repeats.most,
-                           .repeats_are_asked = s.repeats > 0,
-                           .max_if_noisy = repeats.max_if_noisy,
-                           .ends_at_first_miss = s.stop == stop_when::at_first_miss,
-                           .has_baseline = s.baseline.is_live(),
-                           .is_at_once = s.pairs == at_once,
-                           .by_slices = goes_by_slices(s),
-                           .has_stored_baseline = s.baseline.is_stored(),
-                           .stored = s.baseline.stored(),
-                           .past = s.baseline.of_extension(),
-                           .rule = rule_of(s.judging, repeats.first, repeats.most,
-                                           repeats.max_if_noisy > 0,
-                                           goes_by_slices(s) ? 1 : 5),
-                           .slos = {s.slos.begin(), s.slos.end()},
-                           .on_fail = s.on_fail,
-                           .usd_per_hour = planned_cost(s, api)};
-    if (arrivals.is_searched) the_search().become_search(sent, judged, s.judging, use);
+    const bool compares_answers = any_of(
+        s.slos, [](const slo& x) { return x.statistic.metric == metric_id::same_answers; });
+    if (compares_answers) the_answers();
+    const planned_traffic sent{
+        planned_workloads_of(s, arrivals, read, api, default_seed, tasks),
+        {.arrivals = arrivals,
+         .warmup_requests = s.warmup.requests(),
+         .warmup_s = s.warmup.seconds(),
+         .warmup_until_stable = s.warmup.until_stable(),
+         .requests = load.requests,
+         .duration_s = s.duration.seconds(),
+         .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+         .scores = api.generates ? "" : api.name,
+         .limits = s.limits,
+         .plays_out =
+             any_of(s.slos, [](const slo& x) { return is_of_sessions(x.statistic.metric); }),
+         .client = s.client,
+         .compares_answers = compares_answers},
+        planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
     check_young_sessions(sent);
     if (s.pairs == at_once) check_at_once(s, sent);
-    if (known_faults) sent.recovery = known_faults->recovery(sent, s.slos);
-    plan p;
-    p.sent = std::make_shared<const planned_traffic>(std::move(sent));
-    p.judged = std::make_shared<const planned_judging>(std::move(judged));
-    const slo_context context(p);
-    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
-        for (const slo& x : *objectives) check_slo(x, context);
+    const planned_judging judged{.first_repeats = load.repeats.first,
+                                 .max_repeats = load.repeats.most,
+                                 .repeats_are_asked = s.repeats > 0,
+                                 .max_if_noisy = load.repeats.max_if_noisy,
+                                 .ends_at_first_miss = s.stop == stop_when::at_first_miss,
+                                 .has_baseline = s.baseline.is_live(),
+                                 .is_at_once = s.pairs == at_once,
+                                 .by_slices = goes_by_slices(s),
+                                 .has_stored_baseline = s.baseline.is_stored(),
+                                 .stored = s.baseline.stored(),
+                                 .past = s.baseline.of_extension(),
+                                 .rule = load.rule,
+                                 .slos = load.slos,
+                                 .search = load.search,
+                                 .recovery = recovery_of_plan(sent, s.slos),
+                                 .on_fail = s.on_fail,
+                                 .usd_per_hour = planned_cost(s, api)};
+    const plan p{{},
+                 std::make_shared<const planned_traffic>(sent),
+                 std::make_shared<const planned_judging>(judged)};
+    check_objectives(p);
     return p;
 }
 
@@ -314,9 +324,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
                         left_out)});
     shorter = with_traffic(std::move(shorter), [](planned_traffic& t) { t.hash = trace_hash(t); });
     check_young_sessions(*shorter.sent);
-    const slo_context context(shorter);
-    for (const auto* objectives : {&shorter.judged->slos, &shorter.judged->search.objectives_held})
-        for (const slo& x : *objectives) check_slo(x, context);
+    check_objectives(shorter);
     return shorter;
 }
 

@@ -59,11 +59,11 @@ inline vector<task_step> planned_preparation(const scenario& s) {
     }
     return all;
 }
-inline void add_preparation(planned_workloads& w, const scenario& s) {
-    w.prepare = planned_preparation(s);
-    for (const task_step& step : w.prepare)
-        w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
-                           step_name(step);
+inline std::string preparation_text(const vector<task_step>& steps) {
+    std::string t;
+    for (const task_step& step : steps)
+        t += (t.empty() ? "; before each repeat " : ", ") + step_name(step);
+    return t;
 }
 
 }  // namespace detail

@@ -171,22 +171,30 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
     all.workload_text = mix_text(all);
     return all;
 }
+/// The requests of a variant, with what is done before a repeat and beside it.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
-                                              const api_traits& api, std::uint64_t default_seed) {
+                                              const api_traits& api, std::uint64_t default_seed,
+                                              const vector<planned_task>& tasks) {
+    const auto of = [&](planned_workloads all) {
+        all.prepare = planned_preparation(s);
+        all.beside = tasks;
+        all.workload_text += preparation_text(all.prepare) + tasks_text(tasks);
+        return all;
+    };
     if (const auto* m = s.workload.what().get<mix_of_parts>())
-        return planned_mix(*m, s, arrivals, *files, api, default_seed);
-    planned_workloads one = {planned_part(s, arrivals, files, api, default_seed), {}, {}, {}};
-    if (const auto* labels = one.source->facts().labels) one.labels = *labels;
+        return of(planned_mix(*m, s, arrivals, *files, api, default_seed));
+    plan_part one = planned_part(s, arrivals, files, api, default_seed);
     check_somebody_stays(s.options);
-    return one;
+    const auto* labels = one.source->facts().labels;
+    return of({std::move(one), {}, labels ? *labels : vector<std::string>(), {}});
 }
 
 /// Returns the baseline's traffic, if it is the target under other options.
 inline maybe<planned_workloads> planned_otherwise(
     const scenario& s, const arrival_data& arrivals,
     const std::shared_ptr<const workload_files>& files, const api_traits& api,
-    std::uint64_t default_seed) {
+    std::uint64_t default_seed, const vector<planned_task>& tasks) {
     if (!s.baseline.is_asked_otherwise()) return {};
     const otherwise& asked = s.baseline.asked();
     scenario other = s;
@@ -204,14 +212,13 @@ inline maybe<planned_workloads> planned_otherwise(
                              ? std::make_shared<const workload_files>(files->of_baseline[0])
                              : files;
         other = completed(other, *own, api);
-        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
+        if (asked.alone && s.beside.empty())
+            refuse({"it is alone, and the scenario does nothing beside its load"});
+        planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed,
+                                                   asked.alone ? vector<planned_task>() : tasks);
         w.has_other_prompts = is_other;
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
-        if (asked.alone && s.beside.empty())
-            refuse({"it is alone, and the scenario does nothing beside its load"});
-        add_preparation(w, s);
-        if (!asked.alone) add_tasks(w, planned_tasks(s));
         return w;
     });
 }

@@ -102,20 +102,22 @@ inline std::string markdown_table(const report_table& t) {
 /// The requests of each label; those of the baseline are last.
 inline report_table labels_table(const gate_report& g) {
     report_table t{{"label", "failed"}};
-    struct column {
+    struct label_column {
         metric_id metric;
         const char* name;
         double metric_row::*value;
     };
-    const column columns[] = {{metric_id::ttft, "ttft p50", &metric_row::p50},
-                              {metric_id::ttft, "ttft p90", &metric_row::p90},
-                              {metric_id::tpot, "tpot p50", &metric_row::p50},
-                              {metric_id::e2e, "e2e p50", &metric_row::p50},
-                              {metric_id::e2e, "e2e p90", &metric_row::p90}};
+    const label_column columns[] = {{metric_id::ttft, "ttft p50", &metric_row::p50},
+                                    {metric_id::ttft, "ttft p90", &metric_row::p90},
+                                    {metric_id::tpot, "tpot p50", &metric_row::p50},
+                                    {metric_id::e2e, "e2e p50", &metric_row::p50},
+                                    {metric_id::e2e, "e2e p90", &metric_row::p90}};
     const bool generates = g.what.sent->scores.empty();
     const bool streams = g.what.sent->common.stream && generates;
-    const auto is_shown = [&](const column& c) { return streams || c.metric == metric_id::e2e; };
-    for (const column& c : columns)
+    const auto is_shown = [&](const label_column& c) {
+        return streams || c.metric == metric_id::e2e;
+    };
+    for (const label_column& c : columns)
         if (is_shown(c)) t.head.push_back(c.name);
     t.head.push_back("throughput");
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
@@ -124,7 +126,7 @@ inline report_table labels_table(const gate_report& g) {
                           {{"is_baseline", variant == &g.figures.baseline}, {"label", f.label}}),
                    filled("{failed} of {requests}",
                           {{"failed", f.failed}, {"requests", f.requests}})});
-            for (const column& c : columns) {
+            for (const label_column& c : columns) {
                 const metric_row* row = f.row_of(c.metric);
                 if (is_shown(c)) t.append({{c.metric, row ? row->*c.value : not_a_number}});
             }

@@ -89,8 +89,8 @@ struct planned_workloads : plan_part {
     bool has_other_prompts = false;  // different from the candidate's
 };
 
-/// The traffic of one repeat, of all shards together.
-struct planned_traffic : planned_workloads {
+/// When requests are sent, how many, and by what client: the same for both variants.
+struct planned_load {
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
@@ -98,20 +98,35 @@ struct planned_traffic : planned_workloads {
     long long requests = 0;
     double duration_s = 0;
     std::uint64_t seed = 1;
-    std::string hash{};  // its trace_hash, kept because long prompts take a while
-    bool is_read = false;  // from another tool's files: nothing is sent, the seed is unknown
-    described_load described{};  // in place of the data to send it
     std::string scores{};   // the API, if it generates nothing; "" if answers have tokens
-    maybe<planned_workloads> otherwise{};  // of a baseline that is the target under other options
     llmbench::limits limits{};
-    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
     bool plays_out = false;  // the sessions in progress when the last one has begun
     client_options client{};
     bool compares_answers = false;  // with the other variant's, to the same prompts
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
+/// The traffic of one repeat, of all shards together.
+struct planned_traffic : planned_workloads, planned_load {
+    maybe<planned_workloads> otherwise{};  // of a baseline that is the target under other options
+    std::string hash{};  // its trace_hash, kept because long prompts take a while
+    bool is_read = false;  // from another tool's files: nothing is sent, the seed is unknown
+    described_load described{};  // in place of the data to send it
+};
 
+/// Repeats, or pairs. Nothing is decided before the first analysis.
+struct repeat_counts {
+    int first = first_analysis, most = last_analysis;
+    int max_if_noisy = 0;  // if an objective is still open; 0: no more
+};
+/// What is measured of one load or of a search, and by what it is judged.
+struct measured_load {
+    long long requests = 0;
+    repeat_counts repeats{};
+    judging_rule rule{};
+    vector<slo> slos{};
+    searched_load search{};
+};
 /// The number of repeats, and the objectives and baseline that judge them.
 struct planned_judging {
     int first_repeats = first_analysis;  // nothing is decided before
@@ -128,6 +143,7 @@ struct planned_judging {
     judging_rule rule{};
     vector<slo> slos{};
     searched_load search{};
+    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
     any_profile on_fail{};
     /// The loads of a pair, one after the other.
     int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }

@@ -145,11 +145,11 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
     if (p.shard.is_whole()) fail_frequent_resends(d);
     note_exempt(d);
-    if (!p.sent->recovery) return;
+    if (!p.judged->recovery) return;
     for (side_task_seen& t : d.side_tasks)
         if (!t.steps.empty())
             t.recovery_s =
-                the_faults().recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
+                the_faults().recovery_of(d, t.steps[0].from_ns, *p.judged->recovery);
 }
 
 /// One repeat, or one probe of a search, on one server.

@@ -112,34 +112,30 @@ inline vector<double> asked_loads(const vector<slo>& slos) {
     return asked;
 }
 
-/// Turns a plan for one load into a search.
-inline void become_search(planned_traffic& sent, planned_judging& judged,
-                          const judging_options& judging, scenario_use use) {
-    // Loads of counting objectives are decided first.
-    vector<slo> all;
+/// Loads of counting objectives are decided first. A probe has as many requests as its objectives
+/// need.
+inline measured_load judged_search(const scenario& s, const repeat_counts& repeats,
+                                 scenario_use use) {
+    measured_load all{.requests = s.requests == 0 && s.duration.seconds() == 0
+                                    ? requests_of_a_probe
+                                    : static_cast<long long>(s.requests)};
     for (const bool advisory : {false, true})
-        for (const slo& s : judged.slos)
-            if (s.is_advisory == advisory) all.push_back(s);
-    judged.slos.clear();
-    searched_load& search = judged.search;
-    long long least =
-        sent.requests == 0 && sent.duration_s == 0 ? requests_of_a_probe : sent.requests;
-    for (slo& s : all) {
-        if (is_of_capacity(s)) {
-            judged.slos.push_back(s);
-            continue;
+        for (const slo& x : s.slos) {
+            if (x.is_advisory != advisory) continue;
+            (is_of_capacity(x) ? all.slos : all.search.objectives_held).push_back(x);
+            if (!is_of_capacity(x))
+                all.requests = std::max(all.requests, least_values_of(x.statistic));
         }
-        least = std::max(least, least_values_of(s.statistic));
-        search.objectives_held.push_back(s);
+    all.search.asked = asked_loads(all.slos);
+    all.search.to_the_interval = use == scenario_use::find_capacity;
+    if (all.search.to_the_interval) {
+        all.repeats = {max_probes_of_a_search, max_probes_of_a_search};
+        all.rule = rule_of_a_load(options_of_an_end(), all.search.objectives_held);
+    } else {
+        all.repeats = {repeats.first, repeats.most};
+        all.rule = rule_of_a_load(s.judging, all.search.objectives_held, repeats.most);
     }
-    sent.requests = least;
-    search.to_the_interval = use == scenario_use::find_capacity;
-    if (search.to_the_interval) judged.first_repeats = judged.max_repeats = max_probes_of_a_search;
-    judged.rule = search.to_the_interval
-                      ? rule_of_a_load(options_of_an_end(), search.objectives_held)
-                      : rule_of_a_load(judging, search.objectives_held, judged.max_repeats);
-    judged.max_if_noisy = 0;
-    search.asked = asked_loads(judged.slos);
+    return all;
 }
 
 /// In a search, the other objectives say what a load must meet.

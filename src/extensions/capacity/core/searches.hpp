@@ -27,9 +27,9 @@ public:
         if (a.is_searched) check_search(s, use);
         else check_no_search(s, a, use);
     }
-    void become_search(planned_traffic& sent, planned_judging& judged,
-                       const judging_options& judging, scenario_use use) const override {
-        detail::become_search(sent, judged, judging, use);
+    measured_load judged(const scenario& s, const repeat_counts& repeats,
+                       scenario_use use) const override {
+        return judged_search(s, repeats, use);
     }
     plan at_load(const plan& p, double load, double answer_s) const override {
         return detail::at_load(p, load, answer_s);
