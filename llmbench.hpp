@@ -7892,24 +7892,24 @@ public:
     using read_t = void (*)(const json_view&, stream_event&, stream_memory&);
 
     /// The event lives until the next call.
-    const stream_event& read(std::string_view type, std::string_view data, read_t read,
+    const stream_event& read(std::string_view type, std::string_view data, read_t by,
                              stream_memory& memory) {
-        if (read == read_ && type == type_ && is_like(data) && is_taken_alike_) {
+        if (by == read_ && type == type_ && is_like(data) && is_taken_alike_) {
             take_again(memory);
             return last_;
         }
-        read_alone(type, data, read, memory);
+        read_alone(type, data, by, memory);
         const bool is_usual = last_.error.empty() && !last_.malformed && !last_.done &&
                               !last_.is_like_no_other && !last_.is_mixed &&
                               !last_.hides_thought && !last_.has_media && !speaks_of_error(type);
-        if (is_usual && takes_each_once()) read_ = read;
+        if (is_usual && takes_each_once()) read_ = by;
         type_ = type;
         return last_;
     }
     /// For whole answers.
-    const stream_event& read_alone(std::string_view type, std::string_view data, read_t read,
+    const stream_event& read_alone(std::string_view type, std::string_view data, read_t by,
                                    stream_memory& memory) {
-        return last_ = read_json_event(type, data, parsed(data), read, memory);
+        return last_ = read_json_event(type, data, parsed(data), by, memory);
     }
     /// For APIs of users. Null if it is not JSON.
     const json_view* document(std::string_view data) {
