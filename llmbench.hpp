@@ -16426,7 +16426,8 @@ inline std::string name_of(verdict_unit u) {
 /// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
 inline std::string verdict_value_text(const verdict_numbers& v, double x) {
     if (is_difference(v.objective))
-        return (x > 0 ? "+" : "") + value_text(v.objective.statistic.metric, x);
+        return (x > 0 ? "+" : std::isinf(x) ? "-" : "") +
+               value_text(v.objective.statistic.metric, x);
     return v.objective.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
                                                  : value_text(v.objective.statistic.metric, x);
 }
@@ -16709,7 +16710,7 @@ inline std::string room_text(const verdict_numbers& v) {
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (!(v.detectable > 0)) return {};
-    if (is_difference(v.objective))
+    if (is_difference(v.objective) && std::isfinite(v.detectable))
         return filled("the smallest miss this run could show: {miss}",
                       {{"miss", {v.objective.statistic.metric, v.detectable}}});
     if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";
@@ -34237,16 +34238,29 @@ public:
         f(candidate_);
         if (other_) f(*other_);
     }
+    /// Whether every comparison is of a difference that the target may add.
+    static bool asks_what_is_added(const vector<slo>& slos) {
+        bool any = false;
+        for (const slo& s : slos) {
+            if (s.factor > 0 && !(is_difference(s) && s.at_most && s.offset > 0)) return false;
+            any = any || s.factor > 0;
+        }
+        return any;
+    }
     void check_two_servers() const {
         if (!other_) return;
         const std::string& mine = candidate_.facts().url;
         const std::string& its = other_->facts().url;
         std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
-                                               other_->load(), other_->pages(), p_.sent->common))
+                                               other_->load(), other_->pages(), p_.sent->common)) {
+            // A gateway shows the page of the server behind it, and is asked what it adds.
+            if (asks_what_is_added(p_.judged->slos)) return;
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
-                  "otherwise{.same = true}";
+                  "otherwise{.same = true}; of a gateway before its server, limit the differences: "
+                  "mean(ttft) <= baseline + 1_ms";
+        }
         if (!why.empty()) refuse({why});
     }
     /// Fills in all that is known of the servers so far.

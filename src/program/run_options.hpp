@@ -333,6 +333,7 @@ inline any_baseline baseline_of(const given_options& o) {
     check_one(o, "--baseline-url", "--baseline-history", "give one");
     check_one(o, "--baseline-file", "--baseline-history", "give one");
     check_fit(o, o.has("--baseline-file"), " needs --baseline-file", {"--day-to-day"});
+    check_fit(o, o.has("--baseline-url"), " needs --baseline-url", {"--at-once"});
     if (o.has("--baseline-history")) return history(o["--baseline-history"]);
     if (o.has("--baseline-url")) {
         endpoint b = endpoint_of(o, "--baseline-url");
@@ -352,6 +353,7 @@ inline scenario scenario_of(const given_options& o) {
     s.name = o.has("--name") ? o["--name"] : "llmbench run";
     s.target = target_of(o);
     s.baseline = baseline_of(o);
+    if (o.has("--at-once")) s.pairs = at_once;
     s.arrivals = arrivals_of(o);
     const bool replays = s.arrivals.data().kind == arrival_kind::replay;
     const bool says_what = source_of(o) || o.has("--prompt-tokens") || o.has("--output-tokens") ||
@@ -368,8 +370,10 @@ inline scenario scenario_of(const given_options& o) {
     set(s.cost, o, "--cost", [](const given& g) { return usd_per_hour(number_of(g)); });
     const bool ends_itself =
         replays || s.arrivals.data().kind == arrival_kind::steps || o.has("--questions");
-    if (!o.has("--requests") && !o.has("--duration") && !ends_itself)
-        s.requests = usual_requests(s);
+    if (!o.has("--requests") && !o.has("--duration") && !ends_itself) {
+        if (s.pairs == at_once) s.duration = 60_s;
+        else s.requests = usual_requests(s);
+    }
     s.options = options_of(o);
     return s;
 }

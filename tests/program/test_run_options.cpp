@@ -61,6 +61,18 @@ TEST_CASE("a command line says what a scenario says") {
     CHECK(s.requests == 100);
 }
 
+TEST_CASE("both servers at once, for a minute unless it says how long") {
+    given_options o = on_a_server();
+    CHECK(scenario_of(o).pairs == in_turns);
+    o.texts["--at-once"] = {""};
+    CHECK_THROWS_AS(scenario_of(o), std::invalid_argument);
+    o.texts["--baseline-url"] = {"http://b:1"};
+    CHECK(scenario_of(o).pairs == at_once);
+    CHECK(scenario_of(o).duration.seconds() == 60);
+    o.texts["--duration"] = {"2min"};
+    CHECK(scenario_of(o).duration.seconds() == 120);
+}
+
 TEST_CASE("a baseline's URL is one more server for the same requests") {
     given_options o = on_a_server();
     o.texts["--baseline-url"] = {"https://b:1"};

@@ -58,7 +58,8 @@ inline std::string name_of(verdict_unit u) {
 /// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
 inline std::string verdict_value_text(const verdict_numbers& v, double x) {
     if (is_difference(v.objective))
-        return (x > 0 ? "+" : "") + value_text(v.objective.statistic.metric, x);
+        return (x > 0 ? "+" : std::isinf(x) ? "-" : "") +
+               value_text(v.objective.statistic.metric, x);
     return v.objective.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
                                                  : value_text(v.objective.statistic.metric, x);
 }

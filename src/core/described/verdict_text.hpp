@@ -124,7 +124,7 @@ inline std::string room_text(const verdict_numbers& v) {
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (!(v.detectable > 0)) return {};
-    if (is_difference(v.objective))
+    if (is_difference(v.objective) && std::isfinite(v.detectable))
         return filled("the smallest miss this run could show: {miss}",
                       {{"miss", {v.objective.statistic.metric, v.detectable}}});
     if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";

@@ -73,16 +73,29 @@ public:
         f(candidate_);
         if (other_) f(*other_);
     }
+    /// Whether every comparison is of a difference that the target may add.
+    static bool asks_what_is_added(const vector<slo>& slos) {
+        bool any = false;
+        for (const slo& s : slos) {
+            if (s.factor > 0 && !(is_difference(s) && s.at_most && s.offset > 0)) return false;
+            any = any || s.factor > 0;
+        }
+        return any;
+    }
     void check_two_servers() const {
         if (!other_) return;
         const std::string& mine = candidate_.facts().url;
         const std::string& its = other_->facts().url;
         std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
-                                               other_->load(), other_->pages(), p_.sent->common))
+                                               other_->load(), other_->pages(), p_.sent->common)) {
+            // A gateway shows the page of the server behind it, and is asked what it adds.
+            if (asks_what_is_added(p_.judged->slos)) return;
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
-                  "otherwise{.same = true}";
+                  "otherwise{.same = true}; of a gateway before its server, limit the differences: "
+                  "mean(ttft) <= baseline + 1_ms";
+        }
         if (!why.empty()) refuse({why});
     }
     /// Fills in all that is known of the servers so far.

@@ -56,7 +56,7 @@ inline const vector<choice_of_options>& choices_of_options() {
          {"--prompt-tokens", "--output-tokens", "--own-length", "--prefix-tokens",
           "--prefix-groups", "--prefix-share", "--format", "--unsalted", "--turns", "--grade",
           "--before", "--after", "--max-wait", "--max-context", "--max-items"}},
-        {{"--baseline-url", "--baseline-file", "--baseline-history"}, {"--day-to-day"}}};
+        {{"--baseline-url", "--baseline-file", "--baseline-history"}, {"--day-to-day", "--at-once"}}};
     return all;
 }
 inline given_options merged(const given_options& common, const given_options& own) {
