@@ -23106,6 +23106,32 @@ inline void fields_of(field_visitor& v, verdict_cause& c) {
                      "nobody's"}, c.whose);
     number_list(v, {"numbers"}, c.numbers);
 }
+/// Why a verdict is as it is, in words and in numbers.
+inline void reason_fields(field_visitor& v, slo_verdict& of) {
+    vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
+    v.list({"causes", "of the reason, in its order"}, causes,
+           [&](verdict_cause& c) { fields_of(v, c); });
+    if (v.assigns()) {
+        of.causes = types::list<verdict_cause>(causes);
+        of.unit = of.counted_in == verdict_unit::none ? "" : to_string(of.counted_in);
+    }
+    v.text({"method"}, of.method);
+    v.text({"reason"}, of.reason);
+    v.text({"advice"}, of.advice);
+    v.text({"arithmetic"}, of.arithmetic);
+    v.begin({"inputs", "every number of the verdict's arithmetic"});
+    vector<named_values> inputs(of.inputs.begin(), of.inputs.end());
+    vector<std::string> names;
+    for (const named_values& n : inputs) names.push_back(str(n.name));
+    names = v.names(names);
+    inputs.resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (v.assigns()) inputs[i].name = names[i];
+        number_list(v, {names[i].c_str(), "", at_times}, inputs[i].values);
+    }
+    if (v.assigns()) of.inputs = types::list<named_values>(inputs);
+    v.end();
+}
 /// Reading keeps the objective, which is more than its text.
 inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.objective.text()),
@@ -23154,29 +23180,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);
     v.choice({"decided_by"}, of.decided_by, verdict_method::slices_at_once);
     v.choice({"unit", "what repeats counts"}, of.counted_in, verdict_unit::probe);
-    vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
-    v.list({"causes", "of the reason, in its order"}, causes,
-           [&](verdict_cause& c) { fields_of(v, c); });
-    if (v.assigns()) {
-        of.causes = types::list<verdict_cause>(causes);
-        of.unit = of.counted_in == verdict_unit::none ? "" : to_string(of.counted_in);
-    }
-    v.text({"method"}, of.method);
-    v.text({"reason"}, of.reason);
-    v.text({"advice"}, of.advice);
-    v.text({"arithmetic"}, of.arithmetic);
-    v.begin({"inputs", "every number of the verdict's arithmetic"});
-    vector<named_values> inputs(of.inputs.begin(), of.inputs.end());
-    vector<std::string> names;
-    for (const named_values& n : inputs) names.push_back(str(n.name));
-    names = v.names(names);
-    inputs.resize(names.size());
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (v.assigns()) inputs[i].name = names[i];
-        number_list(v, {names[i].c_str(), "", at_times}, inputs[i].values);
-    }
-    if (v.assigns()) of.inputs = types::list<named_values>(inputs);
-    v.end();
+    reason_fields(v, of);
     v.text({"file"}, file);
     v.whole({"line"}, of.objective.at.line);
 }
@@ -25362,12 +25366,8 @@ inline std::string variants_key(bool has_baseline) {
                ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>" : "";
 }
 
-inline std::string distribution_figure(const gate_report& g, metric_id id,
-                                       const variant_distribution& mine,
-                                       const variant_distribution& other) {
-    const bool both = !g.figures.baseline.empty();
-    double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
-    if (!(high > 0)) return {};
+/// The scale of values from `low` to `high`, and of the limits on them that are near.
+inline plot_scale scale_of_values(const gate_report& g, metric_id id, double low, double high) {
     low = std::max(low, high * 1e-5);
     for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
         if (v.objective.statistic.metric == id && is_of_all(v.objective.statistic) &&
@@ -25375,11 +25375,17 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
             if (v.limit < 20 * high) high = std::max(high, v.limit);
             if (v.limit > low / 20) low = std::min(low, v.limit);
         }
-    plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
-    if (high < 6 * low) {
-        const double margin = std::max(0.06 * (high - low), 0.02 * high);
-        x = {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
-    }
+    if (high >= 6 * low) return {plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
+    const double margin = std::max(0.06 * (high - low), 0.02 * high);
+    return {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
+}
+inline std::string distribution_figure(const gate_report& g, metric_id id,
+                                       const variant_distribution& mine,
+                                       const variant_distribution& other) {
+    const bool both = !g.figures.baseline.empty();
+    const double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
+    if (!(high > 0)) return {};
+    const plot_scale x = scale_of_values(g, id, low, high);
     const std::size_t least =
         both && other.values > 0 ? std::min(mine.values, other.values) : mine.values;
     const bool speed = is_speed(id);
@@ -33920,12 +33926,12 @@ inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
 
 /// Returns why measurements cannot be a baseline, "" if they can.
 inline std::string baseline_fault(const measured_gate& m) {
-    for (const std::string& why : {described(m.found.on.invalid),
-                                   described(m.found.on.self_check.why),
-                                   m.found.by_client ? described(m.found.by_client->why) : "",
-                                   m.seen.stopped,
-                                   described(m.found.on.saturated)})
-        if (!why.empty()) return why;
+    const auto& on = m.found.on;
+    if (on.invalid) return described(on.invalid);
+    if (on.self_check.why) return described(on.self_check.why);
+    if (m.found.by_client) return described(m.found.by_client->why);
+    if (!m.seen.stopped.empty()) return m.seen.stopped;
+    if (on.saturated) return described(on.saturated);
     for (const decision& v : m.found.verdicts) {
         const bool is_judged = v.objective.factor == 0 && !v.objective.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);

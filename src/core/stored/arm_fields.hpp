@@ -172,6 +172,32 @@ inline void fields_of(field_visitor& v, verdict_cause& c) {
                      "nobody's"}, c.whose);
     number_list(v, {"numbers"}, c.numbers);
 }
+/// Why a verdict is as it is, in words and in numbers.
+inline void reason_fields(field_visitor& v, slo_verdict& of) {
+    vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
+    v.list({"causes", "of the reason, in its order"}, causes,
+           [&](verdict_cause& c) { fields_of(v, c); });
+    if (v.assigns()) {
+        of.causes = types::list<verdict_cause>(causes);
+        of.unit = of.counted_in == verdict_unit::none ? "" : to_string(of.counted_in);
+    }
+    v.text({"method"}, of.method);
+    v.text({"reason"}, of.reason);
+    v.text({"advice"}, of.advice);
+    v.text({"arithmetic"}, of.arithmetic);
+    v.begin({"inputs", "every number of the verdict's arithmetic"});
+    vector<named_values> inputs(of.inputs.begin(), of.inputs.end());
+    vector<std::string> names;
+    for (const named_values& n : inputs) names.push_back(str(n.name));
+    names = v.names(names);
+    inputs.resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (v.assigns()) inputs[i].name = names[i];
+        number_list(v, {names[i].c_str(), "", at_times}, inputs[i].values);
+    }
+    if (v.assigns()) of.inputs = types::list<named_values>(inputs);
+    v.end();
+}
 /// Reading keeps the objective, which is more than its text.
 inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.objective.text()),
@@ -220,29 +246,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);
     v.choice({"decided_by"}, of.decided_by, verdict_method::slices_at_once);
     v.choice({"unit", "what repeats counts"}, of.counted_in, verdict_unit::probe);
-    vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
-    v.list({"causes", "of the reason, in its order"}, causes,
-           [&](verdict_cause& c) { fields_of(v, c); });
-    if (v.assigns()) {
-        of.causes = types::list<verdict_cause>(causes);
-        of.unit = of.counted_in == verdict_unit::none ? "" : to_string(of.counted_in);
-    }
-    v.text({"method"}, of.method);
-    v.text({"reason"}, of.reason);
-    v.text({"advice"}, of.advice);
-    v.text({"arithmetic"}, of.arithmetic);
-    v.begin({"inputs", "every number of the verdict's arithmetic"});
-    vector<named_values> inputs(of.inputs.begin(), of.inputs.end());
-    vector<std::string> names;
-    for (const named_values& n : inputs) names.push_back(str(n.name));
-    names = v.names(names);
-    inputs.resize(names.size());
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (v.assigns()) inputs[i].name = names[i];
-        number_list(v, {names[i].c_str(), "", at_times}, inputs[i].values);
-    }
-    if (v.assigns()) of.inputs = types::list<named_values>(inputs);
-    v.end();
+    reason_fields(v, of);
     v.text({"file"}, file);
     v.whole({"line"}, of.objective.at.line);
 }

@@ -45,12 +45,12 @@ inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
 
 /// Returns why measurements cannot be a baseline, "" if they can.
 inline std::string baseline_fault(const measured_gate& m) {
-    for (const std::string& why : {described(m.found.on.invalid),
-                                   described(m.found.on.self_check.why),
-                                   m.found.by_client ? described(m.found.by_client->why) : "",
-                                   m.seen.stopped,
-                                   described(m.found.on.saturated)})
-        if (!why.empty()) return why;
+    const auto& on = m.found.on;
+    if (on.invalid) return described(on.invalid);
+    if (on.self_check.why) return described(on.self_check.why);
+    if (m.found.by_client) return described(m.found.by_client->why);
+    if (!m.seen.stopped.empty()) return m.seen.stopped;
+    if (on.saturated) return described(on.saturated);
     for (const decision& v : m.found.verdicts) {
         const bool is_judged = v.objective.factor == 0 && !v.objective.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);

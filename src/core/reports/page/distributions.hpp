@@ -32,12 +32,8 @@ inline std::string variants_key(bool has_baseline) {
                ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>" : "";
 }
 
-inline std::string distribution_figure(const gate_report& g, metric_id id,
-                                       const variant_distribution& mine,
-                                       const variant_distribution& other) {
-    const bool both = !g.figures.baseline.empty();
-    double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
-    if (!(high > 0)) return {};
+/// The scale of values from `low` to `high`, and of the limits on them that are near.
+inline plot_scale scale_of_values(const gate_report& g, metric_id id, double low, double high) {
     low = std::max(low, high * 1e-5);
     for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
         if (v.objective.statistic.metric == id && is_of_all(v.objective.statistic) &&
@@ -45,11 +41,17 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
             if (v.limit < 20 * high) high = std::max(high, v.limit);
             if (v.limit > low / 20) low = std::min(low, v.limit);
         }
-    plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
-    if (high < 6 * low) {
-        const double margin = std::max(0.06 * (high - low), 0.02 * high);
-        x = {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
-    }
+    if (high >= 6 * low) return {plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
+    const double margin = std::max(0.06 * (high - low), 0.02 * high);
+    return {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
+}
+inline std::string distribution_figure(const gate_report& g, metric_id id,
+                                       const variant_distribution& mine,
+                                       const variant_distribution& other) {
+    const bool both = !g.figures.baseline.empty();
+    const double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
+    if (!(high > 0)) return {};
+    const plot_scale x = scale_of_values(g, id, low, high);
     const std::size_t least =
         both && other.values > 0 ? std::min(mine.values, other.values) : mine.values;
     const bool speed = is_speed(id);
