@@ -72,7 +72,6 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] whether a load has settled
 //   [C] the measurements of one repeat, and lists of repeats
 //   [C] the requests of a repeat, as they end
-//   [C] grading and comparison of answers
 //   [C] whether the times of an answer are plausible
 //   [C] times of requests and sessions, and the bounds of those
 //   [C] tokens of requests, in the prefix cache and per second
@@ -82,6 +81,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] metrics that a server reports
 //   [C] the columns of a verdict: a statistic of one repeat, and over several
 //   [C] the values of two variants that were loaded at once, by slices of their common time
+//   [C] grading and comparison of answers
 //   [C] the fields of a record and of a repeat
 //   [C] when a thread of the client did not run, and the kernel's times on its clock
 //   [C] the rule: distances from a limit, interim analyses, bounds, prior noise
@@ -92,12 +92,13 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] values: times, speeds and rates
 //   [C] verdicts on two variants that were loaded at once
 //   [C] decisions by the numbers alone: drifts, and which method decides
-//   [C] validity checks of the client, and verdicts that it may have affected
+//   [C] validity checks of the client
+//   [C] the server's metrics page beside our requests: the cross-check, and explanations
 //   [C] validity checks of the load
 //   [C] the least number of requests for a verdict
-//   [C] the server's metrics page beside our requests: the cross-check, and explanations
 //   [C] validity checks of the server's answers
-//   [C] checks that make measurements invalid
+//   [C] what checks look at, and what they find
+//   [C] the list of checks, in order
 //   [C] the verdicts of a gate, and its calibration
 //   [C] from verdicts to an exit code
 //   [C] a sentence for each cause
@@ -2652,7 +2653,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #define LLMBENCH_CORE
 
 #include <algorithm>  // equal, lexicographical_compare, rotate, count_if, min, max, replace, ...
-#include <array>
+#include <array>  // to_array
 #include <bit>  // bit_width
 #include <charconv>  // from_chars, to_chars
 #include <climits>  // LLONG_MIN
@@ -10067,96 +10068,6 @@ private:
     std::size_t observed_repeats_ = 0;  // requests, from the front
 };
 
-// ===== [C] grading and comparison of answers =====================================================
-// Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
-// marked unreadable.
-
-enum class graded_as : unsigned char { right, wrong, unreadable };
-struct graded_answer {
-    graded_as is = graded_as::unreadable;
-    std::string read{};  // the text that was graded
-};
-/// The right answer to a question, and its grading.
-struct wanted_answer {
-    virtual const std::string& key() const = 0;
-    virtual graded_answer graded(std::string_view text) const = 0;
-
-protected:
-    ~wanted_answer() = default;
-};
-
-/// Records the grade of an answer. A failed request and an unreadable answer are wrong; a cancelled
-/// one has no grade.
-inline void grade(record& r, const wanted_answer& wanted, std::string_view words) {
-    constexpr std::size_t max_kept = 80;
-    if (r.status == request_status::left) return;
-    r.right = false;
-    if (r.status != request_status::ok) return;
-    const graded_answer g = wanted.graded(words);
-    r.right = g.is == graded_as::right;
-    r.graded = printable(g.read, max_kept);
-}
-
-/// LLMBENCH_ANSWERS: which answers reports show: those that keep an objective from passing, all, or
-/// none.
-enum class answers_shown : unsigned char { open, all, none };
-inline constexpr std::size_t max_answers_shown = 50;
-
-/// A hash of a whole answer; 0 means none.
-inline unsigned long long answer_hash(std::string_view said) {
-    fnv1a h;
-    h.add(said.data(), said.size());
-    return std::max<unsigned long long>(h.value(), 1);
-}
-
-/// Whether a byte continues a UTF-8 character.
-inline bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-/// Returns at most so many bytes of a text around a position, in whole UTF-8 characters.
-inline std::string excerpt(std::string_view s, std::size_t most, std::size_t around = 0) {
-    std::size_t from = std::min(around > most / 2 ? around - most / 2 : 0,
-                                s.size() > most ? s.size() - most : 0);
-    std::size_t to = std::min(s.size(), from + most);
-    while (from > 0 && goes_on(s[from])) --from;
-    while (to < s.size() && to > from && goes_on(s[to])) --to;
-    std::string out = from > 0 ? "..." : "";
-    for (const char c : s.substr(from, to - from))
-        if (c == '\x1e') out += "\n\n[answer] ";
-        else if (c == '\x1f') out += "\n\n[calls] ";
-        else out += c;
-    return out + (to < s.size() ? "..." : "");
-}
-
-/// Whether the answers of a repeat can be compared.
-inline bool has_hashes(const repeat_data& d) {
-    return std::any_of(d.records.begin(), d.records.end(),
-                       [](const record& r) { return r.answer_hash != 0; });
-}
-/// How often a server agrees with itself: the fraction of equal answers over all pairs of repeats.
-/// NaN for one repeat.
-template <class Repeats>
-double own_agreement(const Repeats& variant, std::size_t repeats, const statistic_data& what) {
-    struct answers {
-        std::map<unsigned long long, double> of_hash{};
-        double all = 0;
-    };
-    std::map<long long, answers> questions;
-    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, variant.size()); ++i) {
-        const selects selected(what, variant[i]);
-        for (const record& r : variant[i].records) {
-            if (!selected(r) || !r.same) continue;
-            answers& a = questions[r.conversation];
-            ++a.all;
-            if (r.answer_hash != 0) ++a.of_hash[r.answer_hash];
-        }
-    }
-    double alike = 0, pairs = 0;
-    for (const auto& [place, a] : questions) {
-        pairs += a.all * (a.all - 1);
-        for (const auto& [hash, n] : a.of_hash) alike += n * (n - 1);
-    }
-    return pairs > 0 ? alike / pairs : not_a_number;
-}
-
 // ===== [C] whether the times of an answer are plausible ==========================================
 
 /// Output tokens that events brought. Hidden tokens have no times.
@@ -10910,10 +10821,16 @@ inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selec
     }
     return n > 0 ? seconds / n : not_a_number;
 }
-inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured,
-                                      const time_interval* when = nullptr) {
-    sorted_values v;
+/// Every value of a metric, in order of planned sends, and sorted.
+struct request_values {
+    vector<double> in_order{};
+    sorted_values sorted{};
+};
+inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
+                                        timing_bound how = timing_bound::measured,
+                                        const time_interval* when = nullptr) {
+    request_values values;
+    sorted_values& v = values.sorted;
     if (pools_gaps(what.metric)) {
         const selects selected(what, d, when);
         const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
@@ -10923,17 +10840,23 @@ inline sorted_values sorted_values_of(const statistic_data& what, const repeat_d
         v.gaps = ranked_gaps(d, how, what.which, when);
         v.mean_of_completed =
             how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, selected);
-        return v;
+        return values;
     }
     metric_values own = values_in_repeat(what, d, how, when);
-    std::sort(own.all.begin(), own.all.end());
-    v.all = std::move(own.all);
+    v.all = own.all;
+    values.in_order = std::move(own.all);
+    std::sort(v.all.begin(), v.all.end());
     v.completed = v.all.size() - own.failed;
     // In this order, as that of the records varies. Failed ones come first or last.
     const auto first =
         v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(what.metric) ? own.failed : 0);
     v.mean_of_completed = mean_of({first, first + static_cast<std::ptrdiff_t>(v.completed)});
-    return v;
+    return values;
+}
+inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
+                                      timing_bound how = timing_bound::measured,
+                                      const time_interval* when = nullptr) {
+    return request_values_of(what, d, how, when).sorted;
 }
 /// The fraction of gaps over a bound in seconds. A failed request has one.
 inline double fraction_of_gaps_beyond(double bound, const sorted_values& v) {
@@ -11285,11 +11208,6 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 // As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
 // Never outside the range of the single repeats.
 
-/// Every value of a metric in a repeat, in order of planned sends, and sorted.
-struct request_values {
-    vector<double> in_order{};
-    sorted_values sorted{};
-};
 /// Answers that a rate counts at their ends, by the ends of the steady window.
 struct ends_of_window {
     double ended = 0, begun_before = 0, ended_after = 0;
@@ -11343,13 +11261,6 @@ inline ends_of_window ends_of_window_of(metric_id m, const repeat_data& d) {
         all.ended_after += r.end_ns >= d.window.to_ns() && d.window.holds(r.sent_ns);
     }
     return all;
-}
-inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
-                                        timing_bound how, const time_interval* when = nullptr) {
-    request_values v;
-    if (!pools_gaps(what.metric)) v.in_order = values_in_repeat(what, d, how, when).all;
-    v.sorted = sorted_values_of(what, d, how, when);
-    return v;
 }
 /// Sets what single requests, sessions or gaps have no values of.
 inline void set_value(column& c, const statistic_data& what, const repeat_data& d,
@@ -11638,6 +11549,96 @@ inline values_at_once slices_at_once_of(const statistic_data& what, const repeat
     add_variant(v.mine, what, mine, how, window, v.slices);
     add_variant(v.other, what, other, opposite(how), window, v.slices);
     return v;
+}
+
+// ===== [C] grading and comparison of answers =====================================================
+// Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
+// marked unreadable.
+
+enum class graded_as : unsigned char { right, wrong, unreadable };
+struct graded_answer {
+    graded_as is = graded_as::unreadable;
+    std::string read{};  // the text that was graded
+};
+/// The right answer to a question, and its grading.
+struct wanted_answer {
+    virtual const std::string& key() const = 0;
+    virtual graded_answer graded(std::string_view text) const = 0;
+
+protected:
+    ~wanted_answer() = default;
+};
+
+/// Records the grade of an answer. A failed request and an unreadable answer are wrong; a cancelled
+/// one has no grade.
+inline void grade(record& r, const wanted_answer& wanted, std::string_view words) {
+    constexpr std::size_t max_kept = 80;
+    if (r.status == request_status::left) return;
+    r.right = false;
+    if (r.status != request_status::ok) return;
+    const graded_answer g = wanted.graded(words);
+    r.right = g.is == graded_as::right;
+    r.graded = printable(g.read, max_kept);
+}
+
+/// LLMBENCH_ANSWERS: which answers reports show: those that keep an objective from passing, all, or
+/// none.
+enum class answers_shown : unsigned char { open, all, none };
+inline constexpr std::size_t max_answers_shown = 50;
+
+/// A hash of a whole answer; 0 means none.
+inline unsigned long long answer_hash(std::string_view said) {
+    fnv1a h;
+    h.add(said.data(), said.size());
+    return std::max<unsigned long long>(h.value(), 1);
+}
+
+/// Whether a byte continues a UTF-8 character.
+inline bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+/// Returns at most so many bytes of a text around a position, in whole UTF-8 characters.
+inline std::string excerpt(std::string_view s, std::size_t most, std::size_t around = 0) {
+    std::size_t from = std::min(around > most / 2 ? around - most / 2 : 0,
+                                s.size() > most ? s.size() - most : 0);
+    std::size_t to = std::min(s.size(), from + most);
+    while (from > 0 && goes_on(s[from])) --from;
+    while (to < s.size() && to > from && goes_on(s[to])) --to;
+    std::string out = from > 0 ? "..." : "";
+    for (const char c : s.substr(from, to - from))
+        if (c == '\x1e') out += "\n\n[answer] ";
+        else if (c == '\x1f') out += "\n\n[calls] ";
+        else out += c;
+    return out + (to < s.size() ? "..." : "");
+}
+
+/// Whether the answers of a repeat can be compared.
+inline bool has_hashes(const repeat_data& d) {
+    return std::any_of(d.records.begin(), d.records.end(),
+                       [](const record& r) { return r.answer_hash != 0; });
+}
+/// How often a server agrees with itself: the fraction of equal answers over all pairs of repeats.
+/// NaN for one repeat.
+template <class Repeats>
+double own_agreement(const Repeats& variant, std::size_t repeats, const statistic_data& what) {
+    struct answers {
+        std::map<unsigned long long, double> of_hash{};
+        double all = 0;
+    };
+    std::map<long long, answers> questions;
+    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, variant.size()); ++i) {
+        const selects selected(what, variant[i]);
+        for (const record& r : variant[i].records) {
+            if (!selected(r) || !r.same) continue;
+            answers& a = questions[r.conversation];
+            ++a.all;
+            if (r.answer_hash != 0) ++a.of_hash[r.answer_hash];
+        }
+    }
+    double alike = 0, pairs = 0;
+    for (const auto& [place, a] : questions) {
+        pairs += a.all * (a.all - 1);
+        for (const auto& [hash, n] : a.of_hash) alike += n * (n - 1);
+    }
+    return pairs > 0 ? alike / pairs : not_a_number;
 }
 
 // ===== [C] the fields of a record and of a repeat ================================================
@@ -14238,7 +14239,7 @@ inline decision decision_by_numbers(const objective_columns& c, const judging_pa
     return d;
 }
 
-// ===== [C] validity checks of the client, and verdicts that it may have affected =================
+// ===== [C] validity checks of the client =========================================================
 
 /// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
 inline double late_after_s(const judging_parameters& t) {
@@ -14426,54 +14427,9 @@ inline std::optional<client_error> error_of_lost_time(const variant_list& varian
         });
 }
 
-/// Whether the verdict may change without the client's delays. A pass must hold with the delays
-/// counted against the server, a miss without them. An open verdict is affected if it is decided
-/// without them.
-inline bool may_be_the_clients(const measurements& e, const judging_parameters& t,
-                               const decision& v) {
-    const auto as_read = [&](timing_bound how) {
-        return decision_by_numbers(columns_of(e, v.objective, how), t, v.objective).outcome;
-    };
-    switch (v.outcome) {
-    case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
-    case verdict::fail: return as_read(timing_bound::optimistic) != verdict::fail;
-    case verdict::inconclusive:
-        return as_read(timing_bound::optimistic) == verdict::pass ||
-               as_read(timing_bound::pessimistic) == verdict::fail;
-    default: return false;
-    }
-}
-
 /// Whether a client's delay can be part of a metric.
 inline bool is_of_times(metric_id m) {
     return is_of_service(m) && !is_of_server(m) && !is_of_answers(m);
-}
-
-/// Why the client affects this verdict, if it does.
-inline std::optional<client_error> client_error_of(const measurements& e,
-                                                   const judging_parameters& t, const decision& v) {
-    const slo& s = v.objective;
-    const variant_list variants = variants_of(e, s);
-    const because first = v.why.empty() ? because::nothing : v.why[0].what;
-    if (v.outcome == verdict::invalid &&  // by a late client
-        (first == because::read_together || first == because::starts_read_together))
-        return greatest_part(
-            variants, 0, [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
-            [&](const repeat_data&, double) { return v.why[0]; });
-    if (v.outcome == verdict::invalid &&  // the client may have merged them
-        (first == because::in_one_piece || first == because::in_a_burst ||
-         first == because::comes_in_bursts))
-        return error_of_lost_time(variants);
-    const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
-    // Without a comparison, as in the first run of a history, nothing can be affected.
-    const bool is_undecided =
-        v.outcome == verdict::inconclusive && v.decided_by == verdict_method::none;
-    if (is_none || is_undecided || !is_of_times(s.statistic.metric)) return {};
-    if (const auto error = error_of_lost_time(variants)) return error;
-    auto error = error_of_load(variants, late_after_s(t));
-    if (!error) error = error_of_first_tokens(variants);
-    if (error && !may_be_the_clients(e, t, v)) error.reset();
-    return error;
 }
 
 /// Why repeats are no baseline: a slow client would let later runs pass.
@@ -14494,13 +14450,329 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
     return {};
 }
 
-/// Makes a verdict invalid if the client may have affected it. `found`: receives the first error.
-inline decision with_client_error(const measurements& e, const judging_parameters& t, decision v,
-                                  std::optional<client_error>* found = nullptr) {
-    const std::optional<client_error> error = client_error_of(e, t, v);
-    if (!error) return v;
-    if (found && !*found && !v.objective.is_advisory) *found = error;
-    return decided(std::move(v), verdict::invalid, error->why);
+// ===== [C] the server's metrics page beside our requests: the cross-check, and explanations ======
+// Compares the counts of its page during a repeat with our requests and tokens.
+
+inline bool is_comparable(const repeat_facts& d) {
+    return d.server.has_both_ends && d.server.readings.size() >= 2 &&
+           history_of(d.server) == page_history::one_process;
+}
+inline double sent_requests(const repeat_data& d) {
+    double n = 0;
+    for (const record& r : d.records)
+        if (r.sent_ns > 0) n += 1 + r.resends;
+    return n;
+}
+/// A rank's part alone cannot be compared with a page.
+inline bool is_a_part(const repeat_data& d) {
+    return d.ranks.size() == 1 && d.ranks.front().count > 1;
+}
+/// The most requests of ours in flight at once. The server may continue those that failed.
+inline double most_in_flight(const repeat_data& d) {
+    vector<std::pair<long long, int>> changes;
+    for (const record& r : d.records) {
+        if (!(r.sent_ns > 0)) continue;
+        changes.emplace_back(r.sent_ns, 1);
+        if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
+    }
+    std::sort(changes.begin(), changes.end());
+    double now = 0, most = 0;
+    for (const auto& [at_ns, by] : changes) most = std::max(most, now += by);
+    return most;
+}
+/// Returns the requests in flight by the server's page, the median over the steady window.
+inline double typically_in_flight(const repeat_facts& d) {
+    vector<double> read = read_in_window(d, [](const page_reading& r) {
+        const double waiting = r.value(server_quantity::waiting);
+        return r.value(server_quantity::running) + (waiting > 0 ? waiting : 0);
+    }).values;
+    std::sort(read.begin(), read.end());
+    return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
+}
+/// A server that reports more requests than ours counts some twice, or serves others. An answered
+/// request may still be reported.
+inline bool reports_too_many(const cross_check& c) {
+    return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
+}
+inline cross_check cross_check_of(const repeat_data& d) {
+    cross_check c;
+    for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
+        c.unfinished_before += as_number(t.steps.size());
+    c.sent = sent_requests(d);
+    for (const record& r : d.records) {
+        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // it finishes a part
+        if (r.status != request_status::ok) continue;
+        ++c.finished;
+        c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
+        c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
+        c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
+    }
+    if (!is_comparable(d) || is_a_part(d)) return c;
+    if (c.tokens != 0) {  // without tokens each text may be a request
+        c.at_once = most_in_flight(d);
+        c.at_once_reported = typically_in_flight(d);
+    }
+    const reading_span s = *whole_span(d.server);
+    c.requests_reported = s.change(server_quantity::requests_done);
+    c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
+    c.tokens_reported = s.change(server_quantity::generation_tokens);
+    c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
+    return c;
+}
+
+inline bool is_multiple(double reported, double ours) {
+    const double times = ours > 0 ? reported / ours : 0;
+    return ours >= 10 && times >= 2 && times == std::round(times);
+}
+/// Some servers count each request once per process, so by an exact multiple. Another client with
+/// the same load would also add tokens.
+inline bool counts_each_again(const cross_check& c) {
+    const double output = c.tokens_reported / c.tokens,
+                 prompt = c.prompt_tokens_reported / c.prompt_tokens;
+    const bool is_known = !std::isnan(output) || !std::isnan(prompt);
+    return is_multiple(c.requests_reported, c.finished) && is_known && !(output > 1.02) &&
+           !(prompt > 1.02);
+}
+inline bool differs(double reported, double ours) {
+    return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
+}
+/// Some servers, such as vLLM, count each text of embeddings and scores as a request. Requests of
+/// another client would add prompt or output tokens.
+inline bool counts_texts(const cross_check& c) {
+    return c.tokens == 0 && !(c.tokens_reported > 0) &&
+           c.prompt_tokens_reported <= 1.02 * c.prompt_tokens_known;
+}
+/// Requests of other clients. Ours are counted generously: the server may have finished failed
+/// ones, and those that an earlier repeat gave up.
+inline double foreign_requests(const cross_check& c) {
+    if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
+    if (counts_each_again(c) || counts_texts(c)) return 0;
+    return c.requests_reported - c.sent - c.unfinished_before;
+}
+/// One or two short requests, such as health probes, do not change the load.
+inline bool is_another_load(const cross_check& c) {
+    const double foreign = foreign_requests(c);
+    const bool some = foreign > 0;
+    return foreign > std::max(1.0, 0.01 * c.sent) ||
+           (some && ((c.tokens > 0 && c.tokens_reported > 1.02 * c.tokens) ||
+                     c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
+}
+
+/// Our requests that failed, which a server may finish later; each repeat is counted once.
+class unfinished_requests {
+public:
+    explicit unfinished_requests(const measurements& e) : under_(e) {
+        for (const repeat_data& d : repeats_of(e)) up_to_[d.index] += failed_in(d);
+        double sum = 0;
+        for (auto& [index, n] : up_to_) sum = n += sum;
+    }
+    /// Of earlier repeats, on any server.
+    double before(const repeat_data& d) const {
+        const auto at = up_to_.find(d.index);
+        return at == up_to_.end() ? 0 : at->second - failed_in(d);
+    }
+    /// The cross-check of a repeat after those.
+    cross_check of(const repeat_data& d) const {
+        cross_check c = *known_in(under_, d, "cross-check", [&] { return cross_check_of(d); });
+        c.unfinished_before += before(d);
+        return c;
+    }
+
+private:
+    double failed_in(const repeat_data& d) const {
+        return *known_in(under_, d, "unfinished", [&] {
+            return static_cast<double>(
+                std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
+                    return r.status != request_status::ok && r.sent_ns > 0;
+                }));
+        });
+    }
+    const load_conditions& under_;
+    std::map<int, double> up_to_{};  // by the index of a repeat
+};
+
+/// The cross-check without the times in which a side task may have restarted the server or sent
+/// requests itself. Of ours, all that were in flight in the rest may count there.
+inline cross_check without_excused(cross_check c, const repeat_data& d) {
+    if (!is_excused(d, 0, std::numeric_limits<long long>::max())) return c;
+    const vector<page_reading>& read = d.server.readings;
+    vector<std::size_t> rest;  // the readings that end such a time
+    c.sent = c.requests_reported = 0;
+    c.prompt_tokens_reported = c.tokens_reported = not_a_number;
+    for (std::size_t i = 1; i < read.size(); ++i) {
+        if (is_excused(d, read[i - 1].at_ns, read[i].at_ns)) continue;
+        rest.push_back(i);
+        c.requests_reported +=
+            reading_span{&read[i - 1], &read[i]}.change(server_quantity::requests_done);
+    }
+    for (const record& r : d.records)
+        if (r.sent_ns > 0 && std::any_of(rest.begin(), rest.end(), [&](std::size_t i) {
+                return r.sent_ns <= read[i].at_ns && r.end_ns >= read[i - 1].at_ns;
+            }))
+            c.sent += 1 + r.resends;
+    return c;
+}
+
+/// A server that restarted unasked since the previous repeat.
+inline cause restarted_before(const measurements& e, const repeat_data& d) {
+    const auto& variant = d.variant == run_variant::baseline ? e.baseline : e.candidate;
+    const repeat_data* before = nullptr;
+    for (const repeat_data& other : variant)
+        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
+    const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
+    if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
+        return {};
+    const double was = before->server.readings.back().began;
+    const double is = d.server.readings.front().began;
+    const bool is_one = history_of(d.server) == page_history::one_process &&
+                        history_of(before->server) == page_history::one_process;
+    const long long last_ns = before->server.readings.back().at_ns;
+    const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
+                            may_have_begun_in(before->server, is) &&
+                            !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
+    return began_anew ? cause{because::restarted_before, {d.index + 1.0}} : cause{};
+}
+/// A server that restarted in the repeat where no side task may have done it.
+inline cause restarted_in(const repeat_data& d) {
+    if (history_of(d.server) != page_history::restarted) return {};
+    const vector<page_reading>& read = d.server.readings;
+    for (std::size_t i = 1; i < read.size(); ++i)
+        if ((have_fallen(read[i - 1], read[i]) ||
+             (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
+            is_excused(d, read[i - 1].at_ns, read[i].at_ns))
+            return {};
+    return {because::restarted_in, {d.index + 1.0}};
+}
+/// The requests of the other variant in the same time.
+inline double requests_of_twins(const measurements& e, const repeat_data& d) {
+    double n = 0;
+    const auto& others = d.variant == run_variant::baseline ? e.candidate : e.baseline;
+    for (const repeat_data& other : others)
+        if (e.is_at_once && other.index == d.index) n += sent_requests(other);
+    return n;
+}
+/// A server that served others in the repeat.
+inline cause served_others(const measurements& e, const unfinished_requests& unfinished,
+                           const repeat_data& d) {
+    if (!is_comparable(d) || is_a_part(d)) return {};
+    cross_check c = without_excused(unfinished.of(d), d);
+    // At once one server may have both loads: a gateway's baseline, or two ways to ask.
+    if (const double twins = requests_of_twins(e, d);
+        c.requests_reported >= 0.95 * (c.sent + twins))
+        c.unfinished_before += twins;
+    if (!is_another_load(c)) return {};
+    return {because::served_others, {d.index + 1.0, c.requests_reported, c.sent}};
+}
+
+/// A page that lacks most of our requests is another server's, or one of several.
+inline cause fault_of_page(const unfinished_requests& unfinished, const repeat_data& d) {
+    const cross_check c = unfinished.of(d);
+    const double number = d.index + 1;
+    if (c.requests_reported < 0.9 * c.finished)
+        return {because::others_requests, {c.requests_reported, c.finished, number}};
+    if (c.tokens_reported < 0.9 * c.tokens)
+        return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
+    return {};
+}
+/// The same check for the requests in flight, for metrics of those.
+inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, const repeat_data& d,
+                                       metric_id m) {
+    if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
+    const cross_check c = unfinished.of(d);
+    if (!reports_too_many(c)) return {};
+    return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
+}
+/// Why the server metrics do not support an objective.
+inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
+    const slo& s = v.objective;
+    // The largest value read is a lower bound: if it is over the limit, the true one is too.
+    const verdict certain = s.at_most ? verdict::fail : verdict::pass;
+    const bool needs_all = s.statistic.kind == statistic_kind::max &&
+                           !(s.factor == 0 && v.outcome == certain);
+    const auto reported = [](const std::string& text, const repeat_data& d) {
+        cause c = with_text(because::metrics_reported, text);
+        c.numbers = {static_cast<double>(d.index + 1)};
+        return c;
+    };
+    const unfinished_requests unfinished(e);
+    for (const auto* variant : variants_of(e, s))
+        for (const repeat_data& d : *variant) {
+            cause why = reported(why_no_server_value(s.statistic, d), d);
+            if (!why) why = fault_of_page(unfinished, d);
+            if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
+            if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
+            if (why) return of_server(std::move(why), variant == &e.baseline);
+        }
+    return {};
+}
+
+/// The time from which a queue was never empty, for at least half of a window; its largest length.
+struct standing_queue {
+    double from_s = 0, most = 0;
+};
+inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
+    std::optional<standing_queue> q;
+    for (const page_reading& r : d.server.readings) {
+        if (r.at_ns < d.window.from_ns() || r.at_ns > d.window.to_ns()) continue;
+        const double waiting = r.value(server_quantity::waiting);
+        if (!(waiting > 0)) q.reset();
+        else if (!q) q = {static_cast<double>(r.at_ns - d.window.from_ns()) * 1e-9, waiting};
+        else q->most = std::max(q->most, waiting);
+    }
+    const double window_s = d.window.seconds();
+    if (!q || q->from_s > window_s / 2) return {};
+    return q;
+}
+inline cause state_of_queue(const repeat_list& variant) {
+    std::optional<standing_queue> first;
+    double most = 0;
+    std::size_t n = 0;
+    for (const repeat_data& d : variant)
+        if (const auto q = standing_queue_of(d)) {
+            ++n;
+            most = std::max(most, q->most);
+            if (!first) first = q;
+        }
+    if (!first || 2 * n < variant.size()) return {};
+    return {because::queue_stood, {first->from_s, most}};
+}
+inline cause state_of_cache(const repeat_list& variant) {
+    double fullest = 0, preempted = 0;
+    for (const repeat_data& d : variant) {
+        for (const double v : read_in_window(d, server_quantity::kv_usage).values)
+            if (v <= 1) fullest = std::max(fullest, v);
+        if (const auto s = span_of(d))
+            if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
+    }
+    if (preempted == 0 && fullest < 0.95) return {};
+    if (fullest == 0) return {because::preempted, {preempted}};
+    if (preempted == 0) return {because::cache_full, {fullest}};
+    return {because::cache_preempts, {fullest, preempted}};
+}
+/// The repeat whose mean clock is over a tenth below the highest.
+inline cause state_of_clocks(const repeat_list& variant) {
+    vector<double> means;
+    for (const repeat_data& d : variant) {
+        const auto read = read_in_window(d, server_quantity::clock).values;
+        means.push_back(read.empty() ? not_a_number : mean_of(read));
+    }
+    double highest = 0;
+    for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
+    for (std::size_t i = 0; i < means.size(); ++i)
+        if (means[i] < 0.9 * highest)
+            return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};
+    return {};
+}
+/// How the server's state explains its speed.
+inline vector<cause> server_state_of(const measurements& e) {
+    vector<cause> all;
+    for (cause (*state)(const repeat_list&) :
+         {state_of_queue, state_of_cache, state_of_clocks})
+        if (cause c = state(e.candidate)) {
+            if (all.empty()) c.of = whose::server;
+            all.push_back(std::move(c));
+        }
+    return all;
 }
 
 // ===== [C] validity checks of the load ===========================================================
@@ -14703,6 +14975,25 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     return {};
 }
 
+/// Whether a longer load at the same rate can only make a value worse.
+inline bool only_worsens(metric_id m) {
+    const metric_facts& f = facts_of(m);
+    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
+           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
+}
+/// A verdict under such a load: a miss stays unless a longer load could be better.
+inline decision with_the_load(decision v, const measurements& e, const cause& over) {
+    const bool is_short = over.what == because::probe_too_short;
+    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
+                                     (v.objective.factor == 0 ||
+                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
+    const bool fails = v.outcome == verdict::fail && stays;
+    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
+    if (is_short)
+        v.advice = {because::longer_load, {over.numbers[2], over.numbers[3], over.numbers[4]}};
+    return v;
+}
+
 // ===== [C] the least number of requests for a verdict ============================================
 // Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
 // depend on the server.
@@ -14726,7 +15017,9 @@ inline long long least_values_of(const statistic_data& w) {
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
 }
 /// Why there are too few values for an objective. The plan is at fault.
-inline cause sample_fault(const objective_columns& c, const slo& s) {
+inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
+    if (v.outcome == verdict::invalid) return {};
+    const slo& s = v.objective;
     const statistic_data& w = s.statistic;
     const auto needed = static_cast<std::size_t>(least_values_of(w));
     const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
@@ -14763,338 +15056,6 @@ inline cause window_fault(const objective_columns& c, const verdict_numbers& v) 
     if (!(more > 0) || stays) return {};
     const double repeats = as_number(c.repeats());
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
-}
-
-// ===== [C] the server's metrics page beside our requests: the cross-check, and explanations ======
-// Compares the counts of its page during a repeat with our requests and tokens.
-
-inline bool is_comparable(const repeat_facts& d) {
-    return d.server.has_both_ends && d.server.readings.size() >= 2 &&
-           history_of(d.server) == page_history::one_process;
-}
-inline double sent_requests(const repeat_data& d) {
-    double n = 0;
-    for (const record& r : d.records)
-        if (r.sent_ns > 0) n += 1 + r.resends;
-    return n;
-}
-/// A rank's part alone cannot be compared with a page.
-inline bool is_a_part(const repeat_data& d) {
-    return d.ranks.size() == 1 && d.ranks.front().count > 1;
-}
-/// The most requests of ours in flight at once. The server may continue those that failed.
-inline double most_in_flight(const repeat_data& d) {
-    vector<std::pair<long long, int>> changes;
-    for (const record& r : d.records) {
-        if (!(r.sent_ns > 0)) continue;
-        changes.emplace_back(r.sent_ns, 1);
-        if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
-    }
-    std::sort(changes.begin(), changes.end());
-    double now = 0, most = 0;
-    for (const auto& [at_ns, by] : changes) most = std::max(most, now += by);
-    return most;
-}
-/// Returns the requests in flight by the server's page, the median over the steady window.
-inline double typically_in_flight(const repeat_facts& d) {
-    vector<double> read = read_in_window(d, [](const page_reading& r) {
-        const double waiting = r.value(server_quantity::waiting);
-        return r.value(server_quantity::running) + (waiting > 0 ? waiting : 0);
-    }).values;
-    std::sort(read.begin(), read.end());
-    return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
-}
-/// A server that reports more requests than ours counts some twice, or serves others. An answered
-/// request may still be reported.
-inline bool reports_too_many(const cross_check& c) {
-    return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
-}
-inline cross_check cross_check_of(const repeat_data& d) {
-    cross_check c;
-    for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
-        c.unfinished_before += as_number(t.steps.size());
-    c.sent = sent_requests(d);
-    for (const record& r : d.records) {
-        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // it finishes a part
-        if (r.status != request_status::ok) continue;
-        ++c.finished;
-        c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
-        c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
-        c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
-    }
-    if (!is_comparable(d) || is_a_part(d)) return c;
-    if (c.tokens != 0) {  // without tokens each text may be a request
-        c.at_once = most_in_flight(d);
-        c.at_once_reported = typically_in_flight(d);
-    }
-    const reading_span s = *whole_span(d.server);
-    c.requests_reported = s.change(server_quantity::requests_done);
-    c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
-    c.tokens_reported = s.change(server_quantity::generation_tokens);
-    c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
-    return c;
-}
-
-inline bool is_multiple(double reported, double ours) {
-    const double times = ours > 0 ? reported / ours : 0;
-    return ours >= 10 && times >= 2 && times == std::round(times);
-}
-/// Some servers count each request once per process, so by an exact multiple. Another client with
-/// the same load would also add tokens.
-inline bool counts_each_again(const cross_check& c) {
-    const double output = c.tokens_reported / c.tokens,
-                 prompt = c.prompt_tokens_reported / c.prompt_tokens;
-    const bool is_known = !std::isnan(output) || !std::isnan(prompt);
-    return is_multiple(c.requests_reported, c.finished) && is_known && !(output > 1.02) &&
-           !(prompt > 1.02);
-}
-inline bool differs(double reported, double ours) {
-    return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
-}
-/// Some servers, such as vLLM, count each text of embeddings and scores as a request. Requests of
-/// another client would add prompt or output tokens.
-inline bool counts_texts(const cross_check& c) {
-    return c.tokens == 0 && !(c.tokens_reported > 0) &&
-           c.prompt_tokens_reported <= 1.02 * c.prompt_tokens_known;
-}
-/// Requests of other clients. Ours are counted generously: the server may have finished failed
-/// ones, and those that an earlier repeat gave up.
-inline double foreign_requests(const cross_check& c) {
-    if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
-    if (counts_each_again(c) || counts_texts(c)) return 0;
-    return c.requests_reported - c.sent - c.unfinished_before;
-}
-/// One or two short requests, such as health probes, do not change the load.
-inline bool is_another_load(const cross_check& c) {
-    const double foreign = foreign_requests(c);
-    const bool some = foreign > 0;
-    return foreign > std::max(1.0, 0.01 * c.sent) ||
-           (some && ((c.tokens > 0 && c.tokens_reported > 1.02 * c.tokens) ||
-                     c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
-}
-
-/// Our requests that failed, which a server may finish later; each repeat is counted once.
-class unfinished_requests {
-public:
-    explicit unfinished_requests(const measurements& e) : under_(e) {
-        for (const repeat_data& d : repeats_of(e)) up_to_[d.index] += failed_in(d);
-        double sum = 0;
-        for (auto& [index, n] : up_to_) sum = n += sum;
-    }
-    /// Of earlier repeats, on any server.
-    double before(const repeat_data& d) const {
-        const auto at = up_to_.find(d.index);
-        return at == up_to_.end() ? 0 : at->second - failed_in(d);
-    }
-    /// The cross-check of a repeat after those.
-    cross_check of(const repeat_data& d) const {
-        cross_check c = *known_in(under_, d, "cross-check", [&] { return cross_check_of(d); });
-        c.unfinished_before += before(d);
-        return c;
-    }
-
-private:
-    double failed_in(const repeat_data& d) const {
-        return *known_in(under_, d, "unfinished", [&] {
-            return static_cast<double>(
-                std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
-                    return r.status != request_status::ok && r.sent_ns > 0;
-                }));
-        });
-    }
-    const load_conditions& under_;
-    std::map<int, double> up_to_{};  // by the index of a repeat
-};
-
-/// The cross-check without the times in which a side task may have restarted the server or sent
-/// requests itself. Of ours, all that were in flight in the rest may count there.
-inline cross_check without_excused(cross_check c, const repeat_data& d) {
-    if (!is_excused(d, 0, std::numeric_limits<long long>::max())) return c;
-    const vector<page_reading>& read = d.server.readings;
-    vector<std::size_t> rest;  // the readings that end such a time
-    c.sent = c.requests_reported = 0;
-    c.prompt_tokens_reported = c.tokens_reported = not_a_number;
-    for (std::size_t i = 1; i < read.size(); ++i) {
-        if (is_excused(d, read[i - 1].at_ns, read[i].at_ns)) continue;
-        rest.push_back(i);
-        c.requests_reported +=
-            reading_span{&read[i - 1], &read[i]}.change(server_quantity::requests_done);
-    }
-    for (const record& r : d.records)
-        if (r.sent_ns > 0 && std::any_of(rest.begin(), rest.end(), [&](std::size_t i) {
-                return r.sent_ns <= read[i].at_ns && r.end_ns >= read[i - 1].at_ns;
-            }))
-            c.sent += 1 + r.resends;
-    return c;
-}
-
-/// Whether a server restarted unasked since the previous repeat.
-inline bool began_anew(const measurements& e, const repeat_data& d) {
-    const auto& variant = d.variant == run_variant::baseline ? e.baseline : e.candidate;
-    const repeat_data* before = nullptr;
-    for (const repeat_data& other : variant)
-        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
-    const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
-    if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
-        return false;
-    const double was = before->server.readings.back().began;
-    const double is = d.server.readings.front().began;
-    const bool is_one = history_of(d.server) == page_history::one_process &&
-                        history_of(before->server) == page_history::one_process;
-    const long long last_ns = before->server.readings.back().at_ns;
-    return is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
-           may_have_begun_in(before->server, is) &&
-           !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
-}
-/// Whether the server restarted in the repeat where no side task may have done it.
-inline bool restarted_unasked(const repeat_data& d) {
-    if (history_of(d.server) != page_history::restarted) return false;
-    const vector<page_reading>& read = d.server.readings;
-    for (std::size_t i = 1; i < read.size(); ++i)
-        if ((have_fallen(read[i - 1], read[i]) ||
-             (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
-            is_excused(d, read[i - 1].at_ns, read[i].at_ns))
-            return false;
-    return true;
-}
-
-/// The requests of the other variant in the same time.
-inline double requests_of_twins(const measurements& e, const repeat_data& d) {
-    double n = 0;
-    const auto& others = d.variant == run_variant::baseline ? e.candidate : e.baseline;
-    for (const repeat_data& other : others)
-        if (e.is_at_once && other.index == d.index) n += sent_requests(other);
-    return n;
-}
-
-/// Why the cross-check makes a repeat invalid.
-inline cause cross_check_fault(const measurements& e, const repeat_data& d,
-                               const unfinished_requests& unfinished) {
-    const double number = d.index + 1;
-    if (began_anew(e, d)) return {because::restarted_before, {number}};
-    if (restarted_unasked(d)) return {because::restarted_in, {number}};
-    if (!is_comparable(d) || is_a_part(d)) return {};
-    cross_check c = without_excused(unfinished.of(d), d);
-    // At once one server may have both loads: a gateway's baseline, or two ways to ask.
-    if (const double twins = requests_of_twins(e, d);
-        c.requests_reported >= 0.95 * (c.sent + twins))
-        c.unfinished_before += twins;
-    if (!is_another_load(c)) return {};
-    return {because::served_others, {number, c.requests_reported, c.sent}};
-}
-inline cause cross_check_fault(const measurements& e, const repeat_data& d) {
-    return cross_check_fault(e, d, unfinished_requests(e));
-}
-
-/// A page that lacks most of our requests is another server's, or one of several.
-inline cause fault_of_page(const unfinished_requests& unfinished, const repeat_data& d) {
-    const cross_check c = unfinished.of(d);
-    const double number = d.index + 1;
-    if (c.requests_reported < 0.9 * c.finished)
-        return {because::others_requests, {c.requests_reported, c.finished, number}};
-    if (c.tokens_reported < 0.9 * c.tokens)
-        return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
-    return {};
-}
-/// The same check for the requests in flight, for metrics of those.
-inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, const repeat_data& d,
-                                       metric_id m) {
-    if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
-    const cross_check c = unfinished.of(d);
-    if (!reports_too_many(c)) return {};
-    return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
-}
-/// Why the server metrics do not support an objective.
-inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    // The largest value read is a lower bound: if it is over the limit, the true one is too.
-    const verdict certain = s.at_most ? verdict::fail : verdict::pass;
-    const bool needs_all = s.statistic.kind == statistic_kind::max &&
-                           !(s.factor == 0 && v.outcome == certain);
-    const auto reported = [](const std::string& text, const repeat_data& d) {
-        cause c = with_text(because::metrics_reported, text);
-        c.numbers = {static_cast<double>(d.index + 1)};
-        return c;
-    };
-    const unfinished_requests unfinished(e);
-    for (const auto* variant : variants_of(e, s))
-        for (const repeat_data& d : *variant) {
-            cause why = reported(why_no_server_value(s.statistic, d), d);
-            if (!why) why = fault_of_page(unfinished, d);
-            if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
-            if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
-            if (why) return of_server(std::move(why), variant == &e.baseline);
-        }
-    return {};
-}
-
-/// The time from which a queue was never empty, for at least half of a window; its largest length.
-struct standing_queue {
-    double from_s = 0, most = 0;
-};
-inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
-    std::optional<standing_queue> q;
-    for (const page_reading& r : d.server.readings) {
-        if (r.at_ns < d.window.from_ns() || r.at_ns > d.window.to_ns()) continue;
-        const double waiting = r.value(server_quantity::waiting);
-        if (!(waiting > 0)) q.reset();
-        else if (!q) q = {static_cast<double>(r.at_ns - d.window.from_ns()) * 1e-9, waiting};
-        else q->most = std::max(q->most, waiting);
-    }
-    const double window_s = d.window.seconds();
-    if (!q || q->from_s > window_s / 2) return {};
-    return q;
-}
-inline cause state_of_queue(const repeat_list& variant) {
-    std::optional<standing_queue> first;
-    double most = 0;
-    std::size_t n = 0;
-    for (const repeat_data& d : variant)
-        if (const auto q = standing_queue_of(d)) {
-            ++n;
-            most = std::max(most, q->most);
-            if (!first) first = q;
-        }
-    if (!first || 2 * n < variant.size()) return {};
-    return {because::queue_stood, {first->from_s, most}};
-}
-inline cause state_of_cache(const repeat_list& variant) {
-    double fullest = 0, preempted = 0;
-    for (const repeat_data& d : variant) {
-        for (const double v : read_in_window(d, server_quantity::kv_usage).values)
-            if (v <= 1) fullest = std::max(fullest, v);
-        if (const auto s = span_of(d))
-            if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
-    }
-    if (preempted == 0 && fullest < 0.95) return {};
-    if (fullest == 0) return {because::preempted, {preempted}};
-    if (preempted == 0) return {because::cache_full, {fullest}};
-    return {because::cache_preempts, {fullest, preempted}};
-}
-/// The repeat whose mean clock is over a tenth below the highest.
-inline cause state_of_clocks(const repeat_list& variant) {
-    vector<double> means;
-    for (const repeat_data& d : variant) {
-        const auto read = read_in_window(d, server_quantity::clock).values;
-        means.push_back(read.empty() ? not_a_number : mean_of(read));
-    }
-    double highest = 0;
-    for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
-    for (std::size_t i = 0; i < means.size(); ++i)
-        if (means[i] < 0.9 * highest)
-            return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};
-    return {};
-}
-/// How the server's state explains its speed.
-inline vector<cause> server_state_of(const measurements& e) {
-    vector<cause> all;
-    for (cause (*state)(const repeat_list&) :
-         {state_of_queue, state_of_cache, state_of_clocks})
-        if (cause c = state(e.candidate)) {
-            if (all.empty()) c.of = whose::server;
-            all.push_back(std::move(c));
-        }
-    return all;
 }
 
 // ===== [C] validity checks of the server's answers ===============================================
@@ -15306,7 +15267,8 @@ inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones
 }
 
 /// Why answers are short, by their finish reasons.
-inline cause why_too_short(const answer_counts& c) {
+inline cause too_short(const answer_counts& c) {
+    if (!is_too_much(c.too_short, c.completed)) return {};
     const double n = as_number(c.too_short), of = as_number(c.completed);
     const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
     if (c.ended_at_length > 0 && c.too_short > otherwise)
@@ -15316,19 +15278,10 @@ inline cause why_too_short(const answer_counts& c) {
         return {because::stops_early, {n, of, as_number(c.ended_without_reason)}};
     return {because::stops_by_itself, {n, of, as_number(c.ended_by_themselves)}};
 }
-/// Why the answers are of another length than asked for.
-inline cause other_load(const answer_counts& c) {
-    if (is_too_much(c.too_short, c.completed)) return why_too_short(c);
-    if (is_too_much(c.too_long, c.completed)) return c.of_completed(because::too_long, c.too_long);
-    if (is_too_much(c.filtered, c.completed)) return c.of_completed(because::filtered, c.filtered);
-    if (is_too_much(c.of_choices, c.completed))
-        return c.of_completed(because::several_choices, c.of_choices);
-    if (is_too_much(c.short_prompts, c.completed))
-        return c.of_completed(because::short_prompts, c.short_prompts);
-    if (2 * c.equal_prompts > c.completed)
-        return {because::equal_prompts, {as_number(c.equal_prompts), as_number(c.completed),
-                                         static_cast<double>(c.equal_tokens)}};
-    return {};
+inline cause prompts_of_one_size(const answer_counts& c) {
+    if (2 * c.equal_prompts <= c.completed) return {};
+    return {because::equal_prompts, {as_number(c.equal_prompts), as_number(c.completed),
+                                     static_cast<double>(c.equal_tokens)}};
 }
 
 /// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
@@ -15340,301 +15293,19 @@ inline cause known_prompts(const cache_counts& c) {
     return {because::known_prompts, {cached / prompt, static_cast<double>(c.shared) / prompt}};
 }
 
-/// Why the server's token counts are unusable.
-inline cause usage_fault(const answer_counts& c, const statistic_data& what) {
-    const bool counts_output = concerns(what, &metric_facts::counts_output);
-    for (const auto& [why, n] : {std::pair{because::no_usage, c.without_usage},
-                                 {because::usage_over_length, c.over_length},
-                                 {because::usage_under_events, c.under_events},
-                                 {because::usage_over_content, c.over_content},
-                                 {because::usage_may_hide, c.may_hide}})
-        if (counts_output && is_too_much(n, c.completed)) return c.of_completed(why, n);
-    if (is_of_prompts(what.metric) && c.cache.cached > c.cache.prompt)
-        return {because::cached_over_prompt,
-                {static_cast<double>(c.cache.cached), static_cast<double>(c.cache.prompt)}};
-    const bool counts_input = concerns_a_metric(
-        what, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
-    if (counts_input && is_too_much(c.over_prompt, c.completed))
-        return c.of_completed(because::usage_over_prompt, c.over_prompt);
-    return {};
+// Buffering by a server or by a proxy looks the same here.
+inline cause in_one_piece(const answer_counts& c) {
+    if (!is_too_much(c.in_one_piece, c.paced)) return {};
+    return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
 }
-
-/// Why the answers of one variant invalidate an objective.
-inline cause fault_of_answers(const answer_counts& c, const statistic_data& what,
-                              bool short_ones_expected) {
-    if (c.requests == 0 && !is_of_all(what))
-        return with_text(because::none_selected, selection_text(what.which));
-    if (cause why = other_load(c)) return why;
-    if (cause why = known_prompts(c.cache)) return why;
-    cause why = usage_fault(c, what);
-    if (why) return why;
-    concerns_a_metric(what, [&](metric_id m) {
-        why = missing_values(c, m, short_ones_expected);
-        return static_cast<bool>(why);
-    });
-    return why;
+inline cause in_a_burst(const answer_counts& c) {
+    if (!is_coalesced_by_proxy(c)) return {};
+    return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
 }
-
-/// Why the stream of one variant invalidates an objective. Buffering by a server or by a proxy
-/// looks the same here.
-inline cause fault_of_stream(const answer_counts& c, const statistic_data& what) {
-    if (!concerns(what, &metric_facts::is_of_decoding)) return {};
-    if (is_too_much(c.in_one_piece, c.paced))
-        return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
-    if (is_coalesced_by_proxy(c))
-        return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
-    if (c.perhaps_in_a_burst > 0 && is_too_much(c.most_in_a_burst(), c.streamed()))
-        return {because::starts_read_together,
-                {as_number(c.perhaps_in_a_burst), as_number(c.streamed())}, whose::client};
-    if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
-        return {because::comes_in_bursts, {c.read_together / c.events}};
-    return {};
-}
-
-// ===== [C] checks that make measurements invalid =================================================
-
-/// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
-/// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
-/// repeat only are not the server's noise.
-inline bool passes_by_more_than(const objective_columns& c, const objective_columns& buffered,
-                                const judging_parameters& t, slo s) {
-    const metric_id m = s.statistic.metric;
-    if (!is_judged_by_spread(m) || is_drift(m) || is_difference(s)) return false;
-    const comparison as_is = comparison_of(c, t, s), worst = comparison_of(buffered, t, s);
-    double most = 1;
-    for (std::size_t i = 0; i < as_is.repeats(); ++i) {
-        const double a = as_is.of_repeat(i), b = worst.of_repeat(i);
-        const double hidden = s.at_most ? b / a : a / b;
-        if (!std::isfinite(hidden)) return false;
-        most = std::max(most, hidden);
-    }
-    double& limit = s.factor > 0 ? s.factor : s.bound;
-    limit = s.at_most ? limit / most : limit * most;
-    return decision_by_numbers(c, t, s).outcome == verdict::pass;
-}
-
-/// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
-/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took all the time before
-/// them. A missed time per token holds, as that time only adds to it. Gaps that were merged may
-/// have been longer than any measured one.
-inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
-                                   const answer_counts& variant, const verdict_numbers& v) {
-    const statistic_data& what = v.objective.statistic;
-    if (variant.most_in_a_burst() * 2 > variant.streamed() ||
-        variant.read_together * 2 > variant.events)
-        return false;
-    const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
-    bool listed = true;
-    for (const repeat_data& d : repeats_of(e)) listed = listed && !d.gaps_counted;
-    const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
-    if (of_rate || (of_gaps && !listed)) return false;
-    if (v.outcome == verdict::fail && of_gaps) return false;
-    const objective_columns other =
-        columns_of(e, v.objective, v.outcome == verdict::fail ? timing_bound::baseline_buffered
-                                                              : timing_bound::buffered);
-    return decision_by_numbers(other, t, v.objective).outcome == v.outcome ||
-           (v.outcome == verdict::pass &&
-            passes_by_more_than(columns_of(e, v.objective), other, t, v.objective));
-}
-
-/// Why side tasks changed the load, nothing where they ran as planned.
-inline cause fault_of_tasks(const repeat_data& d) {
-    for (const side_task_seen& t : d.side_tasks) {
-        if (t.steps.empty()) return {because::task_idle, {d.index + 1.0}, whose::nobody, t.name};
-        for (const side_step& s : t.steps)
-            if (!s.failed.empty() && !t.may_fail)
-                return {because::task_failed, {d.index + 1.0}, whose::nobody,
-                        "\"" + t.name + "\", " + s.what + " " + s.failed};
-    }
-    return {};
-}
-
-/// Whether a side task may have ended a server, after the last answer that it gave.
-inline bool went_excused(const repeat_data& d) {
-    long long last_ns = 0;
-    for (const record& r : d.records)
-        if (r.status == request_status::ok) last_ns = std::max(last_ns, r.end_ns);
-    return is_excused(d, last_ns, std::numeric_limits<long long>::max());
-}
-/// Why a variant shows nothing.
-inline cause fault_of_variant(const measurements& e, const repeat_list& variant) {
-    const bool is_baseline = &variant == &e.baseline;
-    std::size_t measured = 0, succeeded = 0;
-    const record* example = nullptr;
-    const unfinished_requests unfinished(e);
-    for (const repeat_data& d : variant) {
-        if (cause why = with_text(because::server_gone, d.target_gone); why && !went_excused(d))
-            return of_server(std::move(why), is_baseline);
-        if (cause why = fault_of_tasks(d)) return of_server(std::move(why), is_baseline);
-        if (cause why = cross_check_fault(e, d, unfinished))
-            return of_server(std::move(why), is_baseline);
-        for (const record& r : d.records) {
-            if (!is_measured(r)) continue;
-            ++measured;
-            succeeded += r.status == request_status::ok;
-            if (!example && r.status != request_status::ok) example = &r;
-        }
-    }
-    if (succeeded > 0 || (is_baseline && variant.empty())) return {};
-    if (measured == 0) return {because::no_requests};
-    return of_server({because::none_succeeded, {as_number(measured)}, whose::nobody,
-                      std::string(to_string(example->status)) + ": " + str(example->error)},
-                     is_baseline);
-}
-/// Why the whole gate is invalid.
-inline cause fault_of_gate(const measurements& e, const variant_list& variants) {
-    if (e.candidate.empty() && !e.stopped.empty()) return {};
-    for (const unsupported_metrics& u : e.unsupported)
-        if (u.of.empty()) return {because::unsupported, {}, whose::nobody, u.why};
-    if (cause lack = missing_on_client(variants)) return lack;
-    cause lost;
-    for (const repeat_data& d : repeats_of(variants))
-        if (!lost) lost = with_text(because::reported, skew_fault(d.ranks, e.max_skew_s));
-    for (const repeat_data& d : repeats_of(e))
-        if (!lost && d.interrupted) lost = {because::interrupted};
-    for (const repeat_list* variant : variants)
-        if (!lost) lost = fault_of_variant(e, *variant);
-    return lost;
-}
-inline cause fault_of_gate(const measurements& e) { return fault_of_gate(e, variants_of(e)); }
-
-/// Checks of the variants that an objective needs.
-struct variant_checks {
-    own_check self_check{};
-    cause invalid{};    // why all is invalid
-    cause saturated{};  // why the load, or a part of it, exceeded the server
-};
-inline variant_checks variant_checks_of(const measurements& e, const variant_list& variants) {
-    return {self_check_of(e, repeats_of(variants)), fault_of_gate(e, variants),
-            over_saturation_of(e, variants, e.arrival_cv2)};
-}
-/// Checks for all objectives of a gate, computed once.
-struct validity_checks : variant_checks {
-    variant_checks own{};  // of the candidate alone
-    answer_counts candidate{}, baseline{};
-    prefix_hits cache{}, baseline_cache{};
-    vector<cause> state{};  // the server's page on its speed
-    const variant_checks& of(const slo& s) const { return needs_baseline(s) ? *this : own; }
-};
-inline validity_checks validity_checks_of(const measurements& e) {
-    const variant_checks all = variant_checks_of(e, variants_of(e));
-    return {all, e.baseline.empty() ? all : variant_checks_of(e, {&e.candidate}),
-            answer_counts_of(e.candidate), answer_counts_of(e.baseline),
-            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_of(e)};
-}
-
-/// Gaps kept as histograms have no selection.
-inline bool counts_gaps_of_all(const repeat_list& variant, const statistic_data& what) {
-    if (!pools_gaps(what.metric) || is_all(what.which)) return false;
-    return std::any_of(variant.begin(), variant.end(),
-                       [](const repeat_data& d) { return d.gaps_counted; });
-}
-
-/// Why token rates are not compared: the variants' workloads differ.
-inline cause tokens_that_differ(const measurements& e, const slo& s) {
-    const metric_id m = s.statistic.metric;
-    const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
-    if (!e.other_workload || s.factor <= 0 || !of_tokens) return {};
-    const request_tokens mine = request_tokens_of(e.candidate, s.statistic.which),
-                         other = request_tokens_of(e.baseline, s.statistic.which);
-    const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
-    const bool of_prompts = m == metric_id::prefill_throughput ||
-                            m == metric_id::input_throughput || m == metric_id::total_throughput;
-    if (of_prompts && differ(mine.prompt, other.prompt))
-        return {because::other_tokens, {mine.prompt, 1, other.prompt}};
-    const bool of_outputs = !of_prompts || m == metric_id::total_throughput;
-    if (of_outputs && differ(mine.output, other.output))
-        return {because::other_tokens, {mine.output, 0, other.output}};
-    return {};
-}
-
-/// Why a pass fails if the requests without a value of a user's function have the worst one.
-inline cause missing_that_decide(const measurements& e, const judging_parameters& t,
-                                 const answer_counts& variant, const verdict_numbers& v,
-                                 const statistic_data& what) {
-    cause why;
-    const bool any = concerns_a_metric(what, [&](metric_id m) {
-        if (!is_own(m) || variant.of(m).missing == 0) return false;
-        why = values_missing(variant, m);
-        return true;
-    });
-    if (!any || v.outcome != verdict::pass) return {};
-    const objective_columns worst = columns_of(e, v.objective, timing_bound::missing_worst);
-    return decision_by_numbers(worst, t, v.objective).outcome == verdict::pass ? cause{} : why;
-}
-
-/// Why the answers behind a statistic do not support a verdict.
-inline cause fault_of_answers_to(const measurements& e, const judging_parameters& t,
-                                 const validity_checks& g, const verdict_numbers& v,
-                                 const statistic_data& what) {
-    for (const run_variant a : {run_variant::candidate, run_variant::baseline}) {
-        const bool is_baseline = a == run_variant::baseline;
-        if (is_baseline && (v.objective.factor <= 0 || !e.has_live_baseline())) continue;
-        const bool is_shared = is_of_all(what) && !concerns_a_metric(what, is_own);
-        const answer_counts own =
-            is_shared ? answer_counts() : answer_counts_of(e.variant(a), what.which, what);
-        const answer_counts* const variant = !is_shared    ? &own
-                                             : is_baseline ? &g.baseline
-                                                           : &g.candidate;
-        if (counts_gaps_of_all(e.variant(a), what)) return {because::gaps_of_all};
-        cause held = fault_of_stream(*variant, what);
-        if (is_baseline && held.of == whose::nobody) held.of = whose::baseline;
-        if (held && !stands_though_buffered(e, t, *variant, v)) return held;
-        if (cause why = fault_of_answers(*variant, what, e.short_outputs_expected))
-            return of_server(std::move(why), is_baseline);
-        if (cause why = missing_that_decide(e, t, *variant, v, what))
-            return of_server(std::move(why), is_baseline);
-    }
-    return {};
-}
-
-/// Why a verdict is invalid.
-inline cause fault_of_verdict(const measurements& e, const judging_parameters& t,
-                              const validity_checks& g, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    const bool compared =
-        e.has_live_baseline() || !t.stored.file.empty() || t.past;
-    if (needs_baseline(s) && !compared) return {because::no_baseline};
-    if (cause why = tokens_that_differ(e, s)) return why;
-    if (!is_of_service(s.statistic.metric)) return {};
-    if (is_of_sessions(s.statistic.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
-        return {because::not_played_out, {}, whose::plan};
-    const own_check& check = g.of(s).self_check;
-    if (concerns(s.statistic, &metric_facts::is_of_gaps) && check.unread_fraction > 0.05)
-        return {because::read_together, {check.unread_fraction}, whose::client};
-    if (concerns(s.statistic, &metric_facts::is_affected_by_lateness) ||
-        client_was_saturated(e, check.cpu_utilization))
-        if (check.why) return check.why;
-    if (is_of_server(s.statistic.metric)) return server_metrics_fault(e, v);
-    if (s.statistic.parts.empty()) return fault_of_answers_to(e, t, g, v, s.statistic);
-    for (const statistic_data& part : s.statistic.parts)
-        if (cause why = fault_of_answers_to(e, t, g, v, part)) return why;
-    return {};
-}
-
-// ===== [C] the verdicts of a gate, and its calibration ===========================================
-
-/// How a prefix cache affects a pass, nothing where it is negligible.
-inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
-    if (!concerns(s.statistic, &metric_facts::is_of_prefill)) return {};
-    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0, all = is_of_all(s.statistic);
-    const double mine = (all ? g.cache : prefix_hits_of(e.candidate, s.statistic.which)).fraction();
-    const double other =
-        !compares
-            ? 0
-            : (all ? g.baseline_cache : prefix_hits_of(e.baseline, s.statistic.which)).fraction();
-    if (std::max(mine, other) < 0.01) return {};
-    return compares ? cause{because::cached_in_both, {mine, other}}
-                    : cause{because::cached, {mine}};
-}
-
-inline bool states_error_rate(const vector<slo>& slos) {
-    return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
-}
-/// Returns the gate's own limit on errors, else the guard.
-inline slo error_limit(const vector<slo>& slos) {
-    const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
-    return stated == slos.end() ? error_guard() : *stated;
+inline cause starts_read_together(const answer_counts& c) {
+    if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
+    return {because::starts_read_together,
+            {as_number(c.perhaps_in_a_burst), as_number(c.streamed())}, whose::client};
 }
 
 /// The answers that were wrong: cut off, unreadable or never received.
@@ -15650,7 +15321,6 @@ inline cause wrong_answers(const measurements& e, const statistic_data& what, st
         });
     return {because::wrong_answers, {wrong, cut, unreadable, failed}};
 }
-
 /// How many answers differ from the baseline's, where, and how often the server's own differ.
 inline cause answers_differ(const measurements& e, const statistic_data& what,
                             std::size_t repeats) {
@@ -15673,54 +15343,202 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
              static_cast<double>(d.without_place)}};
 }
 
-/// Adds to a verdict that does not pass the server's state, or details of the answers.
-inline decision with_reasons(decision v, const measurements& e, const vector<cause>& state) {
-    if (v.objective.statistic.metric == metric_id::same_answers && v.repeats > 0)
-        v.why.push_back(
-            answers_differ(e, v.objective.statistic, static_cast<std::size_t>(v.repeats)));
-    if (v.objective.statistic.metric == metric_id::accuracy && v.repeats > 0)
-        v.why.push_back(
-            wrong_answers(e, v.objective.statistic, static_cast<std::size_t>(v.repeats)));
-    const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
-    if (is_open && is_of_service(v.objective.statistic.metric) && v.repeats > 0)
-        v.why.insert(v.why.end(), state.begin(), state.end());
-    return v;
+// ===== [C] what checks look at, and what they find ===============================================
+
+// ---- of a gate, a variant or a repeat
+
+struct check;
+
+struct gate_in_check {
+    const measurements& e;
+    const variant_list& variants;
+    const unfinished_requests unfinished{e};
+    const repeat_list* variant = nullptr;
+    const repeat_data* repeat = nullptr;
+    cause at_server(cause c) const {
+        return c ? of_server(std::move(c), variant == &e.baseline) : c;
+    }
+};
+
+inline cause unsupported_files(const gate_in_check& g) {
+    for (const unsupported_metrics& u : g.e.unsupported)
+        if (u.of.empty()) return with_text(because::unsupported, u.why);
+    return {};
 }
-/// Adds to an open verdict the limit that would decide it, where that is near, or the number of
-/// requests that would decide a fraction of them.
-inline decision with_a_way_out(decision v, bool is_guard) {
-    const slo& s = v.objective;
-    const bool is_open = v.why.empty();
-    if (is_open) v.why = {{because::too_close}};
-    if (is_request_fraction(s.statistic.metric)) {
-        if (!is_guard && !v.advice) v.advice = requests_that_decide(v);
-        return v;
+inline cause start_skew(const gate_in_check& g) {
+    for (const repeat_data& d : repeats_of(g.variants))
+        if (cause why = with_text(because::reported, skew_fault(d.ranks, g.e.max_skew_s)))
+            return why;
+    return {};
+}
+inline cause was_interrupted(const gate_in_check& g) {
+    for (const repeat_data& d : repeats_of(g.e))
+        if (d.interrupted) return {because::interrupted};
+    return {};
+}
+/// A side task may have ended a server, after the last answer that it gave.
+inline cause server_went(const gate_in_check& g) {
+    const repeat_data& d = *g.repeat;
+    if (d.target_gone.empty()) return {};
+    long long last_ns = 0;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok) last_ns = std::max(last_ns, r.end_ns);
+    const bool excused = is_excused(d, last_ns, std::numeric_limits<long long>::max());
+    return excused ? cause{} : g.at_server(with_text(because::server_gone, d.target_gone));
+}
+/// Why side tasks changed the load, nothing where they ran as planned.
+inline cause fault_of_tasks(const repeat_data& d) {
+    for (const side_task_seen& t : d.side_tasks) {
+        if (t.steps.empty()) return {because::task_idle, {d.index + 1.0}, whose::nobody, t.name};
+        for (const side_step& s : t.steps)
+            if (!s.failed.empty() && !t.may_fail)
+                return {because::task_failed, {d.index + 1.0}, whose::nobody,
+                        "\"" + t.name + "\", " + s.what + " " + s.failed};
     }
-    if (!is_open) return v;
-    const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
-    if (is_difference(s)) {  // on the side of the limit
-        if (!v.advice && std::isfinite(would_pass) && would_pass * v.limit > 0)
-            v.advice = {because::limit_that_passes, {would_pass}};
-        return v;
+    return {};
+}
+inline cause no_success(const gate_in_check& g) {
+    std::size_t measured = 0;
+    const record* example = nullptr;
+    for (const repeat_data& d : *g.variant)
+        for (const record& r : d.records) {
+            if (!is_measured(r)) continue;
+            ++measured;
+            if (r.status == request_status::ok) return {};
+            if (!example) example = &r;
+        }
+    if (g.variant == &g.e.baseline && g.variant->empty()) return {};
+    if (measured == 0) return {because::no_requests};
+    return g.at_server({because::none_succeeded, {as_number(measured)}, whose::nobody,
+                        std::string(to_string(example->status)) + ": " + str(example->error)});
+}
+
+/// What is checked once for all objectives that need the same variants.
+struct variant_checks {
+    own_check self_check{};
+    const check* by = nullptr;  // finds `invalid`
+    cause invalid{};            // why all is invalid
+    cause saturated{};          // why the load, or a part of it, exceeded the server
+};
+/// Checks for all objectives of a gate, computed once.
+struct validity_checks : variant_checks {
+    variant_checks own{};  // of the candidate alone
+    answer_counts candidate{}, baseline{};
+    prefix_hits cache{}, baseline_cache{};
+    vector<cause> state{};  // the server's page on its speed
+    const variant_checks& of(const slo& s) const { return needs_baseline(s) ? *this : own; }
+};
+
+/// Requests that were unfinished at the end of their run: of files, or of sessions when
+/// limits.drain passed. They include steps that were not sent yet.
+inline bool is_cut_off(const measurements& e, const repeat_facts& d, const record& r) {
+    if (!is_measured(r)) return false;
+    const bool is_of_session = d.plays_out && !d.interrupted;
+    return (r.status == request_status::cancelled && (e.has_cut_off || is_of_session)) ||
+           (r.status == request_status::unsent && is_of_session);
+}
+/// The measurements without cut-off requests, and their checks.
+struct ended_measurements {
+    measurements seen{};
+    validity_checks on{};
+    std::size_t sessions = 0;  // requests of sessions that were cut off
+    std::string why{};
+};
+using maybe_ended = std::optional<ended_measurements>;
+
+// ---- of an objective
+
+struct objective_in_check {
+    const measurements& e;
+    const judging_parameters& t;
+    const validity_checks& g;
+    const maybe_ended& ended;
+    slo s;
+    bool is_guard = false;
+    objective_columns columns{};
+    decision v = undecided(s);               // by the checks so far
+    bool has_numbers = false;                // in v
+    std::optional<client_error> by_client{};  // to measure again
+    // Of the answers of one variant behind the statistic, or behind a part of it.
+    const statistic_data* part = nullptr;
+    const answer_counts* answers = nullptr;
+
+    void decide_by_numbers() {
+        if (std::exchange(has_numbers, true)) return;
+        columns = columns_of(e, s);
+        v = estimated(decision_by_numbers(columns, t, s, false, is_guard), columns);
     }
-    const double off = would_pass / std::max(v.limit, v.estimate.value);
-    const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
-    if (!is_guard && !v.advice && is_near && would_pass > 0)
-        v.advice = {because::limit_that_passes, {would_pass * (s.at_most ? 1.02 : 0.98)}};
-    return v;
+    const variant_checks& on() const { return g.of(s); }
+    bool is_in(verdict outcome) const { return v.outcome == outcome; }
+    bool is_of(bool (*kind)(metric_id)) const { return kind(s.statistic.metric); }
+    /// The verdict by the numbers of another reading.
+    verdict as(timing_bound how) const {
+        return decision_by_numbers(columns_of(e, s, how), t, s).outcome;
+    }
+    cause stopped() const { return with_text(because::stopped, e.stopped); }
+};
+
+/// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
+/// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
+/// repeat only are not the server's noise.
+inline bool passes_by_more_than(const objective_in_check& o, const objective_columns& buffered) {
+    slo s = o.s;
+    const metric_id m = s.statistic.metric;
+    if (!is_judged_by_spread(m) || is_drift(m) || is_difference(s)) return false;
+    const comparison as_is = comparison_of(o.columns, o.t, s),
+                     worst = comparison_of(buffered, o.t, s);
+    double most = 1;
+    for (std::size_t i = 0; i < as_is.repeats(); ++i) {
+        const double a = as_is.of_repeat(i), b = worst.of_repeat(i);
+        const double hidden = s.at_most ? b / a : a / b;
+        if (!std::isfinite(hidden)) return false;
+        most = std::max(most, hidden);
+    }
+    double& limit = s.factor > 0 ? s.factor : s.bound;
+    limit = s.at_most ? limit / most : limit * most;
+    return decision_by_numbers(o.columns, o.t, s).outcome == verdict::pass;
+}
+/// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
+/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took all the time before
+/// them. A missed time per token holds, as that time only adds to it. Gaps that were merged may
+/// have been longer than any measured one.
+inline bool stands_though_buffered(const objective_in_check& o) {
+    const statistic_data& what = o.s.statistic;
+    const answer_counts& c = *o.answers;
+    if (c.most_in_a_burst() * 2 > c.streamed() || c.read_together * 2 > c.events) return false;
+    const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
+    bool listed = true;
+    for (const repeat_data& d : repeats_of(o.e)) listed = listed && !d.gaps_counted;
+    const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
+    const bool fails = o.is_in(verdict::fail);
+    if (of_rate || (of_gaps && (!listed || fails))) return false;
+    const objective_columns other = columns_of(
+        o.e, o.s, fails ? timing_bound::baseline_buffered : timing_bound::buffered);
+    return decision_by_numbers(other, o.t, o.s).outcome == o.v.outcome ||
+           (o.is_in(verdict::pass) && passes_by_more_than(o, other));
+}
+/// Whether the verdict may change without the client's delays. A pass must hold with the delays
+/// counted against the server, a miss without them. An open verdict is affected if it is decided
+/// without them.
+inline bool may_be_the_clients(const objective_in_check& o) {
+    switch (o.v.outcome) {
+    case verdict::pass: return o.as(timing_bound::pessimistic) != verdict::pass;
+    case verdict::fail: return o.as(timing_bound::optimistic) != verdict::fail;
+    case verdict::inconclusive:
+        return o.as(timing_bound::optimistic) == verdict::pass ||
+               o.as(timing_bound::pessimistic) == verdict::fail;
+    default: return false;
+    }
 }
 
 /// Why an objective on a label is invalid, nothing where one request succeeded. A model that the
 /// server lacks fails all of them without being slow.
-inline cause fault_of_label(const measurements& e, const slo& s) {
-    for (const statistic_data& part : s.statistic.parts) {
-        slo own = s;
-        own.statistic = part;
-        if (cause why = fault_of_label(e, own)) return why;
-    }
-    if (s.statistic.which.label.empty()) return {};
-    const selection own = label(s.statistic.which.label);
-    for (const auto* variant : variants_of(e, s)) {
+inline cause label_without_success(const objective_in_check& o, const statistic_data& what) {
+    for (const statistic_data& part : what.parts)
+        if (cause why = label_without_success(o, part)) return why;
+    if (what.which.label.empty()) return {};
+    const selection own = label(what.which.label);
+    for (const auto* variant : variants_of(o.e, o.s)) {
         std::size_t requests = 0, completed = 0;
         for (const repeat_data& d : *variant) {
             const selects selected(own, d);
@@ -15732,108 +15550,558 @@ inline cause fault_of_label(const measurements& e, const slo& s) {
         if (requests > 0 && completed == 0)
             return of_server({because::label_failed, {as_number(requests)}, whose::nobody,
                               selection_text(own)},
-                             variant == &e.baseline);
+                             variant == &o.e.baseline);
     }
     return {};
 }
-
-/// The number of repeats without a disturbance to recover from.
-inline cause without_a_disturbance(const decision& v) {
-    if (!is_of_recovery(v.objective.statistic.metric)) return {};
-    const auto undisturbed = std::count(v.values.begin(), v.values.end(), 0.0);
-    if (undisturbed == 0) return {};
-    return {because::undisturbed,
-            {static_cast<double>(undisturbed), as_number(v.values.size())}};
+inline cause no_baseline(objective_in_check& o) {
+    const bool compared = o.e.has_live_baseline() || !o.t.stored.file.empty() || o.t.past;
+    return needs_baseline(o.s) && !compared ? cause{because::no_baseline} : cause{};
+}
+/// Why token rates are not compared: the variants' workloads differ.
+inline cause other_tokens(objective_in_check& o) {
+    const metric_id m = o.s.statistic.metric;
+    const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
+    if (!o.e.other_workload || o.s.factor <= 0 || !of_tokens) return {};
+    const request_tokens mine = request_tokens_of(o.e.candidate, o.s.statistic.which),
+                         other = request_tokens_of(o.e.baseline, o.s.statistic.which);
+    const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
+    const bool of_prompts = m == metric_id::prefill_throughput ||
+                            m == metric_id::input_throughput || m == metric_id::total_throughput;
+    if (of_prompts && differ(mine.prompt, other.prompt))
+        return {because::other_tokens, {mine.prompt, 1, other.prompt}};
+    const bool of_outputs = !of_prompts || m == metric_id::total_throughput;
+    if (of_outputs && differ(mine.output, other.output))
+        return {because::other_tokens, {mine.output, 0, other.output}};
+    return {};
+}
+inline cause not_played_out(objective_in_check& o) {
+    if (!o.is_of(is_of_sessions) || o.e.candidate.empty() || o.e.candidate[0].plays_out) return {};
+    return {because::not_played_out, {}, whose::plan};
+}
+inline cause read_together(objective_in_check& o) {
+    const double part = o.on().self_check.unread_fraction;
+    const bool of_gaps =
+        o.is_of(is_of_service) && concerns(o.s.statistic, &metric_facts::is_of_gaps);
+    return of_gaps && part > 0.05 ? cause{because::read_together, {part}, whose::client} : cause{};
+}
+/// Why the client is unfit to measure what its lateness affects; a busy one, anything.
+inline cause client_conduct(objective_in_check& o) {
+    if (!o.is_of(is_of_service)) return {};
+    const own_check& c = o.on().self_check;
+    const bool matters = concerns(o.s.statistic, &metric_facts::is_affected_by_lateness) ||
+                         client_was_saturated(o.e, c.cpu_utilization);
+    return matters ? c.why : cause{};
+}
+/// Gaps kept as histograms have no selection.
+inline cause gaps_of_all(objective_in_check& o) {
+    const auto is_of_some = [](const statistic_data& s) {
+        return pools_gaps(s.metric) && !is_all(s.which);
+    };
+    const auto& parts = o.s.statistic.parts;
+    if (!is_of_some(o.s.statistic) && std::none_of(parts.begin(), parts.end(), is_of_some))
+        return {};
+    for (const repeat_list* variant : variants_of(o.e, o.s))
+        for (const repeat_data& d : *variant)
+            if (d.gaps_counted) return {because::gaps_of_all};
+    return {};
 }
 
-/// Whether a load that exceeds the server, or is too short to show whether it does, affects a
-/// metric. What answers say and prompts share does not depend on the length of a load.
-inline bool is_affected_by_load(metric_id m, const cause& over) {
-    return over && is_of_service(m) &&
-           !(over.what == because::probe_too_short && (is_of_answers(m) || is_of_prompts(m)));
+// ---- of the answers of a variant
+
+inline cause comes_in_bursts(objective_in_check& o) {
+    const answer_counts& c = *o.answers;
+    const bool many = c.read_together * 20 > c.events;
+    if (!many || !concerns(*o.part, &metric_facts::is_of_gaps)) return {};
+    return {because::comes_in_bursts, {c.read_together / c.events}};
 }
-/// Whether a longer load at the same rate can only make a value worse.
-inline bool only_worsens(metric_id m) {
-    const metric_facts& f = facts_of(m);
-    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
-           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
+inline cause none_selected(objective_in_check& o) {
+    if (o.answers->requests > 0 || is_of_all(*o.part)) return {};
+    return with_text(because::none_selected, selection_text(o.part->which));
 }
-/// A verdict under such a load: a miss stays unless a longer load could be better.
-inline decision with_the_load(decision v, const measurements& e, const cause& over) {
+inline cause cached_over_prompt(objective_in_check& o) {
+    const cache_counts& c = o.answers->cache;
+    if (!is_of_prompts(o.part->metric) || c.cached <= c.prompt) return {};
+    return {because::cached_over_prompt,
+            {static_cast<double>(c.cached), static_cast<double>(c.prompt)}};
+}
+inline cause usage_over_prompt(objective_in_check& o) {
+    const answer_counts& c = *o.answers;
+    const bool counts = concerns_a_metric(
+        *o.part, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
+    const bool over = counts && is_too_much(c.over_prompt, c.completed);
+    return over ? c.of_completed(because::usage_over_prompt, c.over_prompt) : cause{};
+}
+/// The first cause among the metrics of a statistic.
+template <class Of>
+cause of_a_metric(const statistic_data& what, Of&& cause_of) {
+    cause why;
+    concerns_a_metric(what, [&](metric_id m) { return static_cast<bool>(why = cause_of(m)); });
+    return why;
+}
+inline cause lacks_values(objective_in_check& o) {
+    return of_a_metric(*o.part, [&](metric_id m) {
+        return missing_values(*o.answers, m, o.e.short_outputs_expected);
+    });
+}
+/// What users' functions have no value of; it counts as the worst one.
+inline cause own_values_missing(objective_in_check& o) {
+    return of_a_metric(*o.part, [&](metric_id m) {
+        return is_own(m) && o.answers->of(m).missing > 0 ? values_missing(*o.answers, m) : cause{};
+    });
+}
+
+// ---- of an objective, after its answers
+
+/// A load that exceeds the server, or is too short to show whether it does. What answers say and
+/// prompts share does not depend on the length of a load.
+inline cause over_saturated(objective_in_check& o) {
+    const cause& over = o.on().saturated;
     const bool is_short = over.what == because::probe_too_short;
-    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
-                                     (v.objective.factor == 0 ||
-                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
-    const bool fails = v.outcome == verdict::fail && stays;
-    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
-    if (is_short)
-        v.advice = {because::longer_load, {over.numbers[2], over.numbers[3], over.numbers[4]}};
-    return v;
+    const bool matters = o.is_of(is_of_service) &&
+                         !(is_short && (o.is_of(is_of_answers) || o.is_of(is_of_prompts)));
+    return matters ? over : cause{};
+}
+/// Returns the gate's own limit on errors, else the guard.
+inline slo error_limit(const vector<slo>& slos) {
+    const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
+    return stated == slos.end() ? error_guard() : *stated;
+}
+/// Why errors of a live baseline rule out a comparison, or do so yet.
+inline cause baseline_errors(const objective_in_check& o, because what) {
+    if (!needs_baseline(o.s) || !o.e.has_live_baseline()) return {};
+    cause why = errors_of_baseline(o.e, o.t, error_limit(o.t.slos));
+    return why.what == what ? why : cause{};
+}
+/// The number of repeats without a disturbance to recover from. More of them change nothing.
+inline cause undisturbed(objective_in_check& o) {
+    if (!o.is_of(is_of_recovery) || o.is_in(verdict::fail)) return {};
+    const auto n = std::count(o.v.values.begin(), o.v.values.end(), 0.0);
+    if (n == 0) return {};
+    o.v.is_at_its_end = true;
+    return {because::undisturbed, {static_cast<double>(n), as_number(o.v.values.size())}};
+}
+inline cause too_close(objective_in_check& o) {
+    return o.is_in(verdict::inconclusive) ? cause{because::too_close} : cause{};
+}
+/// Adds to an open verdict the limit that would decide it, where that is near, or the number of
+/// requests that would decide a fraction of them.
+inline void advise(objective_in_check& o) {
+    decision& v = o.v;
+    if (o.is_guard || v.advice) return;
+    if (is_request_fraction(o.s.statistic.metric)) {
+        v.advice = requests_that_decide(v);
+        return;
+    }
+    if (v.why[0].what != because::too_close) return;
+    const double would_pass = o.s.at_most ? v.estimate.high : v.estimate.low;
+    if (is_difference(o.s)) {  // on the side of the limit
+        if (std::isfinite(would_pass) && would_pass * v.limit > 0)
+            v.advice = {because::limit_that_passes, {would_pass}};
+        return;
+    }
+    const double off = would_pass / std::max(v.limit, v.estimate.value);
+    const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
+    if (is_near && would_pass > 0)
+        v.advice = {because::limit_that_passes, {would_pass * (o.s.at_most ? 1.02 : 0.98)}};
+}
+/// How a prefix cache affects a pass, nothing where it is negligible.
+inline cause part_of_cache(objective_in_check& o) {
+    const statistic_data& what = o.s.statistic;
+    if (!o.is_in(verdict::pass) || !concerns(what, &metric_facts::is_of_prefill)) return {};
+    const bool compares = o.s.factor > 0 && o.g.baseline_cache.prompt > 0, all = is_of_all(what);
+    const double mine =
+        (all ? o.g.cache : prefix_hits_of(o.e.candidate, what.which)).fraction();
+    const double other =
+        !compares
+            ? 0
+            : (all ? o.g.baseline_cache : prefix_hits_of(o.e.baseline, what.which)).fraction();
+    if (std::max(mine, other) < 0.01) return {};
+    return compares ? cause{because::cached_in_both, {mine, other}}
+                    : cause{because::cached, {mine}};
 }
 
-/// The verdict on one SLO over all requests as reported.
-inline decision with_validity_checks(const measurements& e, const judging_parameters& t,
-                                     const validity_checks& g, const slo& s, bool is_guard) {
-    if (e.candidate.empty() && !e.stopped.empty())
-        return decided(undecided(s), verdict::inconclusive, with_text(because::stopped, e.stopped));
-    const variant_checks& on = g.of(s);
-    if (cause why = with_text(because::unsupported, unsupported_reason(e, s.statistic));
-        !on.invalid && why)
-        return decided(undecided(s), verdict::invalid, std::move(why));
-    if (cause why = fault_of_label(e, s); !on.invalid && why)
-        return decided(undecided(s), verdict::invalid, std::move(why));
-    const objective_columns c = columns_of(e, s);
-    decision v = estimated(decision_by_numbers(c, t, s, false, is_guard), c);
-    if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
-    if (cause why = fault_of_verdict(e, t, g, v))
-        return decided(std::move(v), verdict::invalid, std::move(why));
-    // A statistic without any value has its own reason.
-    if (cause small = sample_fault(c, s); small && v.outcome != verdict::invalid)
-        return decided(std::move(v), verdict::invalid, std::move(small));
-    if (cause ends = window_fault(c, v))
-        return decided(std::move(v), verdict::invalid, std::move(ends));
-    if (is_affected_by_load(s.statistic.metric, on.saturated))
-        return with_the_load(std::move(v), e, on.saturated);
-    if (needs_baseline(s) && e.has_live_baseline())
-        if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
-            return decided(std::move(v), why.what == because::baseline_fails
-                                             ? verdict::invalid
-                                             : verdict::inconclusive, why);
-    if (v.outcome == verdict::inconclusive && !e.stopped.empty()) {
-        v.advice = {};
-        v.why.insert(v.why.begin(), with_text(because::stopped, e.stopped));
-        return v;
-    }
-    if (cause none = without_a_disturbance(v); none && v.outcome != verdict::fail) {
-        v = decided(std::move(v), verdict::inconclusive, std::move(none));
-        v.is_at_its_end = true;
-        return v;
-    }
-    if (v.outcome == verdict::inconclusive) return with_a_way_out(std::move(v), is_guard);
-    if (cause cached = part_of_cache(e, g, s); v.outcome == verdict::pass && cached)
-        v.why.push_back(std::move(cached));
-    return v;
+// ---- after the checks of the requests as reported
+
+/// Whether a client's delay can be part of a metric, and of a verdict: without a comparison, as in
+/// the first run of a history, nothing can be affected.
+inline bool may_be_late(const objective_in_check& o) {
+    const metric_id m = o.s.statistic.metric;
+    const bool is_undecided =
+        o.is_in(verdict::inconclusive) && o.v.decided_by == verdict_method::none;
+    return is_of_times(m) && !is_undecided && !o.is_in(verdict::invalid) &&
+           !o.is_in(verdict::skipped);
+}
+inline bool is_invalid_by(const objective_in_check& o, std::initializer_list<because> causes) {
+    return o.is_in(verdict::invalid) && !o.v.why.empty() &&
+           std::find(causes.begin(), causes.end(), o.v.why[0].what) != causes.end();
+}
+/// Notes the repeat to measure again.
+inline cause noted(objective_in_check& o, std::optional<client_error> error) {
+    o.by_client = std::move(error);
+    return o.by_client ? o.by_client->why : cause{};
+}
+/// A late client's verdict, which is invalid already.
+inline cause read_late(objective_in_check& o) {
+    if (!is_invalid_by(o, {because::read_together, because::starts_read_together})) return {};
+    return noted(o, greatest_part(
+        variants_of(o.e, o.s), 0,
+        [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
+        [&](const repeat_data&, double) { return o.v.why[0]; }));
+}
+/// Time that the client lost where the kernel has no stamps; it may have merged events then.
+inline cause lost_time(objective_in_check& o) {
+    const bool merged = is_invalid_by(
+        o, {because::in_one_piece, because::in_a_burst, because::comes_in_bursts});
+    if (!merged && !may_be_late(o)) return {};
+    return noted(o, error_of_lost_time(variants_of(o.e, o.s)));
+}
+inline cause late_client(objective_in_check& o) {
+    if (!may_be_late(o)) return {};
+    const variant_list variants = variants_of(o.e, o.s);
+    auto error = error_of_load(variants, late_after_s(o.t));
+    return noted(o, error ? error : error_of_first_tokens(variants));
 }
 
-/// Requests that were unfinished at the end of their run: of files, or of sessions when
-/// limits.drain passed. They include steps that were not sent yet.
-inline bool is_cut_off(const measurements& e, const repeat_facts& d, const record& r) {
-    if (!is_measured(r)) return false;
-    const bool is_of_session = d.plays_out && !d.interrupted;
-    return (r.status == request_status::cancelled && (e.has_cut_off || is_of_session)) ||
-           (r.status == request_status::unsent && is_of_session);
-}
-struct cut_off_requests {
-    std::size_t of_sessions = 0;
-    std::string why{};
+// ===== [C] the list of checks, in order ==========================================================
+// A verdict is what its numbers say, and then what the first check says that finds a cause. The
+// names stand in guides/what_can_fool_a_gate.md and tests/README.md as well.
+
+/// Checks of the gate, of each repeat and variant are made once for the variants that an objective
+/// needs. Those of the answers are made for each variant behind each part of an objective.
+enum class check_of : unsigned char { gate, repeat, variant, objective, label, answers };
+/// What the cause does to the verdict. Only `adds` lets later checks of the same verdict speak.
+enum class check_does : unsigned char {
+    invalidates, opens, keeps_a_fail,  // which other verdicts under such a load are not
+    leads, adds,                       // a word before or after the others
+    advises                            // adds a word and a way out
 };
-inline cut_off_requests cut_off_sessions(const measurements& e) {
-    cut_off_requests all;
-    for (const repeat_data& d : repeats_of(e))
-        for (const record& r : d.records)
-            if (d.plays_out && is_cut_off(e, d, r) && all.of_sessions++ == 0)
-                all.why = str(r.error);
-    return all;
+/// The column on which the cause decides: a verdict that is the same there stands. `none`: the
+/// numbers are not even shown.
+enum class check_reads : unsigned char { none, measured, buffered, missing_worst, late };
+
+struct check {
+    const char* name;
+    check_of of;
+    check_does does = check_does::invalidates;
+    check_reads reads = check_reads::measured;
+    cause (*in_gate)(const gate_in_check&) = nullptr;  // or
+    cause (*finds)(objective_in_check&) = nullptr;
+    constexpr check(const char* n, check_of o, cause (*f)(const gate_in_check&))
+        : name(n), of(o), in_gate(f) {}
+    constexpr check(const char* n, check_of o, cause (*f)(objective_in_check&),
+                    check_does d = check_does::invalidates,
+                    check_reads r = check_reads::measured)
+        : name(n), of(o), does(d), reads(r), finds(f) {}
+};
+
+/// Over 5 % of the completed answers.
+template <because what, std::size_t answer_counts::*n>
+cause too_much(objective_in_check& o) {
+    const answer_counts& c = *o.answers;
+    return is_too_much(c.*n, c.completed) ? c.of_completed(what, c.*n) : cause{};
+}
+template <because what, std::size_t answer_counts::*n>
+cause unusable_usage(objective_in_check& o) {
+    const bool counts = concerns(*o.part, &metric_facts::counts_output);
+    return counts ? too_much<what, n>(o) : cause{};
+}
+/// A check of how the answers came.
+template <cause (*fault)(const answer_counts&)>
+cause of_stream(objective_in_check& o) {
+    const bool decodes = concerns(*o.part, &metric_facts::is_of_decoding);
+    return decodes ? fault(*o.answers) : cause{};
+}
+template <because... what>
+cause server_state(objective_in_check& o) {
+    const bool open = o.is_in(verdict::fail) || o.is_in(verdict::inconclusive);
+    if (open && o.is_of(is_of_service) && o.v.repeats > 0)
+        for (const cause& c : o.g.state)
+            if (((c.what == what) || ...)) return c;
+    return {};
+}
+template <metric_id m, cause (*found)(const measurements&, const statistic_data&, std::size_t)>
+cause of_answers(objective_in_check& o) {
+    if (o.s.statistic.metric != m || o.v.repeats == 0) return {};
+    return found(o.e, o.s.statistic, static_cast<std::size_t>(o.v.repeats));
+}
+inline cause cut_off(objective_in_check& o);
+
+inline constexpr auto checks = [] {
+    using enum check_of;
+    using enum check_does;
+    using enum check_reads;
+    using g = const gate_in_check&;
+    using o = objective_in_check&;
+    using c = answer_counts;
+    return std::to_array<check>({
+        {"stopped_before", objective,
+         [](o in) { return in.e.candidate.empty() ? in.stopped() : cause{}; }, opens, none},
+        // ---- once for all objectives of the same variants
+        {"unsupported_files", gate, unsupported_files},
+        {"client_without", gate, [](g in) { return missing_on_client(in.variants); }},
+        {"start_skew", gate, start_skew},
+        {"interrupted", gate, was_interrupted},
+        {"server_gone", repeat, server_went},
+        {"side_task", repeat, [](g in) { return in.at_server(fault_of_tasks(*in.repeat)); }},
+        {"restarted_before", repeat,
+         [](g in) { return in.at_server(restarted_before(in.e, *in.repeat)); }},
+        {"restarted_in", repeat, [](g in) { return in.at_server(restarted_in(*in.repeat)); }},
+        {"served_others", repeat,
+         [](g in) { return in.at_server(served_others(in.e, in.unfinished, *in.repeat)); }},
+        {"no_success", variant, no_success},
+        // ---- without the numbers, which are of something else
+        {"unsupported", objective,
+         [](o in) {
+             return with_text(because::unsupported, unsupported_reason(in.e, in.s.statistic));
+         }, invalidates, none},
+        {"label_failed", label,
+         [](o in) { return label_without_success(in, in.s.statistic); }, invalidates, none},
+        // ---- the requests as reported
+        {"no_baseline", objective, no_baseline},
+        {"other_tokens", objective, other_tokens},
+        {"not_played_out", objective, not_played_out},
+        {"read_together", objective, read_together},
+        {"client_conduct", objective, client_conduct},
+        {"server_metrics", objective,
+         [](o in) { return in.is_of(is_of_server) ? server_metrics_fault(in.e, in.v) : cause{}; }},
+        {"gaps_of_all", objective, gaps_of_all},
+        {"in_one_piece", answers, of_stream<in_one_piece>, invalidates, buffered},
+        {"in_a_burst", answers, of_stream<in_a_burst>, invalidates, buffered},
+        {"starts_read_together", answers, of_stream<starts_read_together>, invalidates, buffered},
+        {"comes_in_bursts", answers, comes_in_bursts, invalidates, buffered},
+        {"none_selected", answers, none_selected},
+        {"too_short", answers, [](o in) { return too_short(*in.answers); }},
+        {"too_long", answers, too_much<because::too_long, &c::too_long>},
+        {"filtered", answers, too_much<because::filtered, &c::filtered>},
+        {"several_choices", answers, too_much<because::several_choices, &c::of_choices>},
+        {"short_prompts", answers, too_much<because::short_prompts, &c::short_prompts>},
+        {"equal_prompts", answers, [](o in) { return prompts_of_one_size(*in.answers); }},
+        {"known_prompts", answers, [](o in) { return known_prompts(in.answers->cache); }},
+        {"no_usage", answers, unusable_usage<because::no_usage, &c::without_usage>},
+        {"usage_over_length", answers, unusable_usage<because::usage_over_length, &c::over_length>},
+        {"usage_under_events", answers,
+         unusable_usage<because::usage_under_events, &c::under_events>},
+        {"usage_over_content", answers,
+         unusable_usage<because::usage_over_content, &c::over_content>},
+        {"usage_may_hide", answers, unusable_usage<because::usage_may_hide, &c::may_hide>},
+        {"cached_over_prompt", answers, cached_over_prompt},
+        {"usage_over_prompt", answers, usage_over_prompt},
+        {"lacks_values", answers, lacks_values},
+        {"own_values", answers, own_values_missing, invalidates, missing_worst},
+        {"small_sample", objective,
+         [](o in) { return sample_fault(in.columns, in.v); }},
+        {"window_ends", objective, [](o in) { return window_fault(in.columns, in.v); }},
+        {"over_saturated", variant, over_saturated, keeps_a_fail},
+        {"baseline_fails", objective,
+         [](o in) { return baseline_errors(in, because::baseline_fails); }},
+        {"baseline_may_fail", objective,
+         [](o in) { return baseline_errors(in, because::baseline_may_fail); }, opens},
+        {"stopped", objective,
+         [](o in) { return in.is_in(verdict::inconclusive) ? in.stopped() : cause{}; }, leads},
+        {"undisturbed", objective, undisturbed, opens},
+        {"too_close", objective, too_close, advises},
+        {"cached", objective, part_of_cache, adds},
+        // ---- of every verdict by then
+        {"cut_off", objective, cut_off},
+        {"read_late", objective, read_late},
+        {"client_lost", objective, lost_time},
+        {"client_late", objective, late_client, invalidates, late},
+        {"answers_differ", objective, of_answers<metric_id::same_answers, answers_differ>, adds},
+        {"wrong_answers", objective, of_answers<metric_id::accuracy, wrong_answers>, adds},
+        {"server_queue", objective, server_state<because::queue_stood>, adds},
+        {"server_cache", objective,
+         server_state<because::cache_full, because::cache_preempts, because::preempted>, adds},
+        {"server_clocks", objective, server_state<because::clocks_lower>, adds},
+    });
+}();
+constexpr std::size_t place_of_check(std::string_view name) {
+    std::size_t i = 0;
+    while (checks[i].name != name) ++i;  // of none: does not compile
+    return i;
+}
+inline constexpr std::size_t first_of_every_verdict = place_of_check("cut_off");
+
+// ---- the walk
+
+/// Whether a cause does not matter: the same decision on its column is the same.
+inline bool stands(check_reads reads, const objective_in_check& o) {
+    switch (reads) {
+    case check_reads::buffered: return stands_though_buffered(o);
+    case check_reads::missing_worst:
+        return !o.is_in(verdict::pass) || o.as(timing_bound::missing_worst) == verdict::pass;
+    case check_reads::late: return !may_be_the_clients(o);
+    default: return false;
+    }
+}
+inline cause found_by(const check& by, objective_in_check& o) {
+    if (by.in_gate) return o.on().by == &by ? o.on().invalid : cause{};
+    if (by.reads != check_reads::none) o.decide_by_numbers();
+    cause why = by.finds(o);
+    if (!why || !stands(by.reads, o)) return why;
+    o.by_client.reset();
+    return {};
+}
+/// The first cause among checks of answers, of each variant behind each part of the objective.
+inline cause found_in_answers(std::size_t first, std::size_t end, objective_in_check& o) {
+    if (!o.is_of(is_of_service) || o.is_of(is_of_server)) return {};
+    list<statistic_data> parts = o.s.statistic.parts;
+    if (parts.empty()) parts.push_back(o.s.statistic);
+    for (const statistic_data& part : parts)
+        for (const repeat_list* variant : {&o.e.candidate, &o.e.baseline}) {
+            const bool is_baseline = variant == &o.e.baseline;
+            if (is_baseline && (o.s.factor <= 0 || variant->empty())) continue;
+            const bool is_shared = is_of_all(part) && !concerns_a_metric(part, is_own);
+            const answer_counts own = is_shared ? answer_counts()
+                                                : answer_counts_of(*variant, part.which, part);
+            o.part = &part;
+            o.answers = !is_shared ? &own : is_baseline ? &o.g.baseline : &o.g.candidate;
+            for (std::size_t i = first; i < end; ++i) {
+                cause why = found_by(checks[i], o);
+                if (!why) continue;
+                if (checks[i].reads != check_reads::buffered)
+                    return of_server(std::move(why), is_baseline);
+                if (is_baseline && why.of == whose::nobody) why.of = whose::baseline;
+                return why;
+            }
+        }
+    return {};
+}
+/// What a cause does to the verdict.
+inline void apply(const check& by, cause why, objective_in_check& o) {
+    if (by.reads == check_reads::none) o.has_numbers = true;  // none are shown
+    else o.decide_by_numbers();
+    switch (by.does) {
+    case check_does::invalidates:
+        o.v = decided(std::move(o.v), verdict::invalid, std::move(why));
+        break;
+    case check_does::opens:
+        o.v = decided(std::move(o.v), verdict::inconclusive, std::move(why));
+        break;
+    case check_does::keeps_a_fail: o.v = with_the_load(std::move(o.v), o.e, why); break;
+    case check_does::leads:
+        o.v.advice = {};
+        o.v.why.insert(o.v.why.begin(), std::move(why));
+        break;
+    case check_does::advises:
+        if (o.v.why.empty()) o.v.why = {std::move(why)};
+        advise(o);
+        break;
+    case check_does::adds: o.v.why.push_back(std::move(why)); break;
+    }
+}
+/// Returns the first cause from one check to another, which is left out, and makes `i` its place.
+inline cause next_cause(std::size_t& i, std::size_t end, objective_in_check& o) {
+    for (; i < end; ++i) {
+        std::size_t last = i;
+        while (checks[i].of == check_of::answers && last + 1 < end &&
+               checks[last + 1].of == check_of::answers)
+            ++last;
+        cause why = checks[i].of == check_of::answers ? found_in_answers(i, last + 1, o)
+                                                      : found_by(checks[i], o);
+        if (why) return why;
+        i = last;
+    }
+    return {};
+}
+/// Makes the checks from one to another, which is left out. A cause among those of the requests as
+/// reported ends these.
+inline void make_checks(std::size_t i, std::size_t end, objective_in_check& o) {
+    for (; i < end; ++i) {
+        cause why = next_cause(i, end, o);
+        if (!why) break;
+        apply(checks[i], std::move(why), o);
+        const check_does does = checks[i].does;
+        const bool goes_on = does == check_does::adds || does == check_does::advises;
+        if (!goes_on && i < first_of_every_verdict) i = first_of_every_verdict - 1;
+    }
+}
+/// The verdict on one SLO over all requests as reported.
+inline decision verdict_as_reported(objective_in_check o) {
+    make_checks(0, first_of_every_verdict, o);
+    return std::move(o.v);
+}
+/// The outcome of a request that was cut off is unknown, so a verdict that depends on it is open.
+/// The guard covers only ended requests, and so does every limit on errors if the client stopped
+/// sessions by its own limit.
+inline cause cut_off(objective_in_check& o) {
+    if (!o.ended || o.on().invalid) return {};
+    const ended_measurements& rest = *o.ended;
+    const maybe_ended all_ended;
+    decision other =
+        verdict_as_reported({rest.seen, o.t, rest.on, all_ended, o.s, o.is_guard});
+    if (o.is_guard || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
+        o.v = std::move(other);
+        return {};
+    }
+    if (o.is_in(other.outcome)) return {};
+    const double with = static_cast<double>(o.v.outcome),
+                 without = static_cast<double>(other.outcome);
+    if (rest.sessions == 0) return {because::cut_off, {with, without}};
+    return {because::sessions_cut_off, {as_number(rest.sessions), with, without}, whose::client,
+            rest.why};
+}
+
+/// Why a verdict by the numbers is invalid, by its baseline, the client and the answers.
+inline cause fault_of_verdict(const measurements& e, const judging_parameters& t,
+                              const validity_checks& g, const decision& v) {
+    const maybe_ended all_ended;
+    objective_in_check o{e, t, g, all_ended, v.objective};
+    o.columns = columns_of(e, v.objective);
+    o.v = v;
+    o.has_numbers = true;
+    std::size_t i = place_of_check("no_baseline");
+    return next_cause(i, place_of_check("small_sample"), o);
+}
+
+// ---- once for all objectives of the same variants
+
+/// Sets the first cause that invalidates all, where anything was measured.
+inline void find_fault(variant_checks& c, gate_in_check g) {
+    if (g.e.candidate.empty() && !g.e.stopped.empty()) return;
+    const auto is_found = [&](check_of of) {
+        for (const check& by : checks) {
+            if (!by.in_gate || by.of != of || !(c.invalid = by.in_gate(g))) continue;
+            c.by = &by;
+            return true;
+        }
+        return false;
+    };
+    if (is_found(check_of::gate)) return;
+    for (const repeat_list* variant : g.variants) {
+        g.variant = variant;
+        for (const repeat_data& d : *variant) {
+            g.repeat = &d;
+            if (is_found(check_of::repeat)) return;
+        }
+        if (is_found(check_of::variant)) return;
+    }
+}
+/// Why the whole gate is invalid.
+inline cause fault_of_gate(const measurements& e) {
+    const variant_list all = variants_of(e);
+    variant_checks c;
+    find_fault(c, {e, all});
+    return c.invalid;
+}
+inline variant_checks variant_checks_of(const measurements& e, const variant_list& variants) {
+    variant_checks c;
+    c.self_check = self_check_of(e, repeats_of(variants));
+    c.saturated = over_saturation_of(e, variants, e.arrival_cv2);
+    find_fault(c, {e, variants});
+    return c;
+}
+inline validity_checks validity_checks_of(const measurements& e) {
+    const variant_checks all = variant_checks_of(e, variants_of(e));
+    return {all, e.baseline.empty() ? all : variant_checks_of(e, {&e.candidate}),
+            answer_counts_of(e.candidate), answer_counts_of(e.baseline),
+            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_of(e)};
+}
+
+// ===== [C] the verdicts of a gate, and its calibration ===========================================
+
+inline bool states_error_rate(const vector<slo>& slos) {
+    return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
 }
 /// Returns the measurements without cut-off requests.
 inline measurements without_cut_off(measurements e) {
@@ -15847,50 +16115,34 @@ inline measurements without_cut_off(measurements e) {
     e.known.reset();
     return with_known_results(std::move(e));
 }
-/// These measurements and their validity checks, computed once for all objectives.
-struct ended_measurements {
-    measurements seen{};
-    validity_checks on{};
-    cut_off_requests left_out{};
-};
-using maybe_ended = std::optional<ended_measurements>;
 /// Nothing where all requests had ended, or the gate is invalid.
 inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g) {
-    cut_off_requests sessions = cut_off_sessions(e);
-    if ((!e.has_cut_off && sessions.of_sessions == 0) || g.own.invalid) return {};
+    std::size_t sessions = 0;
+    std::string why;
+    for (const repeat_data& d : repeats_of(e))
+        for (const record& r : d.records)
+            if (d.plays_out && is_cut_off(e, d, r) && sessions++ == 0) why = str(r.error);
+    if ((!e.has_cut_off && sessions == 0) || g.own.invalid) return {};
     measurements rest = without_cut_off(e);
     validity_checks on = validity_checks_of(rest);
-    return ended_measurements{std::move(rest), std::move(on), std::move(sessions)};
-}
-/// The verdict on one SLO. The outcome of a request that was cut off is unknown, so a verdict that
-/// depends on it is open. The guard covers only ended requests, and so does every limit on errors
-/// if the client stopped sessions by its own limit.
-inline decision with_cut_off(const measurements& e, const judging_parameters& t,
-                             const validity_checks& g, const maybe_ended& ended, const slo& s,
-                             bool is_guard = false) {
-    const decision v = with_validity_checks(e, t, g, s, is_guard);
-    if (!ended || g.of(s).invalid) return v;
-    const decision other = with_validity_checks(ended->seen, t, ended->on, s, is_guard);
-    const cut_off_requests& left = ended->left_out;
-    if (is_guard || (left.of_sessions > 0 && s.statistic.metric == metric_id::error_rate))
-        return other;
-    if (v.outcome == other.outcome) return v;
-    const double with = static_cast<double>(v.outcome);
-    const double without = static_cast<double>(other.outcome);
-    if (left.of_sessions == 0)
-        return decided(v, verdict::invalid, {because::cut_off, {with, without}});
-    return decided(v, verdict::invalid,
-                   {because::sessions_cut_off, {as_number(left.of_sessions), with, without},
-                    whose::client, left.why});
+    return ended_measurements{std::move(rest), std::move(on), sessions, std::move(why)};
 }
 
+/// The verdict on one SLO without the checks of the client.
+inline decision decision_without_client(const measurements& e, const judging_parameters& t,
+                                        const validity_checks& g, const maybe_ended& ended,
+                                        const slo& s, bool is_guard = false) {
+    objective_in_check o{e, t, g, ended, s, is_guard};
+    make_checks(0, first_of_every_verdict + 1, o);
+    return std::move(o.v);
+}
 /// Judges the limit on errors, the gate's own or the guard, on all requests. If it does not fail on
 /// those, it is judged on each label at the level divided by their number (Holm's first step);
 /// later steps would only add a second label.
 inline decision guard_decision(const measurements& e, const judging_parameters& t,
                                const validity_checks& g, const maybe_ended& ended) {
     const slo limit = error_limit(t.slos);
-    decision of_all = with_cut_off(e, t, g, ended, limit, true);
+    decision of_all = decision_without_client(e, t, g, ended, limit, true);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
@@ -15912,7 +16164,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
             each->rule =
                 t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
         }
-        decision v = with_cut_off(e, *each, g, ended, own, true);
+        decision v = decision_without_client(e, *each, g, ended, own, true);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;
@@ -15923,8 +16175,10 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
 inline decision decision_on(const measurements& e, const judging_parameters& t,
                             const validity_checks& g, const maybe_ended& ended, const slo& s,
                             std::optional<client_error>* error = nullptr) {
-    return with_reasons(with_client_error(e, t, with_cut_off(e, t, g, ended, s), error), e,
-                        g.state);
+    objective_in_check o{e, t, g, ended, s};
+    make_checks(0, checks.size(), o);
+    if (error && !*error && !s.is_advisory) *error = std::move(o.by_client);
+    return std::move(o.v);
 }
 
 /// The analysis of a gate, computed once. Reports only read it.
@@ -38882,7 +39136,7 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
     if (infinite > 0)
         return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
     const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(what.metric, values))));
-    cause why = sample_fault(columns_of(m.seen, alone), alone);
+    cause why = sample_fault(columns_of(m.seen, alone), undecided(alone));
     if (!why) why = fault_of_verdict(m.seen, m.judged_by, m.found.on, undecided(alone));
     return described(why, alone);
 }

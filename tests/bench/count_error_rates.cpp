@@ -75,7 +75,7 @@ tally judged_often(const options& o, const slo& s, bool is_guard, const server& 
                 e.candidate.push_back(repeat_of(fails(static_cast<int>(e.candidate.size()), random),
                                                 slow_fraction, noise, random));
             },
-            [&] { return with_cut_off(e, judging_parameters{}, validity_checks{}, {}, s, is_guard); });
+            [&] { return decision_without_client(e, judging_parameters{}, validity_checks{}, {}, s, is_guard); });
         sum.add(v.outcome, static_cast<long long>(e.candidate.size()));
     });
 }

@@ -235,6 +235,20 @@ constants_that_moved() {
         'tests/README.md does not say, as the constants in src/ do: leaves the verdict open after five, a gate goes on to nine' \
         'tests/structure/measured_with.txt: the rates were measured with other constants than those of core/judging. Run `error_rates` verdict, precision, pair, count, answer, label again, publish what they give, and write this line:')
 }
+# The list of checks, and the names that pages have for them.
+checks_have_one_name() { python3 tests/structure/checks.py; }
+checks_of_other_names() {
+    local top="$work/checks"
+    mkdir -p "$top/src/core/judging" "$top/tests" "$top/guides"
+    # Two rows are swapped, and one that a page names has another name.
+    sed -e 's/{"too_long", /{"@", /; s/{"filtered", /{"too_long", /; s/{"@", /{"filtered", /' \
+        -e 's/{"served_others", /{"served_more", /' src/core/judging/checks.hpp > "$top/src/core/judging/checks.hpp"
+    sed 's/`served_others`/`served_more`/' tests/README.md > "$top/tests/README.md"
+    cp guides/what_can_fool_a_gate.md "$top/guides"
+    python3 tests/structure/checks.py "$top" > "$work/told" && return 1
+    diff "$work/told" - <<< 'tests/README.md lists too_long where src/core/judging/checks.hpp has filtered
+guides/what_can_fool_a_gate.md names the check served_others, which there is not'
+}
 # Links and files that the pages name are there, and the first page stays short.
 pages() {
     local all
@@ -261,6 +275,8 @@ check "what calls something else is told" commands_that_are_not
 check "a leg that was killed is none that passed" bash tests/structure/legs.sh
 check "pages repeat the numbers of src/, and rates are of its constants" constants
 check "a constant that moved is found" constants_that_moved
+check "the checks of verdicts have one name in src/ and in pages" checks_have_one_name
+check "a check of another name or place is found" checks_of_other_names
 check "no part is too long" lines
 check "nothing has grown by more than 3 %" python3 tests/structure/weight.py
 check "nothing is thrown out of a thread" threads_are_contained

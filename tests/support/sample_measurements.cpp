@@ -20,8 +20,9 @@ llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s,
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
     const lb::measurements e = m;
     const lb::validity_checks g = lb::validity_checks_of(e);
-    return lb::described(
-        lb::with_client_error(e, m, lb::with_cut_off(e, m, g, lb::ended_part_of(e, g), s, guard)));
+    lb::decision d = guard ? lb::decision_without_client(e, m, g, lb::ended_part_of(e, g), s, true)
+                           : lb::decision_on(e, m, g, lb::ended_part_of(e, g), s);
+    return lb::described(d);
 }
 vector<llmbench::slo_verdict> judge_all(const measurement& m) {
     return lb::described(lb::analyse(m, m).verdicts);

@@ -1,4 +1,4 @@
-// validity checks of the client, and verdicts that it may have affected
+// validity checks of the client
 #pragma once
 
 #include "api/metrics.hpp"
@@ -13,9 +13,7 @@
 #include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
-#include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/values.hpp"
 
 #include <algorithm>  // count_if, max, merge, min, sort, upper_bound
 #include <cmath>  // fabs, log
@@ -213,54 +211,9 @@ inline std::optional<client_error> error_of_lost_time(const variant_list& varian
         });
 }
 
-/// Whether the verdict may change without the client's delays. A pass must hold with the delays
-/// counted against the server, a miss without them. An open verdict is affected if it is decided
-/// without them.
-inline bool may_be_the_clients(const measurements& e, const judging_parameters& t,
-                               const decision& v) {
-    const auto as_read = [&](timing_bound how) {
-        return decision_by_numbers(columns_of(e, v.objective, how), t, v.objective).outcome;
-    };
-    switch (v.outcome) {
-    case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
-    case verdict::fail: return as_read(timing_bound::optimistic) != verdict::fail;
-    case verdict::inconclusive:
-        return as_read(timing_bound::optimistic) == verdict::pass ||
-               as_read(timing_bound::pessimistic) == verdict::fail;
-    default: return false;
-    }
-}
-
 /// Whether a client's delay can be part of a metric.
 inline bool is_of_times(metric_id m) {
     return is_of_service(m) && !is_of_server(m) && !is_of_answers(m);
-}
-
-/// Why the client affects this verdict, if it does.
-inline std::optional<client_error> client_error_of(const measurements& e,
-                                                   const judging_parameters& t, const decision& v) {
-    const slo& s = v.objective;
-    const variant_list variants = variants_of(e, s);
-    const because first = v.why.empty() ? because::nothing : v.why[0].what;
-    if (v.outcome == verdict::invalid &&  // by a late client
-        (first == because::read_together || first == because::starts_read_together))
-        return greatest_part(
-            variants, 0, [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
-            [&](const repeat_data&, double) { return v.why[0]; });
-    if (v.outcome == verdict::invalid &&  // the client may have merged them
-        (first == because::in_one_piece || first == because::in_a_burst ||
-         first == because::comes_in_bursts))
-        return error_of_lost_time(variants);
-    const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
-    // Without a comparison, as in the first run of a history, nothing can be affected.
-    const bool is_undecided =
-        v.outcome == verdict::inconclusive && v.decided_by == verdict_method::none;
-    if (is_none || is_undecided || !is_of_times(s.statistic.metric)) return {};
-    if (const auto error = error_of_lost_time(variants)) return error;
-    auto error = error_of_load(variants, late_after_s(t));
-    if (!error) error = error_of_first_tokens(variants);
-    if (error && !may_be_the_clients(e, t, v)) error.reset();
-    return error;
 }
 
 /// Why repeats are no baseline: a slow client would let later runs pass.
@@ -279,15 +232,6 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
         if (std::fabs(std::log(as_is / moved)) > prior_sd) return late;
     }
     return {};
-}
-
-/// Makes a verdict invalid if the client may have affected it. `found`: receives the first error.
-inline decision with_client_error(const measurements& e, const judging_parameters& t, decision v,
-                                  std::optional<client_error>* found = nullptr) {
-    const std::optional<client_error> error = client_error_of(e, t, v);
-    if (!error) return v;
-    if (found && !*found && !v.objective.is_advisory) *found = error;
-    return decided(std::move(v), verdict::invalid, error->why);
 }
 
 }  // namespace detail

@@ -190,36 +190,36 @@ inline cross_check without_excused(cross_check c, const repeat_data& d) {
     return c;
 }
 
-/// Whether a server restarted unasked since the previous repeat.
-inline bool began_anew(const measurements& e, const repeat_data& d) {
+/// A server that restarted unasked since the previous repeat.
+inline cause restarted_before(const measurements& e, const repeat_data& d) {
     const auto& variant = d.variant == run_variant::baseline ? e.baseline : e.candidate;
     const repeat_data* before = nullptr;
     for (const repeat_data& other : variant)
         if (other.index < d.index && (!before || other.index > before->index)) before = &other;
     const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
     if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
-        return false;
+        return {};
     const double was = before->server.readings.back().began;
     const double is = d.server.readings.front().began;
     const bool is_one = history_of(d.server) == page_history::one_process &&
                         history_of(before->server) == page_history::one_process;
     const long long last_ns = before->server.readings.back().at_ns;
-    return is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
-           may_have_begun_in(before->server, is) &&
-           !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
+    const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
+                            may_have_begun_in(before->server, is) &&
+                            !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
+    return began_anew ? cause{because::restarted_before, {d.index + 1.0}} : cause{};
 }
-/// Whether the server restarted in the repeat where no side task may have done it.
-inline bool restarted_unasked(const repeat_data& d) {
-    if (history_of(d.server) != page_history::restarted) return false;
+/// A server that restarted in the repeat where no side task may have done it.
+inline cause restarted_in(const repeat_data& d) {
+    if (history_of(d.server) != page_history::restarted) return {};
     const vector<page_reading>& read = d.server.readings;
     for (std::size_t i = 1; i < read.size(); ++i)
         if ((have_fallen(read[i - 1], read[i]) ||
              (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
             is_excused(d, read[i - 1].at_ns, read[i].at_ns))
-            return false;
-    return true;
+            return {};
+    return {because::restarted_in, {d.index + 1.0}};
 }
-
 /// The requests of the other variant in the same time.
 inline double requests_of_twins(const measurements& e, const repeat_data& d) {
     double n = 0;
@@ -228,13 +228,9 @@ inline double requests_of_twins(const measurements& e, const repeat_data& d) {
         if (e.is_at_once && other.index == d.index) n += sent_requests(other);
     return n;
 }
-
-/// Why the cross-check makes a repeat invalid.
-inline cause cross_check_fault(const measurements& e, const repeat_data& d,
-                               const unfinished_requests& unfinished) {
-    const double number = d.index + 1;
-    if (began_anew(e, d)) return {because::restarted_before, {number}};
-    if (restarted_unasked(d)) return {because::restarted_in, {number}};
+/// A server that served others in the repeat.
+inline cause served_others(const measurements& e, const unfinished_requests& unfinished,
+                           const repeat_data& d) {
     if (!is_comparable(d) || is_a_part(d)) return {};
     cross_check c = without_excused(unfinished.of(d), d);
     // At once one server may have both loads: a gateway's baseline, or two ways to ask.
@@ -242,10 +238,7 @@ inline cause cross_check_fault(const measurements& e, const repeat_data& d,
         c.requests_reported >= 0.95 * (c.sent + twins))
         c.unfinished_before += twins;
     if (!is_another_load(c)) return {};
-    return {because::served_others, {number, c.requests_reported, c.sent}};
-}
-inline cause cross_check_fault(const measurements& e, const repeat_data& d) {
-    return cross_check_fault(e, d, unfinished_requests(e));
+    return {because::served_others, {d.index + 1.0, c.requests_reported, c.sent}};
 }
 
 /// A page that lacks most of our requests is another server's, or one of several.

@@ -9,18 +9,14 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/answers.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/client.hpp"
-#include "core/judging/load.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/samples.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "core/judging/values.hpp"
 
 #include <algorithm>  // any_of, count, count_if, find_if, max, min, none_of, sort
@@ -33,226 +29,8 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// How a prefix cache affects a pass, nothing where it is negligible.
-inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
-    if (!concerns(s.statistic, &metric_facts::is_of_prefill)) return {};
-    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0, all = is_of_all(s.statistic);
-    const double mine = (all ? g.cache : prefix_hits_of(e.candidate, s.statistic.which)).fraction();
-    const double other =
-        !compares
-            ? 0
-            : (all ? g.baseline_cache : prefix_hits_of(e.baseline, s.statistic.which)).fraction();
-    if (std::max(mine, other) < 0.01) return {};
-    return compares ? cause{because::cached_in_both, {mine, other}}
-                    : cause{because::cached, {mine}};
-}
-
 inline bool states_error_rate(const vector<slo>& slos) {
     return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
-}
-/// Returns the gate's own limit on errors, else the guard.
-inline slo error_limit(const vector<slo>& slos) {
-    const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
-    return stated == slos.end() ? error_guard() : *stated;
-}
-
-/// The answers that were wrong: cut off, unreadable or never received.
-inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
-    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
-            if (*r.right) return;
-            ++wrong;
-            if (r.status != request_status::ok) ++failed;
-            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
-            else if (r.graded.empty()) ++unreadable;
-        });
-    return {because::wrong_answers, {wrong, cut, unreadable, failed}};
-}
-
-/// How many answers differ from the baseline's, where, and how often the server's own differ.
-inline cause answers_differ(const measurements& e, const statistic_data& what,
-                            std::size_t repeats) {
-    double differ = 0, all = 0, failed = 0;
-    answer_differences d;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
-        d.add(e.candidate[i].differences);
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
-            ++all;
-            differ += !*r.same;
-            failed += has_failed(r);
-        });
-    }
-    std::sort(d.places.begin(), d.places.end());
-    const double with_place = as_number(d.places.size());
-    return {because::answers_differ,
-            {differ, all, failed, own_agreement(e.candidate, repeats, what), with_place,
-             d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5),
-             d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number,
-             static_cast<double>(d.without_place)}};
-}
-
-/// Adds to a verdict that does not pass the server's state, or details of the answers.
-inline decision with_reasons(decision v, const measurements& e, const vector<cause>& state) {
-    if (v.objective.statistic.metric == metric_id::same_answers && v.repeats > 0)
-        v.why.push_back(
-            answers_differ(e, v.objective.statistic, static_cast<std::size_t>(v.repeats)));
-    if (v.objective.statistic.metric == metric_id::accuracy && v.repeats > 0)
-        v.why.push_back(
-            wrong_answers(e, v.objective.statistic, static_cast<std::size_t>(v.repeats)));
-    const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
-    if (is_open && is_of_service(v.objective.statistic.metric) && v.repeats > 0)
-        v.why.insert(v.why.end(), state.begin(), state.end());
-    return v;
-}
-/// Adds to an open verdict the limit that would decide it, where that is near, or the number of
-/// requests that would decide a fraction of them.
-inline decision with_a_way_out(decision v, bool is_guard) {
-    const slo& s = v.objective;
-    const bool is_open = v.why.empty();
-    if (is_open) v.why = {{because::too_close}};
-    if (is_request_fraction(s.statistic.metric)) {
-        if (!is_guard && !v.advice) v.advice = requests_that_decide(v);
-        return v;
-    }
-    if (!is_open) return v;
-    const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
-    if (is_difference(s)) {  // on the side of the limit
-        if (!v.advice && std::isfinite(would_pass) && would_pass * v.limit > 0)
-            v.advice = {because::limit_that_passes, {would_pass}};
-        return v;
-    }
-    const double off = would_pass / std::max(v.limit, v.estimate.value);
-    const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
-    if (!is_guard && !v.advice && is_near && would_pass > 0)
-        v.advice = {because::limit_that_passes, {would_pass * (s.at_most ? 1.02 : 0.98)}};
-    return v;
-}
-
-/// Why an objective on a label is invalid, nothing where one request succeeded. A model that the
-/// server lacks fails all of them without being slow.
-inline cause fault_of_label(const measurements& e, const slo& s) {
-    for (const statistic_data& part : s.statistic.parts) {
-        slo own = s;
-        own.statistic = part;
-        if (cause why = fault_of_label(e, own)) return why;
-    }
-    if (s.statistic.which.label.empty()) return {};
-    const selection own = label(s.statistic.which.label);
-    for (const auto* variant : variants_of(e, s)) {
-        std::size_t requests = 0, completed = 0;
-        for (const repeat_data& d : *variant) {
-            const selects selected(own, d);
-            for (const record& r : d.records) {
-                requests += selected(r);
-                completed += selected.completed(r);
-            }
-        }
-        if (requests > 0 && completed == 0)
-            return of_server({because::label_failed, {as_number(requests)}, whose::nobody,
-                              selection_text(own)},
-                             variant == &e.baseline);
-    }
-    return {};
-}
-
-/// The number of repeats without a disturbance to recover from.
-inline cause without_a_disturbance(const decision& v) {
-    if (!is_of_recovery(v.objective.statistic.metric)) return {};
-    const auto undisturbed = std::count(v.values.begin(), v.values.end(), 0.0);
-    if (undisturbed == 0) return {};
-    return {because::undisturbed,
-            {static_cast<double>(undisturbed), as_number(v.values.size())}};
-}
-
-/// Whether a load that exceeds the server, or is too short to show whether it does, affects a
-/// metric. What answers say and prompts share does not depend on the length of a load.
-inline bool is_affected_by_load(metric_id m, const cause& over) {
-    return over && is_of_service(m) &&
-           !(over.what == because::probe_too_short && (is_of_answers(m) || is_of_prompts(m)));
-}
-/// Whether a longer load at the same rate can only make a value worse.
-inline bool only_worsens(metric_id m) {
-    const metric_facts& f = facts_of(m);
-    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
-           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
-}
-/// A verdict under such a load: a miss stays unless a longer load could be better.
-inline decision with_the_load(decision v, const measurements& e, const cause& over) {
-    const bool is_short = over.what == because::probe_too_short;
-    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
-                                     (v.objective.factor == 0 ||
-                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
-    const bool fails = v.outcome == verdict::fail && stays;
-    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
-    if (is_short)
-        v.advice = {because::longer_load, {over.numbers[2], over.numbers[3], over.numbers[4]}};
-    return v;
-}
-
-/// The verdict on one SLO over all requests as reported.
-inline decision with_validity_checks(const measurements& e, const judging_parameters& t,
-                                     const validity_checks& g, const slo& s, bool is_guard) {
-    if (e.candidate.empty() && !e.stopped.empty())
-        return decided(undecided(s), verdict::inconclusive, with_text(because::stopped, e.stopped));
-    const variant_checks& on = g.of(s);
-    if (cause why = with_text(because::unsupported, unsupported_reason(e, s.statistic));
-        !on.invalid && why)
-        return decided(undecided(s), verdict::invalid, std::move(why));
-    if (cause why = fault_of_label(e, s); !on.invalid && why)
-        return decided(undecided(s), verdict::invalid, std::move(why));
-    const objective_columns c = columns_of(e, s);
-    decision v = estimated(decision_by_numbers(c, t, s, false, is_guard), c);
-    if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
-    if (cause why = fault_of_verdict(e, t, g, v))
-        return decided(std::move(v), verdict::invalid, std::move(why));
-    // A statistic without any value has its own reason.
-    if (cause small = sample_fault(c, s); small && v.outcome != verdict::invalid)
-        return decided(std::move(v), verdict::invalid, std::move(small));
-    if (cause ends = window_fault(c, v))
-        return decided(std::move(v), verdict::invalid, std::move(ends));
-    if (is_affected_by_load(s.statistic.metric, on.saturated))
-        return with_the_load(std::move(v), e, on.saturated);
-    if (needs_baseline(s) && e.has_live_baseline())
-        if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
-            return decided(std::move(v), why.what == because::baseline_fails
-                                             ? verdict::invalid
-                                             : verdict::inconclusive, why);
-    if (v.outcome == verdict::inconclusive && !e.stopped.empty()) {
-        v.advice = {};
-        v.why.insert(v.why.begin(), with_text(because::stopped, e.stopped));
-        return v;
-    }
-    if (cause none = without_a_disturbance(v); none && v.outcome != verdict::fail) {
-        v = decided(std::move(v), verdict::inconclusive, std::move(none));
-        v.is_at_its_end = true;
-        return v;
-    }
-    if (v.outcome == verdict::inconclusive) return with_a_way_out(std::move(v), is_guard);
-    if (cause cached = part_of_cache(e, g, s); v.outcome == verdict::pass && cached)
-        v.why.push_back(std::move(cached));
-    return v;
-}
-
-/// Requests that were unfinished at the end of their run: of files, or of sessions when
-/// limits.drain passed. They include steps that were not sent yet.
-inline bool is_cut_off(const measurements& e, const repeat_facts& d, const record& r) {
-    if (!is_measured(r)) return false;
-    const bool is_of_session = d.plays_out && !d.interrupted;
-    return (r.status == request_status::cancelled && (e.has_cut_off || is_of_session)) ||
-           (r.status == request_status::unsent && is_of_session);
-}
-struct cut_off_requests {
-    std::size_t of_sessions = 0;
-    std::string why{};
-};
-inline cut_off_requests cut_off_sessions(const measurements& e) {
-    cut_off_requests all;
-    for (const repeat_data& d : repeats_of(e))
-        for (const record& r : d.records)
-            if (d.plays_out && is_cut_off(e, d, r) && all.of_sessions++ == 0)
-                all.why = str(r.error);
-    return all;
 }
 /// Returns the measurements without cut-off requests.
 inline measurements without_cut_off(measurements e) {
@@ -266,50 +44,34 @@ inline measurements without_cut_off(measurements e) {
     e.known.reset();
     return with_known_results(std::move(e));
 }
-/// These measurements and their validity checks, computed once for all objectives.
-struct ended_measurements {
-    measurements seen{};
-    validity_checks on{};
-    cut_off_requests left_out{};
-};
-using maybe_ended = std::optional<ended_measurements>;
 /// Nothing where all requests had ended, or the gate is invalid.
 inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g) {
-    cut_off_requests sessions = cut_off_sessions(e);
-    if ((!e.has_cut_off && sessions.of_sessions == 0) || g.own.invalid) return {};
+    std::size_t sessions = 0;
+    std::string why;
+    for (const repeat_data& d : repeats_of(e))
+        for (const record& r : d.records)
+            if (d.plays_out && is_cut_off(e, d, r) && sessions++ == 0) why = str(r.error);
+    if ((!e.has_cut_off && sessions == 0) || g.own.invalid) return {};
     measurements rest = without_cut_off(e);
     validity_checks on = validity_checks_of(rest);
-    return ended_measurements{std::move(rest), std::move(on), std::move(sessions)};
-}
-/// The verdict on one SLO. The outcome of a request that was cut off is unknown, so a verdict that
-/// depends on it is open. The guard covers only ended requests, and so does every limit on errors
-/// if the client stopped sessions by its own limit.
-inline decision with_cut_off(const measurements& e, const judging_parameters& t,
-                             const validity_checks& g, const maybe_ended& ended, const slo& s,
-                             bool is_guard = false) {
-    const decision v = with_validity_checks(e, t, g, s, is_guard);
-    if (!ended || g.of(s).invalid) return v;
-    const decision other = with_validity_checks(ended->seen, t, ended->on, s, is_guard);
-    const cut_off_requests& left = ended->left_out;
-    if (is_guard || (left.of_sessions > 0 && s.statistic.metric == metric_id::error_rate))
-        return other;
-    if (v.outcome == other.outcome) return v;
-    const double with = static_cast<double>(v.outcome);
-    const double without = static_cast<double>(other.outcome);
-    if (left.of_sessions == 0)
-        return decided(v, verdict::invalid, {because::cut_off, {with, without}});
-    return decided(v, verdict::invalid,
-                   {because::sessions_cut_off, {as_number(left.of_sessions), with, without},
-                    whose::client, left.why});
+    return ended_measurements{std::move(rest), std::move(on), sessions, std::move(why)};
 }
 
+/// The verdict on one SLO without the checks of the client.
+inline decision decision_without_client(const measurements& e, const judging_parameters& t,
+                                        const validity_checks& g, const maybe_ended& ended,
+                                        const slo& s, bool is_guard = false) {
+    objective_in_check o{e, t, g, ended, s, is_guard};
+    make_checks(0, first_of_every_verdict + 1, o);
+    return std::move(o.v);
+}
 /// Judges the limit on errors, the gate's own or the guard, on all requests. If it does not fail on
 /// those, it is judged on each label at the level divided by their number (Holm's first step);
 /// later steps would only add a second label.
 inline decision guard_decision(const measurements& e, const judging_parameters& t,
                                const validity_checks& g, const maybe_ended& ended) {
     const slo limit = error_limit(t.slos);
-    decision of_all = with_cut_off(e, t, g, ended, limit, true);
+    decision of_all = decision_without_client(e, t, g, ended, limit, true);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
@@ -331,7 +93,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
             each->rule =
                 t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
         }
-        decision v = with_cut_off(e, *each, g, ended, own, true);
+        decision v = decision_without_client(e, *each, g, ended, own, true);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;
@@ -342,8 +104,10 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
 inline decision decision_on(const measurements& e, const judging_parameters& t,
                             const validity_checks& g, const maybe_ended& ended, const slo& s,
                             std::optional<client_error>* error = nullptr) {
-    return with_reasons(with_client_error(e, t, with_cut_off(e, t, g, ended, s), error), e,
-                        g.state);
+    objective_in_check o{e, t, g, ended, s};
+    make_checks(0, checks.size(), o);
+    if (error && !*error && !s.is_advisory) *error = std::move(o.by_client);
+    return std::move(o.v);
 }
 
 /// The analysis of a gate, computed once. Reports only read it.

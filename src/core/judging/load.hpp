@@ -1,10 +1,12 @@
 // validity checks of the load
 #pragma once
 
+#include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
@@ -215,6 +217,25 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
         if (over) return over;
     }
     return {};
+}
+
+/// Whether a longer load at the same rate can only make a value worse.
+inline bool only_worsens(metric_id m) {
+    const metric_facts& f = facts_of(m);
+    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
+           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
+}
+/// A verdict under such a load: a miss stays unless a longer load could be better.
+inline decision with_the_load(decision v, const measurements& e, const cause& over) {
+    const bool is_short = over.what == because::probe_too_short;
+    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
+                                     (v.objective.factor == 0 ||
+                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
+    const bool fails = v.outcome == verdict::fail && stays;
+    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
+    if (is_short)
+        v.advice = {because::longer_load, {over.numbers[2], over.numbers[3], over.numbers[4]}};
+    return v;
 }
 
 }  // namespace detail

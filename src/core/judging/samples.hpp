@@ -41,7 +41,9 @@ inline long long least_values_of(const statistic_data& w) {
     return static_cast<long long>(rounded_up(3 / tail_of(w)));
 }
 /// Why there are too few values for an objective. The plan is at fault.
-inline cause sample_fault(const objective_columns& c, const slo& s) {
+inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
+    if (v.outcome == verdict::invalid) return {};
+    const slo& s = v.objective;
     const statistic_data& w = s.statistic;
     const auto needed = static_cast<std::size_t>(least_values_of(w));
     const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);

@@ -5,8 +5,10 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/answers.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
@@ -14,12 +16,11 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
-#include <algorithm>  // max, min, nth_element
+#include <algorithm>  // max, min, nth_element, sort
 #include <array>
 #include <cstddef>  // ptrdiff_t, size_t
 #include <map>
 #include <set>
-#include <utility>  // pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -232,7 +233,8 @@ inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones
 }
 
 /// Why answers are short, by their finish reasons.
-inline cause why_too_short(const answer_counts& c) {
+inline cause too_short(const answer_counts& c) {
+    if (!is_too_much(c.too_short, c.completed)) return {};
     const double n = as_number(c.too_short), of = as_number(c.completed);
     const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
     if (c.ended_at_length > 0 && c.too_short > otherwise)
@@ -242,19 +244,10 @@ inline cause why_too_short(const answer_counts& c) {
         return {because::stops_early, {n, of, as_number(c.ended_without_reason)}};
     return {because::stops_by_itself, {n, of, as_number(c.ended_by_themselves)}};
 }
-/// Why the answers are of another length than asked for.
-inline cause other_load(const answer_counts& c) {
-    if (is_too_much(c.too_short, c.completed)) return why_too_short(c);
-    if (is_too_much(c.too_long, c.completed)) return c.of_completed(because::too_long, c.too_long);
-    if (is_too_much(c.filtered, c.completed)) return c.of_completed(because::filtered, c.filtered);
-    if (is_too_much(c.of_choices, c.completed))
-        return c.of_completed(because::several_choices, c.of_choices);
-    if (is_too_much(c.short_prompts, c.completed))
-        return c.of_completed(because::short_prompts, c.short_prompts);
-    if (2 * c.equal_prompts > c.completed)
-        return {because::equal_prompts, {as_number(c.equal_prompts), as_number(c.completed),
-                                         static_cast<double>(c.equal_tokens)}};
-    return {};
+inline cause prompts_of_one_size(const answer_counts& c) {
+    if (2 * c.equal_prompts <= c.completed) return {};
+    return {because::equal_prompts, {as_number(c.equal_prompts), as_number(c.completed),
+                                     static_cast<double>(c.equal_tokens)}};
 }
 
 /// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
@@ -266,55 +259,54 @@ inline cause known_prompts(const cache_counts& c) {
     return {because::known_prompts, {cached / prompt, static_cast<double>(c.shared) / prompt}};
 }
 
-/// Why the server's token counts are unusable.
-inline cause usage_fault(const answer_counts& c, const statistic_data& what) {
-    const bool counts_output = concerns(what, &metric_facts::counts_output);
-    for (const auto& [why, n] : {std::pair{because::no_usage, c.without_usage},
-                                 {because::usage_over_length, c.over_length},
-                                 {because::usage_under_events, c.under_events},
-                                 {because::usage_over_content, c.over_content},
-                                 {because::usage_may_hide, c.may_hide}})
-        if (counts_output && is_too_much(n, c.completed)) return c.of_completed(why, n);
-    if (is_of_prompts(what.metric) && c.cache.cached > c.cache.prompt)
-        return {because::cached_over_prompt,
-                {static_cast<double>(c.cache.cached), static_cast<double>(c.cache.prompt)}};
-    const bool counts_input = concerns_a_metric(
-        what, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
-    if (counts_input && is_too_much(c.over_prompt, c.completed))
-        return c.of_completed(because::usage_over_prompt, c.over_prompt);
-    return {};
+// Buffering by a server or by a proxy looks the same here.
+inline cause in_one_piece(const answer_counts& c) {
+    if (!is_too_much(c.in_one_piece, c.paced)) return {};
+    return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
+}
+inline cause in_a_burst(const answer_counts& c) {
+    if (!is_coalesced_by_proxy(c)) return {};
+    return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
+}
+inline cause starts_read_together(const answer_counts& c) {
+    if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
+    return {because::starts_read_together,
+            {as_number(c.perhaps_in_a_burst), as_number(c.streamed())}, whose::client};
 }
 
-/// Why the answers of one variant invalidate an objective.
-inline cause fault_of_answers(const answer_counts& c, const statistic_data& what,
-                              bool short_ones_expected) {
-    if (c.requests == 0 && !is_of_all(what))
-        return with_text(because::none_selected, selection_text(what.which));
-    if (cause why = other_load(c)) return why;
-    if (cause why = known_prompts(c.cache)) return why;
-    cause why = usage_fault(c, what);
-    if (why) return why;
-    concerns_a_metric(what, [&](metric_id m) {
-        why = missing_values(c, m, short_ones_expected);
-        return static_cast<bool>(why);
-    });
-    return why;
+/// The answers that were wrong: cut off, unreadable or never received.
+inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
+    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
+            if (*r.right) return;
+            ++wrong;
+            if (r.status != request_status::ok) ++failed;
+            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
+            else if (r.graded.empty()) ++unreadable;
+        });
+    return {because::wrong_answers, {wrong, cut, unreadable, failed}};
 }
-
-/// Why the stream of one variant invalidates an objective. Buffering by a server or by a proxy
-/// looks the same here.
-inline cause fault_of_stream(const answer_counts& c, const statistic_data& what) {
-    if (!concerns(what, &metric_facts::is_of_decoding)) return {};
-    if (is_too_much(c.in_one_piece, c.paced))
-        return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
-    if (is_coalesced_by_proxy(c))
-        return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
-    if (c.perhaps_in_a_burst > 0 && is_too_much(c.most_in_a_burst(), c.streamed()))
-        return {because::starts_read_together,
-                {as_number(c.perhaps_in_a_burst), as_number(c.streamed())}, whose::client};
-    if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
-        return {because::comes_in_bursts, {c.read_together / c.events}};
-    return {};
+/// How many answers differ from the baseline's, where, and how often the server's own differ.
+inline cause answers_differ(const measurements& e, const statistic_data& what,
+                            std::size_t repeats) {
+    double differ = 0, all = 0, failed = 0;
+    answer_differences d;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
+        d.add(e.candidate[i].differences);
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
+            ++all;
+            differ += !*r.same;
+            failed += has_failed(r);
+        });
+    }
+    std::sort(d.places.begin(), d.places.end());
+    const double with_place = as_number(d.places.size());
+    return {because::answers_differ,
+            {differ, all, failed, own_agreement(e.candidate, repeats, what), with_place,
+             d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5),
+             d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number,
+             static_cast<double>(d.without_place)}};
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// checks that make measurements invalid
+// what checks look at, and what they find
 #pragma once
 
 #include "api/metrics.hpp"
@@ -7,74 +7,79 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/answers.hpp"
+#include "core/measured/metrics.hpp"
 #include "core/measured/ranks.hpp"
-#include "core/measured/repeat.hpp"
 #include "core/measured/rates.hpp"
+#include "core/measured/recovery.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/columns.hpp"
+#include "core/judging/counts.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/load.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/numbers.hpp"
+#include "core/judging/rule.hpp"
 #include "core/judging/server.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // any_of, max, min
+#include <algorithm>  // count, find, find_if, max, min, none_of, sort
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
+#include <initializer_list>
 #include <limits>
+#include <optional>
 #include <string>
-#include <utility>  // move
+#include <utility>  // exchange, move
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
-/// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
-/// repeat only are not the server's noise.
-inline bool passes_by_more_than(const objective_columns& c, const objective_columns& buffered,
-                                const judging_parameters& t, slo s) {
-    const metric_id m = s.statistic.metric;
-    if (!is_judged_by_spread(m) || is_drift(m) || is_difference(s)) return false;
-    const comparison as_is = comparison_of(c, t, s), worst = comparison_of(buffered, t, s);
-    double most = 1;
-    for (std::size_t i = 0; i < as_is.repeats(); ++i) {
-        const double a = as_is.of_repeat(i), b = worst.of_repeat(i);
-        const double hidden = s.at_most ? b / a : a / b;
-        if (!std::isfinite(hidden)) return false;
-        most = std::max(most, hidden);
+// ---- of a gate, a variant or a repeat
+
+struct check;
+
+struct gate_in_check {
+    const measurements& e;
+    const variant_list& variants;
+    const unfinished_requests unfinished{e};
+    const repeat_list* variant = nullptr;
+    const repeat_data* repeat = nullptr;
+    cause at_server(cause c) const {
+        return c ? of_server(std::move(c), variant == &e.baseline) : c;
     }
-    double& limit = s.factor > 0 ? s.factor : s.bound;
-    limit = s.at_most ? limit / most : limit * most;
-    return decision_by_numbers(c, t, s).outcome == verdict::pass;
-}
+};
 
-/// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
-/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took all the time before
-/// them. A missed time per token holds, as that time only adds to it. Gaps that were merged may
-/// have been longer than any measured one.
-inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
-                                   const answer_counts& variant, const verdict_numbers& v) {
-    const statistic_data& what = v.objective.statistic;
-    if (variant.most_in_a_burst() * 2 > variant.streamed() ||
-        variant.read_together * 2 > variant.events)
-        return false;
-    const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
-    bool listed = true;
-    for (const repeat_data& d : repeats_of(e)) listed = listed && !d.gaps_counted;
-    const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
-    if (of_rate || (of_gaps && !listed)) return false;
-    if (v.outcome == verdict::fail && of_gaps) return false;
-    const objective_columns other =
-        columns_of(e, v.objective, v.outcome == verdict::fail ? timing_bound::baseline_buffered
-                                                              : timing_bound::buffered);
-    return decision_by_numbers(other, t, v.objective).outcome == v.outcome ||
-           (v.outcome == verdict::pass &&
-            passes_by_more_than(columns_of(e, v.objective), other, t, v.objective));
+inline cause unsupported_files(const gate_in_check& g) {
+    for (const unsupported_metrics& u : g.e.unsupported)
+        if (u.of.empty()) return with_text(because::unsupported, u.why);
+    return {};
 }
-
+inline cause start_skew(const gate_in_check& g) {
+    for (const repeat_data& d : repeats_of(g.variants))
+        if (cause why = with_text(because::reported, skew_fault(d.ranks, g.e.max_skew_s)))
+            return why;
+    return {};
+}
+inline cause was_interrupted(const gate_in_check& g) {
+    for (const repeat_data& d : repeats_of(g.e))
+        if (d.interrupted) return {because::interrupted};
+    return {};
+}
+/// A side task may have ended a server, after the last answer that it gave.
+inline cause server_went(const gate_in_check& g) {
+    const repeat_data& d = *g.repeat;
+    if (d.target_gone.empty()) return {};
+    long long last_ns = 0;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok) last_ns = std::max(last_ns, r.end_ns);
+    const bool excused = is_excused(d, last_ns, std::numeric_limits<long long>::max());
+    return excused ? cause{} : g.at_server(with_text(because::server_gone, d.target_gone));
+}
 /// Why side tasks changed the load, nothing where they ran as planned.
 inline cause fault_of_tasks(const repeat_data& d) {
     for (const side_task_seen& t : d.side_tasks) {
@@ -86,66 +91,29 @@ inline cause fault_of_tasks(const repeat_data& d) {
     }
     return {};
 }
-
-/// Whether a side task may have ended a server, after the last answer that it gave.
-inline bool went_excused(const repeat_data& d) {
-    long long last_ns = 0;
-    for (const record& r : d.records)
-        if (r.status == request_status::ok) last_ns = std::max(last_ns, r.end_ns);
-    return is_excused(d, last_ns, std::numeric_limits<long long>::max());
-}
-/// Why a variant shows nothing.
-inline cause fault_of_variant(const measurements& e, const repeat_list& variant) {
-    const bool is_baseline = &variant == &e.baseline;
-    std::size_t measured = 0, succeeded = 0;
+inline cause no_success(const gate_in_check& g) {
+    std::size_t measured = 0;
     const record* example = nullptr;
-    const unfinished_requests unfinished(e);
-    for (const repeat_data& d : variant) {
-        if (cause why = with_text(because::server_gone, d.target_gone); why && !went_excused(d))
-            return of_server(std::move(why), is_baseline);
-        if (cause why = fault_of_tasks(d)) return of_server(std::move(why), is_baseline);
-        if (cause why = cross_check_fault(e, d, unfinished))
-            return of_server(std::move(why), is_baseline);
+    for (const repeat_data& d : *g.variant)
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
             ++measured;
-            succeeded += r.status == request_status::ok;
-            if (!example && r.status != request_status::ok) example = &r;
+            if (r.status == request_status::ok) return {};
+            if (!example) example = &r;
         }
-    }
-    if (succeeded > 0 || (is_baseline && variant.empty())) return {};
+    if (g.variant == &g.e.baseline && g.variant->empty()) return {};
     if (measured == 0) return {because::no_requests};
-    return of_server({because::none_succeeded, {as_number(measured)}, whose::nobody,
-                      std::string(to_string(example->status)) + ": " + str(example->error)},
-                     is_baseline);
+    return g.at_server({because::none_succeeded, {as_number(measured)}, whose::nobody,
+                        std::string(to_string(example->status)) + ": " + str(example->error)});
 }
-/// Why the whole gate is invalid.
-inline cause fault_of_gate(const measurements& e, const variant_list& variants) {
-    if (e.candidate.empty() && !e.stopped.empty()) return {};
-    for (const unsupported_metrics& u : e.unsupported)
-        if (u.of.empty()) return {because::unsupported, {}, whose::nobody, u.why};
-    if (cause lack = missing_on_client(variants)) return lack;
-    cause lost;
-    for (const repeat_data& d : repeats_of(variants))
-        if (!lost) lost = with_text(because::reported, skew_fault(d.ranks, e.max_skew_s));
-    for (const repeat_data& d : repeats_of(e))
-        if (!lost && d.interrupted) lost = {because::interrupted};
-    for (const repeat_list* variant : variants)
-        if (!lost) lost = fault_of_variant(e, *variant);
-    return lost;
-}
-inline cause fault_of_gate(const measurements& e) { return fault_of_gate(e, variants_of(e)); }
 
-/// Checks of the variants that an objective needs.
+/// What is checked once for all objectives that need the same variants.
 struct variant_checks {
     own_check self_check{};
-    cause invalid{};    // why all is invalid
-    cause saturated{};  // why the load, or a part of it, exceeded the server
+    const check* by = nullptr;  // finds `invalid`
+    cause invalid{};            // why all is invalid
+    cause saturated{};          // why the load, or a part of it, exceeded the server
 };
-inline variant_checks variant_checks_of(const measurements& e, const variant_list& variants) {
-    return {self_check_of(e, repeats_of(variants)), fault_of_gate(e, variants),
-            over_saturation_of(e, variants, e.arrival_cv2)};
-}
 /// Checks for all objectives of a gate, computed once.
 struct validity_checks : variant_checks {
     variant_checks own{};  // of the candidate alone
@@ -154,27 +122,143 @@ struct validity_checks : variant_checks {
     vector<cause> state{};  // the server's page on its speed
     const variant_checks& of(const slo& s) const { return needs_baseline(s) ? *this : own; }
 };
-inline validity_checks validity_checks_of(const measurements& e) {
-    const variant_checks all = variant_checks_of(e, variants_of(e));
-    return {all, e.baseline.empty() ? all : variant_checks_of(e, {&e.candidate}),
-            answer_counts_of(e.candidate), answer_counts_of(e.baseline),
-            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_of(e)};
-}
 
-/// Gaps kept as histograms have no selection.
-inline bool counts_gaps_of_all(const repeat_list& variant, const statistic_data& what) {
-    if (!pools_gaps(what.metric) || is_all(what.which)) return false;
-    return std::any_of(variant.begin(), variant.end(),
-                       [](const repeat_data& d) { return d.gaps_counted; });
+/// Requests that were unfinished at the end of their run: of files, or of sessions when
+/// limits.drain passed. They include steps that were not sent yet.
+inline bool is_cut_off(const measurements& e, const repeat_facts& d, const record& r) {
+    if (!is_measured(r)) return false;
+    const bool is_of_session = d.plays_out && !d.interrupted;
+    return (r.status == request_status::cancelled && (e.has_cut_off || is_of_session)) ||
+           (r.status == request_status::unsent && is_of_session);
 }
+/// The measurements without cut-off requests, and their checks.
+struct ended_measurements {
+    measurements seen{};
+    validity_checks on{};
+    std::size_t sessions = 0;  // requests of sessions that were cut off
+    std::string why{};
+};
+using maybe_ended = std::optional<ended_measurements>;
 
-/// Why token rates are not compared: the variants' workloads differ.
-inline cause tokens_that_differ(const measurements& e, const slo& s) {
+// ---- of an objective
+
+struct objective_in_check {
+    const measurements& e;
+    const judging_parameters& t;
+    const validity_checks& g;
+    const maybe_ended& ended;
+    slo s;
+    bool is_guard = false;
+    objective_columns columns{};
+    decision v = undecided(s);               // by the checks so far
+    bool has_numbers = false;                // in v
+    std::optional<client_error> by_client{};  // to measure again
+    // Of the answers of one variant behind the statistic, or behind a part of it.
+    const statistic_data* part = nullptr;
+    const answer_counts* answers = nullptr;
+
+    void decide_by_numbers() {
+        if (std::exchange(has_numbers, true)) return;
+        columns = columns_of(e, s);
+        v = estimated(decision_by_numbers(columns, t, s, false, is_guard), columns);
+    }
+    const variant_checks& on() const { return g.of(s); }
+    bool is_in(verdict outcome) const { return v.outcome == outcome; }
+    bool is_of(bool (*kind)(metric_id)) const { return kind(s.statistic.metric); }
+    /// The verdict by the numbers of another reading.
+    verdict as(timing_bound how) const {
+        return decision_by_numbers(columns_of(e, s, how), t, s).outcome;
+    }
+    cause stopped() const { return with_text(because::stopped, e.stopped); }
+};
+
+/// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
+/// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
+/// repeat only are not the server's noise.
+inline bool passes_by_more_than(const objective_in_check& o, const objective_columns& buffered) {
+    slo s = o.s;
     const metric_id m = s.statistic.metric;
+    if (!is_judged_by_spread(m) || is_drift(m) || is_difference(s)) return false;
+    const comparison as_is = comparison_of(o.columns, o.t, s),
+                     worst = comparison_of(buffered, o.t, s);
+    double most = 1;
+    for (std::size_t i = 0; i < as_is.repeats(); ++i) {
+        const double a = as_is.of_repeat(i), b = worst.of_repeat(i);
+        const double hidden = s.at_most ? b / a : a / b;
+        if (!std::isfinite(hidden)) return false;
+        most = std::max(most, hidden);
+    }
+    double& limit = s.factor > 0 ? s.factor : s.bound;
+    limit = s.at_most ? limit / most : limit * most;
+    return decision_by_numbers(o.columns, o.t, s).outcome == verdict::pass;
+}
+/// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
+/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took all the time before
+/// them. A missed time per token holds, as that time only adds to it. Gaps that were merged may
+/// have been longer than any measured one.
+inline bool stands_though_buffered(const objective_in_check& o) {
+    const statistic_data& what = o.s.statistic;
+    const answer_counts& c = *o.answers;
+    if (c.most_in_a_burst() * 2 > c.streamed() || c.read_together * 2 > c.events) return false;
+    const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
+    bool listed = true;
+    for (const repeat_data& d : repeats_of(o.e)) listed = listed && !d.gaps_counted;
+    const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
+    const bool fails = o.is_in(verdict::fail);
+    if (of_rate || (of_gaps && (!listed || fails))) return false;
+    const objective_columns other = columns_of(
+        o.e, o.s, fails ? timing_bound::baseline_buffered : timing_bound::buffered);
+    return decision_by_numbers(other, o.t, o.s).outcome == o.v.outcome ||
+           (o.is_in(verdict::pass) && passes_by_more_than(o, other));
+}
+/// Whether the verdict may change without the client's delays. A pass must hold with the delays
+/// counted against the server, a miss without them. An open verdict is affected if it is decided
+/// without them.
+inline bool may_be_the_clients(const objective_in_check& o) {
+    switch (o.v.outcome) {
+    case verdict::pass: return o.as(timing_bound::pessimistic) != verdict::pass;
+    case verdict::fail: return o.as(timing_bound::optimistic) != verdict::fail;
+    case verdict::inconclusive:
+        return o.as(timing_bound::optimistic) == verdict::pass ||
+               o.as(timing_bound::pessimistic) == verdict::fail;
+    default: return false;
+    }
+}
+
+/// Why an objective on a label is invalid, nothing where one request succeeded. A model that the
+/// server lacks fails all of them without being slow.
+inline cause label_without_success(const objective_in_check& o, const statistic_data& what) {
+    for (const statistic_data& part : what.parts)
+        if (cause why = label_without_success(o, part)) return why;
+    if (what.which.label.empty()) return {};
+    const selection own = label(what.which.label);
+    for (const auto* variant : variants_of(o.e, o.s)) {
+        std::size_t requests = 0, completed = 0;
+        for (const repeat_data& d : *variant) {
+            const selects selected(own, d);
+            for (const record& r : d.records) {
+                requests += selected(r);
+                completed += selected.completed(r);
+            }
+        }
+        if (requests > 0 && completed == 0)
+            return of_server({because::label_failed, {as_number(requests)}, whose::nobody,
+                              selection_text(own)},
+                             variant == &o.e.baseline);
+    }
+    return {};
+}
+inline cause no_baseline(objective_in_check& o) {
+    const bool compared = o.e.has_live_baseline() || !o.t.stored.file.empty() || o.t.past;
+    return needs_baseline(o.s) && !compared ? cause{because::no_baseline} : cause{};
+}
+/// Why token rates are not compared: the variants' workloads differ.
+inline cause other_tokens(objective_in_check& o) {
+    const metric_id m = o.s.statistic.metric;
     const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
-    if (!e.other_workload || s.factor <= 0 || !of_tokens) return {};
-    const request_tokens mine = request_tokens_of(e.candidate, s.statistic.which),
-                         other = request_tokens_of(e.baseline, s.statistic.which);
+    if (!o.e.other_workload || o.s.factor <= 0 || !of_tokens) return {};
+    const request_tokens mine = request_tokens_of(o.e.candidate, o.s.statistic.which),
+                         other = request_tokens_of(o.e.baseline, o.s.statistic.which);
     const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
     const bool of_prompts = m == metric_id::prefill_throughput ||
                             m == metric_id::input_throughput || m == metric_id::total_throughput;
@@ -185,69 +269,192 @@ inline cause tokens_that_differ(const measurements& e, const slo& s) {
         return {because::other_tokens, {mine.output, 0, other.output}};
     return {};
 }
+inline cause not_played_out(objective_in_check& o) {
+    if (!o.is_of(is_of_sessions) || o.e.candidate.empty() || o.e.candidate[0].plays_out) return {};
+    return {because::not_played_out, {}, whose::plan};
+}
+inline cause read_together(objective_in_check& o) {
+    const double part = o.on().self_check.unread_fraction;
+    const bool of_gaps =
+        o.is_of(is_of_service) && concerns(o.s.statistic, &metric_facts::is_of_gaps);
+    return of_gaps && part > 0.05 ? cause{because::read_together, {part}, whose::client} : cause{};
+}
+/// Why the client is unfit to measure what its lateness affects; a busy one, anything.
+inline cause client_conduct(objective_in_check& o) {
+    if (!o.is_of(is_of_service)) return {};
+    const own_check& c = o.on().self_check;
+    const bool matters = concerns(o.s.statistic, &metric_facts::is_affected_by_lateness) ||
+                         client_was_saturated(o.e, c.cpu_utilization);
+    return matters ? c.why : cause{};
+}
+/// Gaps kept as histograms have no selection.
+inline cause gaps_of_all(objective_in_check& o) {
+    const auto is_of_some = [](const statistic_data& s) {
+        return pools_gaps(s.metric) && !is_all(s.which);
+    };
+    const auto& parts = o.s.statistic.parts;
+    if (!is_of_some(o.s.statistic) && std::none_of(parts.begin(), parts.end(), is_of_some))
+        return {};
+    for (const repeat_list* variant : variants_of(o.e, o.s))
+        for (const repeat_data& d : *variant)
+            if (d.gaps_counted) return {because::gaps_of_all};
+    return {};
+}
 
-/// Why a pass fails if the requests without a value of a user's function have the worst one.
-inline cause missing_that_decide(const measurements& e, const judging_parameters& t,
-                                 const answer_counts& variant, const verdict_numbers& v,
-                                 const statistic_data& what) {
+// ---- of the answers of a variant
+
+inline cause comes_in_bursts(objective_in_check& o) {
+    const answer_counts& c = *o.answers;
+    const bool many = c.read_together * 20 > c.events;
+    if (!many || !concerns(*o.part, &metric_facts::is_of_gaps)) return {};
+    return {because::comes_in_bursts, {c.read_together / c.events}};
+}
+inline cause none_selected(objective_in_check& o) {
+    if (o.answers->requests > 0 || is_of_all(*o.part)) return {};
+    return with_text(because::none_selected, selection_text(o.part->which));
+}
+inline cause cached_over_prompt(objective_in_check& o) {
+    const cache_counts& c = o.answers->cache;
+    if (!is_of_prompts(o.part->metric) || c.cached <= c.prompt) return {};
+    return {because::cached_over_prompt,
+            {static_cast<double>(c.cached), static_cast<double>(c.prompt)}};
+}
+inline cause usage_over_prompt(objective_in_check& o) {
+    const answer_counts& c = *o.answers;
+    const bool counts = concerns_a_metric(
+        *o.part, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
+    const bool over = counts && is_too_much(c.over_prompt, c.completed);
+    return over ? c.of_completed(because::usage_over_prompt, c.over_prompt) : cause{};
+}
+/// The first cause among the metrics of a statistic.
+template <class Of>
+cause of_a_metric(const statistic_data& what, Of&& cause_of) {
     cause why;
-    const bool any = concerns_a_metric(what, [&](metric_id m) {
-        if (!is_own(m) || variant.of(m).missing == 0) return false;
-        why = values_missing(variant, m);
-        return true;
+    concerns_a_metric(what, [&](metric_id m) { return static_cast<bool>(why = cause_of(m)); });
+    return why;
+}
+inline cause lacks_values(objective_in_check& o) {
+    return of_a_metric(*o.part, [&](metric_id m) {
+        return missing_values(*o.answers, m, o.e.short_outputs_expected);
     });
-    if (!any || v.outcome != verdict::pass) return {};
-    const objective_columns worst = columns_of(e, v.objective, timing_bound::missing_worst);
-    return decision_by_numbers(worst, t, v.objective).outcome == verdict::pass ? cause{} : why;
+}
+/// What users' functions have no value of; it counts as the worst one.
+inline cause own_values_missing(objective_in_check& o) {
+    return of_a_metric(*o.part, [&](metric_id m) {
+        return is_own(m) && o.answers->of(m).missing > 0 ? values_missing(*o.answers, m) : cause{};
+    });
 }
 
-/// Why the answers behind a statistic do not support a verdict.
-inline cause fault_of_answers_to(const measurements& e, const judging_parameters& t,
-                                 const validity_checks& g, const verdict_numbers& v,
-                                 const statistic_data& what) {
-    for (const run_variant a : {run_variant::candidate, run_variant::baseline}) {
-        const bool is_baseline = a == run_variant::baseline;
-        if (is_baseline && (v.objective.factor <= 0 || !e.has_live_baseline())) continue;
-        const bool is_shared = is_of_all(what) && !concerns_a_metric(what, is_own);
-        const answer_counts own =
-            is_shared ? answer_counts() : answer_counts_of(e.variant(a), what.which, what);
-        const answer_counts* const variant = !is_shared    ? &own
-                                             : is_baseline ? &g.baseline
-                                                           : &g.candidate;
-        if (counts_gaps_of_all(e.variant(a), what)) return {because::gaps_of_all};
-        cause held = fault_of_stream(*variant, what);
-        if (is_baseline && held.of == whose::nobody) held.of = whose::baseline;
-        if (held && !stands_though_buffered(e, t, *variant, v)) return held;
-        if (cause why = fault_of_answers(*variant, what, e.short_outputs_expected))
-            return of_server(std::move(why), is_baseline);
-        if (cause why = missing_that_decide(e, t, *variant, v, what))
-            return of_server(std::move(why), is_baseline);
+// ---- of an objective, after its answers
+
+/// A load that exceeds the server, or is too short to show whether it does. What answers say and
+/// prompts share does not depend on the length of a load.
+inline cause over_saturated(objective_in_check& o) {
+    const cause& over = o.on().saturated;
+    const bool is_short = over.what == because::probe_too_short;
+    const bool matters = o.is_of(is_of_service) &&
+                         !(is_short && (o.is_of(is_of_answers) || o.is_of(is_of_prompts)));
+    return matters ? over : cause{};
+}
+/// Returns the gate's own limit on errors, else the guard.
+inline slo error_limit(const vector<slo>& slos) {
+    const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
+    return stated == slos.end() ? error_guard() : *stated;
+}
+/// Why errors of a live baseline rule out a comparison, or do so yet.
+inline cause baseline_errors(const objective_in_check& o, because what) {
+    if (!needs_baseline(o.s) || !o.e.has_live_baseline()) return {};
+    cause why = errors_of_baseline(o.e, o.t, error_limit(o.t.slos));
+    return why.what == what ? why : cause{};
+}
+/// The number of repeats without a disturbance to recover from. More of them change nothing.
+inline cause undisturbed(objective_in_check& o) {
+    if (!o.is_of(is_of_recovery) || o.is_in(verdict::fail)) return {};
+    const auto n = std::count(o.v.values.begin(), o.v.values.end(), 0.0);
+    if (n == 0) return {};
+    o.v.is_at_its_end = true;
+    return {because::undisturbed, {static_cast<double>(n), as_number(o.v.values.size())}};
+}
+inline cause too_close(objective_in_check& o) {
+    return o.is_in(verdict::inconclusive) ? cause{because::too_close} : cause{};
+}
+/// Adds to an open verdict the limit that would decide it, where that is near, or the number of
+/// requests that would decide a fraction of them.
+inline void advise(objective_in_check& o) {
+    decision& v = o.v;
+    if (o.is_guard || v.advice) return;
+    if (is_request_fraction(o.s.statistic.metric)) {
+        v.advice = requests_that_decide(v);
+        return;
     }
-    return {};
+    if (v.why[0].what != because::too_close) return;
+    const double would_pass = o.s.at_most ? v.estimate.high : v.estimate.low;
+    if (is_difference(o.s)) {  // on the side of the limit
+        if (std::isfinite(would_pass) && would_pass * v.limit > 0)
+            v.advice = {because::limit_that_passes, {would_pass}};
+        return;
+    }
+    const double off = would_pass / std::max(v.limit, v.estimate.value);
+    const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
+    if (is_near && would_pass > 0)
+        v.advice = {because::limit_that_passes, {would_pass * (o.s.at_most ? 1.02 : 0.98)}};
+}
+/// How a prefix cache affects a pass, nothing where it is negligible.
+inline cause part_of_cache(objective_in_check& o) {
+    const statistic_data& what = o.s.statistic;
+    if (!o.is_in(verdict::pass) || !concerns(what, &metric_facts::is_of_prefill)) return {};
+    const bool compares = o.s.factor > 0 && o.g.baseline_cache.prompt > 0, all = is_of_all(what);
+    const double mine =
+        (all ? o.g.cache : prefix_hits_of(o.e.candidate, what.which)).fraction();
+    const double other =
+        !compares
+            ? 0
+            : (all ? o.g.baseline_cache : prefix_hits_of(o.e.baseline, what.which)).fraction();
+    if (std::max(mine, other) < 0.01) return {};
+    return compares ? cause{because::cached_in_both, {mine, other}}
+                    : cause{because::cached, {mine}};
 }
 
-/// Why a verdict is invalid.
-inline cause fault_of_verdict(const measurements& e, const judging_parameters& t,
-                              const validity_checks& g, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    const bool compared =
-        e.has_live_baseline() || !t.stored.file.empty() || t.past;
-    if (needs_baseline(s) && !compared) return {because::no_baseline};
-    if (cause why = tokens_that_differ(e, s)) return why;
-    if (!is_of_service(s.statistic.metric)) return {};
-    if (is_of_sessions(s.statistic.metric) && !e.candidate.empty() && !e.candidate[0].plays_out)
-        return {because::not_played_out, {}, whose::plan};
-    const own_check& check = g.of(s).self_check;
-    if (concerns(s.statistic, &metric_facts::is_of_gaps) && check.unread_fraction > 0.05)
-        return {because::read_together, {check.unread_fraction}, whose::client};
-    if (concerns(s.statistic, &metric_facts::is_affected_by_lateness) ||
-        client_was_saturated(e, check.cpu_utilization))
-        if (check.why) return check.why;
-    if (is_of_server(s.statistic.metric)) return server_metrics_fault(e, v);
-    if (s.statistic.parts.empty()) return fault_of_answers_to(e, t, g, v, s.statistic);
-    for (const statistic_data& part : s.statistic.parts)
-        if (cause why = fault_of_answers_to(e, t, g, v, part)) return why;
-    return {};
+// ---- after the checks of the requests as reported
+
+/// Whether a client's delay can be part of a metric, and of a verdict: without a comparison, as in
+/// the first run of a history, nothing can be affected.
+inline bool may_be_late(const objective_in_check& o) {
+    const metric_id m = o.s.statistic.metric;
+    const bool is_undecided =
+        o.is_in(verdict::inconclusive) && o.v.decided_by == verdict_method::none;
+    return is_of_times(m) && !is_undecided && !o.is_in(verdict::invalid) &&
+           !o.is_in(verdict::skipped);
+}
+inline bool is_invalid_by(const objective_in_check& o, std::initializer_list<because> causes) {
+    return o.is_in(verdict::invalid) && !o.v.why.empty() &&
+           std::find(causes.begin(), causes.end(), o.v.why[0].what) != causes.end();
+}
+/// Notes the repeat to measure again.
+inline cause noted(objective_in_check& o, std::optional<client_error> error) {
+    o.by_client = std::move(error);
+    return o.by_client ? o.by_client->why : cause{};
+}
+/// A late client's verdict, which is invalid already.
+inline cause read_late(objective_in_check& o) {
+    if (!is_invalid_by(o, {because::read_together, because::starts_read_together})) return {};
+    return noted(o, greatest_part(
+        variants_of(o.e, o.s), 0,
+        [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
+        [&](const repeat_data&, double) { return o.v.why[0]; }));
+}
+/// Time that the client lost where the kernel has no stamps; it may have merged events then.
+inline cause lost_time(objective_in_check& o) {
+    const bool merged = is_invalid_by(
+        o, {because::in_one_piece, because::in_a_burst, because::comes_in_bursts});
+    if (!merged && !may_be_late(o)) return {};
+    return noted(o, error_of_lost_time(variants_of(o.e, o.s)));
+}
+inline cause late_client(objective_in_check& o) {
+    if (!may_be_late(o)) return {};
+    const variant_list variants = variants_of(o.e, o.s);
+    auto error = error_of_load(variants, late_after_s(o.t));
+    return noted(o, error ? error : error_of_first_tokens(variants));
 }
 
 }  // namespace detail

@@ -29,11 +29,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Every value of a metric in a repeat, in order of planned sends, and sorted.
-struct request_values {
-    vector<double> in_order{};
-    sorted_values sorted{};
-};
 /// Answers that a rate counts at their ends, by the ends of the steady window.
 struct ends_of_window {
     double ended = 0, begun_before = 0, ended_after = 0;
@@ -87,13 +82,6 @@ inline ends_of_window ends_of_window_of(metric_id m, const repeat_data& d) {
         all.ended_after += r.end_ns >= d.window.to_ns() && d.window.holds(r.sent_ns);
     }
     return all;
-}
-inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
-                                        timing_bound how, const time_interval* when = nullptr) {
-    request_values v;
-    if (!pools_gaps(what.metric)) v.in_order = values_in_repeat(what, d, how, when).all;
-    v.sorted = sorted_values_of(what, d, how, when);
-    return v;
 }
 /// Sets what single requests, sessions or gaps have no values of.
 inline void set_value(column& c, const statistic_data& what, const repeat_data& d,

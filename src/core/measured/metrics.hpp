@@ -344,10 +344,16 @@ inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selec
     }
     return n > 0 ? seconds / n : not_a_number;
 }
-inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured,
-                                      const time_interval* when = nullptr) {
-    sorted_values v;
+/// Every value of a metric, in order of planned sends, and sorted.
+struct request_values {
+    vector<double> in_order{};
+    sorted_values sorted{};
+};
+inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
+                                        timing_bound how = timing_bound::measured,
+                                        const time_interval* when = nullptr) {
+    request_values values;
+    sorted_values& v = values.sorted;
     if (pools_gaps(what.metric)) {
         const selects selected(what, d, when);
         const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
@@ -357,17 +363,23 @@ inline sorted_values sorted_values_of(const statistic_data& what, const repeat_d
         v.gaps = ranked_gaps(d, how, what.which, when);
         v.mean_of_completed =
             how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, selected);
-        return v;
+        return values;
     }
     metric_values own = values_in_repeat(what, d, how, when);
-    std::sort(own.all.begin(), own.all.end());
-    v.all = std::move(own.all);
+    v.all = own.all;
+    values.in_order = std::move(own.all);
+    std::sort(v.all.begin(), v.all.end());
     v.completed = v.all.size() - own.failed;
     // In this order, as that of the records varies. Failed ones come first or last.
     const auto first =
         v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(what.metric) ? own.failed : 0);
     v.mean_of_completed = mean_of({first, first + static_cast<std::ptrdiff_t>(v.completed)});
-    return v;
+    return values;
+}
+inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
+                                      timing_bound how = timing_bound::measured,
+                                      const time_interval* when = nullptr) {
+    return request_values_of(what, d, how, when).sorted;
 }
 /// The fraction of gaps over a bound in seconds. A failed request has one.
 inline double fraction_of_gaps_beyond(double bound, const sorted_values& v) {

@@ -14,7 +14,7 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "core/judging/values.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/described/described.hpp"

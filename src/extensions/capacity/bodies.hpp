@@ -10,7 +10,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/load.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "core/described/described.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/bodies/result_data.hpp"

@@ -12,7 +12,7 @@
 #include "core/capacity/load_search.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"

@@ -8,7 +8,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/judge.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "core/described/causes.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"

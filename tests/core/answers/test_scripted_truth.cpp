@@ -5,7 +5,7 @@
 #include "core/answers/answer_reader.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/described/causes.hpp"
-#include "core/judging/server.hpp"
+#include "core/judging/checks.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/columns.hpp"
 #include "core/measured/request_log.hpp"
@@ -172,10 +172,25 @@ repeat_data heard(api_format api, const vector<script>& scripts) {
     return d;
 }
 repeat_data heard(api_format api, const script& s) { return heard(api, {s, s, s}); }
-std::string refusal(const statistic_data& what, const repeat_data& d) {
+/// What the checks of answers from one to another find.
+cause found_in(const repeat_data& d, const statistic_data& what, const char* first, const char* last) {
     const answer_counts counts = answer_counts_of({d});
-    const cause why = fault_of_answers(counts, what, false);
-    return described(why ? why : fault_of_stream(counts, what));
+    const measurements none;
+    const judging_parameters by;
+    const validity_checks on;
+    const maybe_ended all_ended;
+    slo s;
+    s.statistic = what;
+    objective_in_check o{none, by, on, all_ended, s};
+    o.part = &what;
+    o.answers = &counts;
+    for (std::size_t i = place_of_check(first); i <= place_of_check(last); ++i)
+        if (cause why = checks[i].finds(o)) return why;
+    return {};
+}
+std::string refusal(const statistic_data& what, const repeat_data& d) {
+    const cause why = found_in(d, what, "none_selected", "lacks_values");
+    return described(why ? why : found_in(d, what, "in_one_piece", "comes_in_bursts"));
 }
 statistic_data one(statistic_kind kind, metric_id m) { return make_statistic(kind, m, 0); }
 
@@ -339,8 +354,8 @@ TEST_CASE("prompt tokens of usage are no more than what was sent can be, with ev
                 asked_by(a, asked, request_body(a, "m", asked).size()).most_prompt_tokens;
             repeat_data d = repeat_of({answered(0, 900, 20)});
             d.records[0] = x;
-            return described(usage_fault(
-                answer_counts_of({d}), one(statistic_kind::value, metric_id::input_throughput)));
+            return described(found_in(d, one(statistic_kind::value, metric_id::input_throughput),
+                                      "no_usage", "usage_over_prompt"));
         };
         // Of a reranker each document is read with the query and a template.
         const int honest = a.documents > 1 ? 600 + 16 * (40 + 120) : 600 + 300;
@@ -369,7 +384,8 @@ TEST_CASE("wrong prompt tokens spoil what is counted in them, and nothing else")
     repeat_data d = repeat_of({answered(0, 900, 20)});
     d.records[0].prompt_tokens = 100'000;
     const auto why = [&](metric_id m) {
-        return described(usage_fault(answer_counts_of({d}), one(statistic_kind::mean, m)));
+        return described(
+            found_in(d, one(statistic_kind::mean, m), "no_usage", "usage_over_prompt"));
     };
     CHECK(why(metric_id::prefill_throughput) == "");  // of older records nothing is known
     d.records[0].most_prompt_tokens = 99'999;

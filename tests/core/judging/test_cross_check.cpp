@@ -27,6 +27,11 @@ repeat_data repeat_reported(int ours, double requests, double tokens) {
     report(d, quantity::generation_tokens, {50, 50, 50, 50, 50, 50 + tokens});
     return d;
 }
+cause cross_check_fault(const measurements& e, const repeat_data& d) {
+    cause why = restarted_before(e, d);
+    if (!why) why = restarted_in(d);
+    return why ? why : served_others(e, unfinished_requests(e), d);
+}
 std::string against(const repeat_data& d) {
     measurement m = measured({d});
     return described(cross_check_fault(m, m.candidate[0]));

@@ -1,7 +1,7 @@
 // What makes a verdict invalid: whose fault it is, and what comes before what.
 #include "llmbench.hpp"
 #include "core/judging/judge.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>

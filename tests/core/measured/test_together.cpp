@@ -1,6 +1,6 @@
 // The parts of a repeat that several programs sent, put together.
 #include "llmbench.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "core/described/causes.hpp"
 #include "core/measured/ranks.hpp"
 #include "extensions/machines/core/together.hpp"

@@ -1,6 +1,6 @@
 // Metrics of users: made of a function, and then everywhere where ours are.
 #include "llmbench.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/metric/own_metrics.hpp"
 #include "program/slo_text.hpp"

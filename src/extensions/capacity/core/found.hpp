@@ -19,7 +19,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/load.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
 #include "extensions/capacity/core/search.hpp"

@@ -15,7 +15,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
-#include "core/judging/validity.hpp"
+#include "core/judging/checks.hpp"
 #include "core/measured/columns.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/timing_bounds.hpp"
@@ -295,7 +295,7 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
     if (infinite > 0)
         return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
     const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(what.metric, values))));
-    cause why = sample_fault(columns_of(m.seen, alone), alone);
+    cause why = sample_fault(columns_of(m.seen, alone), undecided(alone));
     if (!why) why = fault_of_verdict(m.seen, m.judged_by, m.found.on, undecided(alone));
     return described(why, alone);
 }

@@ -1,0 +1,365 @@
+// the list of checks, in order
+// A verdict is what its numbers say, and then what the first check says that finds a cause. The
+// names stand in guides/what_can_fool_a_gate.md and tests/README.md as well.
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/vector.hpp"
+#include "core/metric/table.hpp"
+#include "core/judging/client.hpp"
+#include "core/judging/columns.hpp"
+#include "core/judging/cross_check.hpp"
+#include "core/judging/decision.hpp"
+#include "core/judging/load.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/judging/numbers.hpp"
+#include "core/judging/samples.hpp"
+#include "core/judging/server.hpp"
+#include "core/judging/validity.hpp"
+
+#include <algorithm>  // any_of
+#include <array>  // to_array
+#include <cstddef>  // size_t
+#include <string_view>
+#include <utility>  // move
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// Checks of the gate, of each repeat and variant are made once for the variants that an objective
+/// needs. Those of the answers are made for each variant behind each part of an objective.
+enum class check_of : unsigned char { gate, repeat, variant, objective, label, answers };
+/// What the cause does to the verdict. Only `adds` lets later checks of the same verdict speak.
+enum class check_does : unsigned char {
+    invalidates, opens, keeps_a_fail,  // which other verdicts under such a load are not
+    leads, adds,                       // a word before or after the others
+    advises                            // adds a word and a way out
+};
+/// The column on which the cause decides: a verdict that is the same there stands. `none`: the
+/// numbers are not even shown.
+enum class check_reads : unsigned char { none, measured, buffered, missing_worst, late };
+
+struct check {
+    const char* name;
+    check_of of;
+    check_does does = check_does::invalidates;
+    check_reads reads = check_reads::measured;
+    cause (*in_gate)(const gate_in_check&) = nullptr;  // or
+    cause (*finds)(objective_in_check&) = nullptr;
+    constexpr check(const char* n, check_of o, cause (*f)(const gate_in_check&))
+        : name(n), of(o), in_gate(f) {}
+    constexpr check(const char* n, check_of o, cause (*f)(objective_in_check&),
+                    check_does d = check_does::invalidates,
+                    check_reads r = check_reads::measured)
+        : name(n), of(o), does(d), reads(r), finds(f) {}
+};
+
+/// Over 5 % of the completed answers.
+template <because what, std::size_t answer_counts::*n>
+cause too_much(objective_in_check& o) {
+    const answer_counts& c = *o.answers;
+    return is_too_much(c.*n, c.completed) ? c.of_completed(what, c.*n) : cause{};
+}
+template <because what, std::size_t answer_counts::*n>
+cause unusable_usage(objective_in_check& o) {
+    const bool counts = concerns(*o.part, &metric_facts::counts_output);
+    return counts ? too_much<what, n>(o) : cause{};
+}
+/// A check of how the answers came.
+template <cause (*fault)(const answer_counts&)>
+cause of_stream(objective_in_check& o) {
+    const bool decodes = concerns(*o.part, &metric_facts::is_of_decoding);
+    return decodes ? fault(*o.answers) : cause{};
+}
+template <because... what>
+cause server_state(objective_in_check& o) {
+    const bool open = o.is_in(verdict::fail) || o.is_in(verdict::inconclusive);
+    if (open && o.is_of(is_of_service) && o.v.repeats > 0)
+        for (const cause& c : o.g.state)
+            if (((c.what == what) || ...)) return c;
+    return {};
+}
+template <metric_id m, cause (*found)(const measurements&, const statistic_data&, std::size_t)>
+cause of_answers(objective_in_check& o) {
+    if (o.s.statistic.metric != m || o.v.repeats == 0) return {};
+    return found(o.e, o.s.statistic, static_cast<std::size_t>(o.v.repeats));
+}
+inline cause cut_off(objective_in_check& o);
+
+inline constexpr auto checks = [] {
+    using enum check_of;
+    using enum check_does;
+    using enum check_reads;
+    using g = const gate_in_check&;
+    using o = objective_in_check&;
+    using c = answer_counts;
+    return std::to_array<check>({
+        {"stopped_before", objective,
+         [](o in) { return in.e.candidate.empty() ? in.stopped() : cause{}; }, opens, none},
+        // ---- once for all objectives of the same variants
+        {"unsupported_files", gate, unsupported_files},
+        {"client_without", gate, [](g in) { return missing_on_client(in.variants); }},
+        {"start_skew", gate, start_skew},
+        {"interrupted", gate, was_interrupted},
+        {"server_gone", repeat, server_went},
+        {"side_task", repeat, [](g in) { return in.at_server(fault_of_tasks(*in.repeat)); }},
+        {"restarted_before", repeat,
+         [](g in) { return in.at_server(restarted_before(in.e, *in.repeat)); }},
+        {"restarted_in", repeat, [](g in) { return in.at_server(restarted_in(*in.repeat)); }},
+        {"served_others", repeat,
+         [](g in) { return in.at_server(served_others(in.e, in.unfinished, *in.repeat)); }},
+        {"no_success", variant, no_success},
+        // ---- without the numbers, which are of something else
+        {"unsupported", objective,
+         [](o in) {
+             return with_text(because::unsupported, unsupported_reason(in.e, in.s.statistic));
+         }, invalidates, none},
+        {"label_failed", label,
+         [](o in) { return label_without_success(in, in.s.statistic); }, invalidates, none},
+        // ---- the requests as reported
+        {"no_baseline", objective, no_baseline},
+        {"other_tokens", objective, other_tokens},
+        {"not_played_out", objective, not_played_out},
+        {"read_together", objective, read_together},
+        {"client_conduct", objective, client_conduct},
+        {"server_metrics", objective,
+         [](o in) { return in.is_of(is_of_server) ? server_metrics_fault(in.e, in.v) : cause{}; }},
+        {"gaps_of_all", objective, gaps_of_all},
+        {"in_one_piece", answers, of_stream<in_one_piece>, invalidates, buffered},
+        {"in_a_burst", answers, of_stream<in_a_burst>, invalidates, buffered},
+        {"starts_read_together", answers, of_stream<starts_read_together>, invalidates, buffered},
+        {"comes_in_bursts", answers, comes_in_bursts, invalidates, buffered},
+        {"none_selected", answers, none_selected},
+        {"too_short", answers, [](o in) { return too_short(*in.answers); }},
+        {"too_long", answers, too_much<because::too_long, &c::too_long>},
+        {"filtered", answers, too_much<because::filtered, &c::filtered>},
+        {"several_choices", answers, too_much<because::several_choices, &c::of_choices>},
+        {"short_prompts", answers, too_much<because::short_prompts, &c::short_prompts>},
+        {"equal_prompts", answers, [](o in) { return prompts_of_one_size(*in.answers); }},
+        {"known_prompts", answers, [](o in) { return known_prompts(in.answers->cache); }},
+        {"no_usage", answers, unusable_usage<because::no_usage, &c::without_usage>},
+        {"usage_over_length", answers, unusable_usage<because::usage_over_length, &c::over_length>},
+        {"usage_under_events", answers,
+         unusable_usage<because::usage_under_events, &c::under_events>},
+        {"usage_over_content", answers,
+         unusable_usage<because::usage_over_content, &c::over_content>},
+        {"usage_may_hide", answers, unusable_usage<because::usage_may_hide, &c::may_hide>},
+        {"cached_over_prompt", answers, cached_over_prompt},
+        {"usage_over_prompt", answers, usage_over_prompt},
+        {"lacks_values", answers, lacks_values},
+        {"own_values", answers, own_values_missing, invalidates, missing_worst},
+        {"small_sample", objective,
+         [](o in) { return sample_fault(in.columns, in.v); }},
+        {"window_ends", objective, [](o in) { return window_fault(in.columns, in.v); }},
+        {"over_saturated", variant, over_saturated, keeps_a_fail},
+        {"baseline_fails", objective,
+         [](o in) { return baseline_errors(in, because::baseline_fails); }},
+        {"baseline_may_fail", objective,
+         [](o in) { return baseline_errors(in, because::baseline_may_fail); }, opens},
+        {"stopped", objective,
+         [](o in) { return in.is_in(verdict::inconclusive) ? in.stopped() : cause{}; }, leads},
+        {"undisturbed", objective, undisturbed, opens},
+        {"too_close", objective, too_close, advises},
+        {"cached", objective, part_of_cache, adds},
+        // ---- of every verdict by then
+        {"cut_off", objective, cut_off},
+        {"read_late", objective, read_late},
+        {"client_lost", objective, lost_time},
+        {"client_late", objective, late_client, invalidates, late},
+        {"answers_differ", objective, of_answers<metric_id::same_answers, answers_differ>, adds},
+        {"wrong_answers", objective, of_answers<metric_id::accuracy, wrong_answers>, adds},
+        {"server_queue", objective, server_state<because::queue_stood>, adds},
+        {"server_cache", objective,
+         server_state<because::cache_full, because::cache_preempts, because::preempted>, adds},
+        {"server_clocks", objective, server_state<because::clocks_lower>, adds},
+    });
+}();
+constexpr std::size_t place_of_check(std::string_view name) {
+    std::size_t i = 0;
+    while (checks[i].name != name) ++i;  // of none: does not compile
+    return i;
+}
+inline constexpr std::size_t first_of_every_verdict = place_of_check("cut_off");
+
+// ---- the walk
+
+/// Whether a cause does not matter: the same decision on its column is the same.
+inline bool stands(check_reads reads, const objective_in_check& o) {
+    switch (reads) {
+    case check_reads::buffered: return stands_though_buffered(o);
+    case check_reads::missing_worst:
+        return !o.is_in(verdict::pass) || o.as(timing_bound::missing_worst) == verdict::pass;
+    case check_reads::late: return !may_be_the_clients(o);
+    default: return false;
+    }
+}
+inline cause found_by(const check& by, objective_in_check& o) {
+    if (by.in_gate) return o.on().by == &by ? o.on().invalid : cause{};
+    if (by.reads != check_reads::none) o.decide_by_numbers();
+    cause why = by.finds(o);
+    if (!why || !stands(by.reads, o)) return why;
+    o.by_client.reset();
+    return {};
+}
+/// The first cause among checks of answers, of each variant behind each part of the objective.
+inline cause found_in_answers(std::size_t first, std::size_t end, objective_in_check& o) {
+    if (!o.is_of(is_of_service) || o.is_of(is_of_server)) return {};
+    list<statistic_data> parts = o.s.statistic.parts;
+    if (parts.empty()) parts.push_back(o.s.statistic);
+    for (const statistic_data& part : parts)
+        for (const repeat_list* variant : {&o.e.candidate, &o.e.baseline}) {
+            const bool is_baseline = variant == &o.e.baseline;
+            if (is_baseline && (o.s.factor <= 0 || variant->empty())) continue;
+            const bool is_shared = is_of_all(part) && !concerns_a_metric(part, is_own);
+            const answer_counts own = is_shared ? answer_counts()
+                                                : answer_counts_of(*variant, part.which, part);
+            o.part = &part;
+            o.answers = !is_shared ? &own : is_baseline ? &o.g.baseline : &o.g.candidate;
+            for (std::size_t i = first; i < end; ++i) {
+                cause why = found_by(checks[i], o);
+                if (!why) continue;
+                if (checks[i].reads != check_reads::buffered)
+                    return of_server(std::move(why), is_baseline);
+                if (is_baseline && why.of == whose::nobody) why.of = whose::baseline;
+                return why;
+            }
+        }
+    return {};
+}
+/// What a cause does to the verdict.
+inline void apply(const check& by, cause why, objective_in_check& o) {
+    if (by.reads == check_reads::none) o.has_numbers = true;  // none are shown
+    else o.decide_by_numbers();
+    switch (by.does) {
+    case check_does::invalidates:
+        o.v = decided(std::move(o.v), verdict::invalid, std::move(why));
+        break;
+    case check_does::opens:
+        o.v = decided(std::move(o.v), verdict::inconclusive, std::move(why));
+        break;
+    case check_does::keeps_a_fail: o.v = with_the_load(std::move(o.v), o.e, why); break;
+    case check_does::leads:
+        o.v.advice = {};
+        o.v.why.insert(o.v.why.begin(), std::move(why));
+        break;
+    case check_does::advises:
+        if (o.v.why.empty()) o.v.why = {std::move(why)};
+        advise(o);
+        break;
+    case check_does::adds: o.v.why.push_back(std::move(why)); break;
+    }
+}
+/// Returns the first cause from one check to another, which is left out, and makes `i` its place.
+inline cause next_cause(std::size_t& i, std::size_t end, objective_in_check& o) {
+    for (; i < end; ++i) {
+        std::size_t last = i;
+        while (checks[i].of == check_of::answers && last + 1 < end &&
+               checks[last + 1].of == check_of::answers)
+            ++last;
+        cause why = checks[i].of == check_of::answers ? found_in_answers(i, last + 1, o)
+                                                      : found_by(checks[i], o);
+        if (why) return why;
+        i = last;
+    }
+    return {};
+}
+/// Makes the checks from one to another, which is left out. A cause among those of the requests as
+/// reported ends these.
+inline void make_checks(std::size_t i, std::size_t end, objective_in_check& o) {
+    for (; i < end; ++i) {
+        cause why = next_cause(i, end, o);
+        if (!why) break;
+        apply(checks[i], std::move(why), o);
+        const check_does does = checks[i].does;
+        const bool goes_on = does == check_does::adds || does == check_does::advises;
+        if (!goes_on && i < first_of_every_verdict) i = first_of_every_verdict - 1;
+    }
+}
+/// The verdict on one SLO over all requests as reported.
+inline decision verdict_as_reported(objective_in_check o) {
+    make_checks(0, first_of_every_verdict, o);
+    return std::move(o.v);
+}
+/// The outcome of a request that was cut off is unknown, so a verdict that depends on it is open.
+/// The guard covers only ended requests, and so does every limit on errors if the client stopped
+/// sessions by its own limit.
+inline cause cut_off(objective_in_check& o) {
+    if (!o.ended || o.on().invalid) return {};
+    const ended_measurements& rest = *o.ended;
+    const maybe_ended all_ended;
+    decision other =
+        verdict_as_reported({rest.seen, o.t, rest.on, all_ended, o.s, o.is_guard});
+    if (o.is_guard || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
+        o.v = std::move(other);
+        return {};
+    }
+    if (o.is_in(other.outcome)) return {};
+    const double with = static_cast<double>(o.v.outcome),
+                 without = static_cast<double>(other.outcome);
+    if (rest.sessions == 0) return {because::cut_off, {with, without}};
+    return {because::sessions_cut_off, {as_number(rest.sessions), with, without}, whose::client,
+            rest.why};
+}
+
+/// Why a verdict by the numbers is invalid, by its baseline, the client and the answers.
+inline cause fault_of_verdict(const measurements& e, const judging_parameters& t,
+                              const validity_checks& g, const decision& v) {
+    const maybe_ended all_ended;
+    objective_in_check o{e, t, g, all_ended, v.objective};
+    o.columns = columns_of(e, v.objective);
+    o.v = v;
+    o.has_numbers = true;
+    std::size_t i = place_of_check("no_baseline");
+    return next_cause(i, place_of_check("small_sample"), o);
+}
+
+// ---- once for all objectives of the same variants
+
+/// Sets the first cause that invalidates all, where anything was measured.
+inline void find_fault(variant_checks& c, gate_in_check g) {
+    if (g.e.candidate.empty() && !g.e.stopped.empty()) return;
+    const auto is_found = [&](check_of of) {
+        for (const check& by : checks) {
+            if (!by.in_gate || by.of != of || !(c.invalid = by.in_gate(g))) continue;
+            c.by = &by;
+            return true;
+        }
+        return false;
+    };
+    if (is_found(check_of::gate)) return;
+    for (const repeat_list* variant : g.variants) {
+        g.variant = variant;
+        for (const repeat_data& d : *variant) {
+            g.repeat = &d;
+            if (is_found(check_of::repeat)) return;
+        }
+        if (is_found(check_of::variant)) return;
+    }
+}
+/// Why the whole gate is invalid.
+inline cause fault_of_gate(const measurements& e) {
+    const variant_list all = variants_of(e);
+    variant_checks c;
+    find_fault(c, {e, all});
+    return c.invalid;
+}
+inline variant_checks variant_checks_of(const measurements& e, const variant_list& variants) {
+    variant_checks c;
+    c.self_check = self_check_of(e, repeats_of(variants));
+    c.saturated = over_saturation_of(e, variants, e.arrival_cv2);
+    find_fault(c, {e, variants});
+    return c;
+}
+inline validity_checks validity_checks_of(const measurements& e) {
+    const variant_checks all = variant_checks_of(e, variants_of(e));
+    return {all, e.baseline.empty() ? all : variant_checks_of(e, {&e.candidate}),
+            answer_counts_of(e.candidate), answer_counts_of(e.baseline),
+            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_of(e)};
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench

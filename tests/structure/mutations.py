@@ -1,0 +1,165 @@
+"""Seeded faults in the list of checks and in the rule's constants, and which unit tests notice them.
+
+    mutations.py [--sample N] [--only REGEX] [--tests PATH...]
+
+Each row of core/judging/checks.hpp is left out, each two neighbours are swapped, each constant of
+core/judging/rule.hpp is moved by a fifth. A copy of src/ is compiled once, in which all of them can
+be changed as the program begins; then it runs once for each mutant until its first failed test.
+Takes a minute of CPU to compile and seconds for each that is killed; a survivor takes all tests.
+CXX names the compiler. Exits 1 if one survives that SURVIVES does not explain.
+"""
+import argparse
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+ROW = re.compile(r'^        \{"(\w+)", (gate|repeat|variant|objective|label|answers),', re.M)
+CONSTANTS = re.compile(r"^inline constexpr (double|std::size_t|int) (\w+ = [^;]+);", re.M)
+RULE = re.compile(r"^struct judging_rule \{\n(?:    .*\n)+?(?=    bool)", re.M)  # its levels and bounds
+VALUE = re.compile(r"(\w+) = ([\d.e-]+)")
+USUAL = ["tests/core/judging/*.cpp", "tests/core/answers/test_scripted_truth.cpp",
+         "tests/core/measured/test_together.cpp"]
+
+# Why a mutant changes no verdict.
+SURVIVES = {
+    "swap restarted_in and served_others": "a server that restarted has no page to compare",
+}
+
+MAIN = r'''
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <cfloat>
+#include <doctest/doctest.h>
+#include "core/judging/checks.hpp"
+#include <cstdlib>
+#include <string>
+using namespace llmbench::detail;
+int main(int argc, char** argv) {
+    const char* asked = std::getenv("MUTANT");
+    const std::string mutant = asked ? asked : "";
+    const auto row = [](const std::string& name) -> check& {
+        for (check& c : checks) if (c.name == name) return c;
+        std::abort();
+    };
+    const std::string word = mutant.substr(0, mutant.find(' '));
+    const std::string rest = mutant.size() > word.size() ? mutant.substr(word.size() + 1) : "";
+    if (word == "without") {
+        check& c = row(rest);
+        if (c.in_gate) c.in_gate = [](const gate_in_check&) { return cause{}; };
+        else c.finds = [](objective_in_check&) { return cause{}; };
+    } else if (word == "swap") {
+        const std::size_t at = rest.find(" and ");
+        std::swap(row(rest.substr(0, at)), row(rest.substr(at + 5)));
+    } else if (word == "move") {
+        const std::size_t at = rest.find(" by ");
+        const std::string name = rest.substr(0, at);
+        const double by = std::stod(rest.substr(at + 4));
+        @MOVES@ { std::abort(); }
+    }
+    doctest::Context context(argc, argv);
+    return context.run();
+}
+'''
+
+
+def mutants_of(rows, constants):
+    names = [name for name, _ in rows]
+    for name in names:
+        yield f"without {name}"
+    for (a, of_a), (b, of_b) in zip(rows, rows[1:]):
+        # Checks of answers stay a block; the first of every verdict stays where it is.
+        if "cut_off" not in (a, b) and of_a == of_b:
+            yield f"swap {a} and {b}"
+    for name, kind in constants:
+        for by in (("1.2", "0.8") if kind == "double" else ("2", "0.5")):
+            yield f"move {name} by {by}"
+
+
+def prepared(work):
+    """Copies src/ and makes its table and constants variables; returns rows and constants."""
+    shutil.copytree(TOP / "src", work / "src")
+    checks = work / "src/core/judging/checks.hpp"
+    text = checks.read_text()
+    rows = ROW.findall(text)
+    text = text.replace("inline constexpr auto checks = ", "inline auto checks = ")
+    text = text.replace("constexpr std::size_t place_of_check", "inline std::size_t place_of_check")
+    text = text.replace("inline constexpr std::size_t first_of_every", "inline const std::size_t first_of_every")
+    checks.write_text(text)
+    rule = work / "src/core/judging/rule.hpp"
+    text = rule.read_text()
+    constants = [(name, kind) for kind, all_ in CONSTANTS.findall(text) for name, _ in VALUE.findall(all_)]
+    text = CONSTANTS.sub(r"inline \1 \2;", text)
+    member = RULE.search(text)[0]
+    own = [(name, value) for name, value in VALUE.findall(member) if name.endswith(("_z", "_level"))]
+    for name, value in own:
+        member = member.replace(f"{name} = {value}", f"{name} = usual_{name}")
+    variables = "".join(f"inline double usual_{name} = {value};\n" for name, value in own)
+    rule.write_text(RULE.sub(lambda _: variables + member, text))
+    constants += [(f"usual_{name}", "double") for name, _ in own]
+    moves = " else ".join(
+        f'if (name == "{name}") {name} = static_cast<decltype(+{name})>({name} * by);' for name, _ in constants)
+    (work / "main.cpp").write_text(MAIN.replace("@MOVES@", moves + " else "))
+    return rows, constants
+
+
+def compiled(work, tests):
+    cxx = os.environ.get("CXX", "g++").split()
+    subprocess.run([sys.executable, TOP / "ci/assemble.py", "--embed", work / "embedded"], check=True, cwd=TOP)
+    flags = ["-std=c++20", "-O1", "-w", "-DASIO_STANDALONE", f"-I{work}/src", f"-I{work}/embedded", f"-I{TOP}/tests"]
+    support = sorted(p for p in (TOP / "tests/support").glob("*.cpp") if p.name != "main.cpp")
+    (work / "support.cpp").write_text("".join(f'#include "{p}"\n' for p in support))
+    subprocess.run([sys.executable, TOP / "tests/support/together.py", work / "tests.cpp", *tests], check=True)
+    for unit in ("main", "support", "tests"):
+        subprocess.run([*cxx, *flags, "-c", work / f"{unit}.cpp", "-o", work / f"{unit}.o"], check=True)
+    program = work / "tests"
+    subprocess.run([*cxx, *(work / f"{u}.o" for u in ("main", "support", "tests")), "-pthread", "-o", program], check=True)
+    return program
+
+
+def killed_by(program, mutant):
+    """The test case that fails first, "" if none does."""
+    env = {**os.environ, "MUTANT": mutant, "LLMBENCH_REPORT_DIR": str(program.parent / "report")}
+    try:
+        run = subprocess.run([program, "--abort-after=1", "--no-colors"], env=env, cwd=TOP / "tests", text=True,
+                             capture_output=True, timeout=900)
+    except subprocess.TimeoutExpired:
+        return "it does not end"
+    if run.returncode == 0:
+        return ""
+    case = re.search(r"^TEST CASE:\s*(.*)$", run.stdout, re.M)
+    return case[1] if case else f"it ends with {run.returncode}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn by a fixed seed; 0: all")
+    parser.add_argument("--only", default="", help="mutants whose names match")
+    parser.add_argument("--tests", nargs="+", default=USUAL, help="test files or patterns")
+    asked = parser.parse_args()
+    tests = sorted({str(p) for pattern in asked.tests for p in TOP.glob(pattern)})
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        rows, constants = prepared(work)
+        mutants = [m for m in mutants_of(rows, constants) if re.search(asked.only, m)]
+        if asked.sample:
+            mutants = random.Random(1).sample(mutants, min(asked.sample, len(mutants)))
+        program = compiled(work, tests)
+        if alone := killed_by(program, ""):
+            sys.exit(f"without a mutation fails: {alone}")
+        survivors = []
+        for mutant in mutants:
+            by = killed_by(program, mutant)
+            print(f"{mutant}: {by or 'SURVIVES' + (': ' + SURVIVES[mutant] if mutant in SURVIVES else '')}", flush=True)
+            if not by and mutant not in SURVIVES:
+                survivors.append(mutant)
+    print(f"{len(mutants)} mutants, {len(survivors)} survive unexplained")
+    return bool(survivors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
