@@ -25,7 +25,7 @@ using namespace live;
 
 namespace {
 
-engine at_once() {
+engine immediate() {
     engine e = quick_engine();
     e.decode_step = 8_ms;
     e.tokens_per_event = 8;  // less to simulate
@@ -34,7 +34,7 @@ engine at_once() {
 }
 scenario plays(const std::string& path) {
     scenario s;
-    s.target = simulated(at_once());
+    s.target = simulated(immediate());
     s.workload = sessions{.path = path};
     s.arrivals = closed_loop(16);
     s.warmup = 0;
@@ -189,7 +189,7 @@ TEST_CASE("a session goes on behind a step that fails") {
         << R"({"session":"s","step":"c","after":["b"],"prompt_tokens":900,"output_tokens":3})" "\n"
         << R"({"session":"s","step":"d","after":["c"],"wait":0.25,"prompt_tokens":40,"output_tokens":3})" "\n";
     scenario s = plays(file);
-    engine e = at_once();
+    engine e = immediate();
     e.max_model_len = 500;
     s.target = simulated(e);
     s.workload = sessions{.path = file, .models = {{"", "unlisted"}}};  // whose room nobody knows
@@ -251,7 +251,7 @@ TEST_CASE("sessions that the server has no room for are left out whole, and coun
     const std::string file = here.file("corpus.jsonl");
     write_corpus(file);
     scenario s = plays(file);
-    engine e = at_once();
+    engine e = immediate();
     e.max_model_len = 300;  // prompts have up to 130 tokens: answers of over 170 have no room
     s.target = simulated(e);
     s.requests = 170 * 6;
@@ -285,7 +285,7 @@ TEST_CASE("the same sessions are played on both arms: those that both servers ha
     const std::string file = here.file("corpus.jsonl");
     write_corpus(file);
     scenario s = plays(file);
-    engine smaller = at_once();
+    engine smaller = immediate();
     smaller.max_model_len = 300;
     s.baseline = simulated(smaller);
     s.requests = 600;
@@ -300,7 +300,7 @@ TEST_CASE("the same sessions are played on both arms: those that both servers ha
     s.repeats = 2;
     const heard console;
     comparison_result c;
-    refusal_by([&] { c = compare(s, {{"large", simulated(at_once())}, {"small", simulated(smaller)}}); });
+    refusal_by([&] { c = compare(s, {{"large", simulated(immediate())}, {"small", simulated(smaller)}}); });
     CHECK(holds(texts::unwrapped(console.text()), "small: its server has no room for all sessions, which are the same of all settings: 170 "
                                 "sessions of"));
     CHECK(c["large"].requests().size() > 0);
@@ -435,7 +435,7 @@ TEST_CASE("a failed step makes its session infinite, and so does what limits.dra
     const std::string file = here.file("corpus.jsonl");
     write_corpus(file);
     scenario s = plays(file);
-    engine e = at_once();
+    engine e = immediate();
     e.max_model_len = 300;  // for prompts of up to 130 tokens: the sessions with longer answers fail
     s.target = simulated(e);
     s.workload = sessions{.path = file, .models = {{"big", "unlisted"}}};
@@ -673,7 +673,7 @@ TEST_CASE("a replay starts sessions when they were recorded to begin, and its wa
     s.warmup = 10;
     CHECK(refusal_of(s).find("they begin when they did, so give a time, or 0") != std::string::npos);
     s.warmup = 4_s;
-    engine e = at_once();
+    engine e = immediate();
     e.max_model_len = 80;
     s.target = simulated(e);
     CHECK(refusal_of(s).find("arrivals is a replay, and the server has no room for") != std::string::npos);
@@ -712,7 +712,7 @@ TEST_CASE("sessions are compared with a baseline, and searched for a capacity") 
     s.name = "agents against another server";
     s.requests = 600;
     s.repeats = 4;
-    engine slow = at_once();
+    engine slow = immediate();
     slow.decode_step = 16_ms;
     s.baseline = simulated(slow);
     s.slos = {p50(session_time) <= 1 * baseline, p50(tpot).of(depth(1)) <= 0.7 * baseline, p50(tpot) <= 0.4 * baseline};
@@ -727,7 +727,7 @@ TEST_CASE("sessions are compared with a baseline, and searched for a capacity") 
     s.arrivals = closed_loop(up_to(64));
     s.requests = 0;
     s.slos = {p50(tpot) <= 10_ms};
-    engine narrow = at_once();
+    engine narrow = immediate();
     narrow.slots = 4;
     narrow.step_per_sequence = 8_ms;
     s.target = simulated(narrow);

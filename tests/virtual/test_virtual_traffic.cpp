@@ -22,7 +22,7 @@ using namespace live;
 namespace {
 
 /// Answers in milliseconds; the limits are seconds away.
-engine at_once() {
+engine immediate() {
     engine e = quick_engine();
     e.decode_step = 1_ms;
     e.step_per_sequence = 0_ms;
@@ -30,7 +30,7 @@ engine at_once() {
 }
 scenario short_gate(const any_workload& workload, long long requests = 12) {
     scenario s;
-    s.target = simulated(at_once());
+    s.target = simulated(immediate());
     s.workload = workload;
     s.arrivals = constant(100_rps);
     s.warmup = 2;
@@ -109,7 +109,7 @@ TEST_CASE("recorded traces are replayed at their times, with their lengths") {
     for (const std::string file : {"azure.csv", "burstgpt.csv", "mooncake.jsonl"}) {
         CAPTURE(file);
         scenario s;
-        s.target = simulated(at_once());
+        s.target = simulated(immediate());
         s.arrivals = replay("data/" + file).speed(file == "burstgpt.csv" ? 100 : 10);
         s.warmup = 3;
         s.repeats = 2;
@@ -140,7 +140,7 @@ TEST_CASE("a trace of one time is sent at once, and no rate is asked of it") {
         for (int i = 0; i < 60; ++i) trace << "7,8,4\n";
     }
     scenario s;
-    s.target = simulated(at_once());
+    s.target = simulated(immediate());
     s.arrivals = replay(file);
     s.warmup = 0;
     s.slos = {p50(e2e) <= 20_s};
@@ -151,7 +151,7 @@ TEST_CASE("a trace of one time is sent at once, and no rate is asked of it") {
 
 TEST_CASE("what prompts of a recorded trace have in common is common again") {
     scenario s;
-    s.target = simulated(at_once());
+    s.target = simulated(immediate());
     s.arrivals = replay("data/mooncake.jsonl").speed(10).max_in_flight(1);  // so that nothing runs beside it
     s.warmup = 0;
     s.repeats = 1;
@@ -263,7 +263,7 @@ TEST_CASE("a dataset's conversations are played with the server's own answers") 
 }
 
 TEST_CASE("after a failed turn the conversation goes on without it") {
-    engine failing = at_once();
+    engine failing = immediate();
     failing.faults.error_rate = 30_pct;
     scenario s = short_gate(
         conversations{.turns = 6, .user_tokens = fixed(10), .output_tokens = fixed(5)}, 60);
