@@ -7930,6 +7930,7 @@ private:
         read_ = nullptr;
         parts_.clear();
         like_.clear();
+        differs_at_ = 0;
         if (data.size() > most_bytes) return json_.read(data);
         like_ = data;
         const json_view* const v = json_.read(like_);
@@ -7943,9 +7944,13 @@ private:
         part *next = parts_.begin(), *const end = parts_.end();
         is_taken_alike_ = true;
         piece_.begin(data);
-        for (std::size_t i = 0, k = 0;;) {  // in the event, and in that one
-            const std::size_t most = std::min(data.size() - i, like_.size() - k);
-            const std::size_t same = equal_bytes(data.data() + i, like_.data() + k, most);
+        // Mostly the same part differs as the last time.
+        const std::string_view all_like = like_;
+        const std::size_t differed_at = std::exchange(differs_at_, like_.size());
+        const bool may_skip = data.substr(0, differed_at) == all_like.substr(0, differed_at);
+        for (std::size_t i = may_skip ? differed_at : 0, k = i;;) {  // in the event, in that one
+            const std::string_view rest = data.substr(i), like = all_like.substr(k);
+            const std::size_t same = rest == like ? rest.size() : equal_bytes(rest, like);
             i += same;
             k += same;
             for (; next != end && next->now->to + next->now->is_number() <= k; ++next)
@@ -7957,17 +7962,19 @@ private:
             const char* const to = v.is_string() ? piece_.string_at(from + 1, v.text)
                                                  : piece_.number_at(from, v.text);
             if (!to) return false;
+            differs_at_ = std::min<std::size_t>(differs_at_, v.from);
             is_taken_alike_ = is_taken_alike_ && may_become(v);
             i = static_cast<std::size_t>(to - data.data());
             k = v.to;
             ++next;
         }
     }
-    static std::size_t equal_bytes(const char* a, const char* b, std::size_t most) {
+    static std::size_t equal_bytes(std::string_view a, std::string_view b) {
+        const std::size_t most = std::min(a.size(), b.size());
         std::size_t i = 0;
         for (std::uint64_t x = 0, y = 0; i + 8 <= most; i += 8) {
-            std::memcpy(&x, a + i, 8);
-            std::memcpy(&y, b + i, 8);
+            std::memcpy(&x, a.data() + i, 8);
+            std::memcpy(&y, b.data() + i, 8);
             if (x != y) break;
         }
         while (i < most && a[i] == b[i]) ++i;
@@ -8010,6 +8017,7 @@ private:
     stream_event last_{};
     read_t read_ = nullptr;  // that takes no event but the last one alike: null
     bool is_taken_alike_ = false;
+    std::size_t differs_at_ = 0;
     std::string type_{}, like_{};
     vector<part> parts_{};
     json_reader json_{}, piece_{};
