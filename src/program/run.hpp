@@ -11,6 +11,7 @@
 #include "program/config/gates_file.hpp"
 #include "program/run_options.hpp"
 #include "program/run_rows.hpp"
+#include "program/sweep.hpp"
 #include "program/values.hpp"
 
 #include <cstddef>
@@ -56,6 +57,7 @@ inline int run_gates(const given_options& o) {
     return exit_code();
 }
 inline int run_gate(const given_options& o) {
+    check_one(o, "--config", "--sweep", "give one");
     if (o.has("--config")) return run_gates(o);
     check_fit(o, false, " needs --config", {"--gate"});
     if (server_is_missing(o))
@@ -63,6 +65,7 @@ inline int run_gate(const given_options& o) {
             {"no server is named: give --url http://127.0.0.1:8000, or --command 'vllm serve "
              "MODEL --port {port}' for one that is to be started"});
     set_program_variables(o);
+    if (o.has("--sweep")) return run_sweep(o, [](const scenario& s) { run_one(s, "", 0); });
     const scenario s = scenario_of(o);
     ::unsetenv("LLMBENCH_API");  // the scenario has it
     run_one(s, "", 0);
@@ -70,9 +73,10 @@ inline int run_gate(const given_options& o) {
 }
 
 inline const option_group gates_of_a_file = {
-    "Gates of a file",
+    "Several gates",
     {{"--config", "FILE", "gates.toml: a table a gate, its keys these options"},
-     {"--gate", "NAME", "of the file, this one; may be repeated", takes::each}}};
+     {"--gate", "NAME", "of the file, this one; may be repeated", takes::each},
+     {"--sweep", "OPTION=VALUES", "a gate for each: prompt-tokens=512,2048,8192"}}};
 inline constexpr const char* run_examples =
     "Examples:\n"
     "  llmbench run --url http://127.0.0.1:8000 --users 8 --slo 'p90(ttft) <= 500 ms'\n"

@@ -50,9 +50,9 @@ END
 formula=$ports/homebrew/llmbench.rb
 if command -v ruby > /dev/null; then ruby -c "$formula" > /dev/null; fi
 grep -q "LLMBENCH_BUILD_PROGRAM=ON" "$formula"
-for word in $(sed -nE 's/.*"-D([A-Z_0-9]+)=.*/\1/p' "$formula"); do
+while read -r word; do
     grep -q "${word/PICOJSON/.*}" CMakeLists.txt ci/packaging/*.cmake || { echo "$formula sets $word, which CMake does not know"; exit 1; }
-done
+done < <(sed -nE 's/.*"-D([A-Z_0-9]+)=.*/\1/p' "$formula")
 
 recipe=$ports/conanfile.py
 if [[ -e $ports/conan ]]; then recipe=$ports/conan/conanfile.py; fi

@@ -248,6 +248,7 @@ END
 files_of_pages() {
     local page
     for page in program for_agents; do
+        # shellcheck disable=SC2016  # the backticks are Markdown's
         sed -n '/^```toml$/,/^```$/p' "$tests/../guides/$page.md" | grep -v '^```' > "$page.toml"
         holds "guides/$page.md shows no file of gates" test -s "$page.toml"
         cp "$tests/data/arithmetic.jsonl" gsm8k.jsonl
@@ -292,6 +293,31 @@ END
     ends 0 "${ask[@]}"
     report_says 'met in 10 of 10 runs: it can block again' summary.md
     unset LLMBENCH_MACHINE
+}
+
+# ---- llmbench run --sweep: a gate for each value, one table, and plots
+sweeps() {
+    local small=(--users 2 --requests 30 --warmup 2 --output-tokens 8)
+    ends 0 run --url "$url" "${small[@]}" --sweep prompt-tokens=16,64,256 --slo 'p50(ttft) <= 5 s'
+    says "llmbench run, prompt-tokens 64: passed" "prompt-tokens" "ttft p90"
+    says_like '^ *256 +[0-9.]+ ms +[0-9.]+ ms'
+    reported
+    report_says "### By prompt-tokens" summary.md
+    report_says "<h2>By prompt-tokens</h2>" report.html
+    report_says '"name": "llmbench run, prompt-tokens 256"'
+    holds "the page has not both plots" test "$(grep -o '<span>over prompt-tokens</span>' llmbench-report/report.html | wc -l)" = 2
+    ends 1 run --url "$url" "${small[@]}" --sweep 'prompt-tokens=16, uniform(8, 32)' --slo 'p50(ttft) <= 1 us'
+    says "prompt-tokens uniform(8, 32): failed"
+    local bad
+    for bad in prompt-tokens prompt-tokens=8 prompt=8,9 nothing=1,2 prompt-tokens=8,,9 name=a,b; do
+        ends 2 run --url "$url" --sweep "$bad"
+        says "--sweep is \"$bad\": it must be an option of a gate with 2 to 16 values"
+        lines 1
+    done
+    ends 2 run --url "$url" --users 2 --sweep users=1,2
+    says "--users is given, and --sweep has values of it"
+    ends 2 run --url "$url" --sweep users=1,none
+    says '--users is "none"'
 }
 
 # ---- a baseline named by its URL is asked exactly what the target is asked
@@ -682,7 +708,7 @@ conversions() {
 }
 
 parts=("${@:3}")
-if ((${#parts[@]} == 0)); then parts=(help refusals gates five_gates files_of_pages waivers same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
+if ((${#parts[@]} == 0)); then parts=(help refusals gates five_gates files_of_pages waivers sweeps same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
 for part in "${parts[@]}"; do rm -rf "${work:?}"/*; "$part"; done
 echo "$passed checks passed, $failed failed"
 if ((failed > 0)); then exit 1; fi
