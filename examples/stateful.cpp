@@ -14,7 +14,7 @@ TEST_CASE("later turns are as fast where the server keeps the history") {
         .workload = conversations{.turns = fixed(4), .user_tokens = fixed(32), .output_tokens = fixed(16)},
         .arrivals = closed_loop(4),
         .requests = 200,
-        .options = {.server_history = true},
         .slos = {mean(later_turn_ttft) <= 1.25 * baseline},
+        .options = {.server_history = true},
     });
 }
