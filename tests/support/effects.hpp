@@ -68,6 +68,8 @@ std::string path_asked_for(llmbench::api_format api, const std::string& model);
 /// As result.json and junit.xml write them.
 std::string fnv1a_64(const std::string& bytes);
 std::string escaped(const std::string& text);
+/// What a server of WebSockets says to a key.
+std::string accepted_key_of(const std::string& key);
 
 /// Why a scenario is refused once its files were read, or "".
 std::string refusal_to_plan(const llmbench::scenario& s);

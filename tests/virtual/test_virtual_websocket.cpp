@@ -15,11 +15,6 @@
 #include <string_view>
 #include <vector>
 
-// Of its inside: what a server says to a key.
-namespace live {
-std::string accepted_key_of(const std::string& key);
-}
-
 using namespace llmbench;
 using namespace live;
 using texts::holds;
