@@ -896,11 +896,13 @@ signals() {
     interrupted INT "long curve" "no capacity is shown" "long curve / 2 users: invalid" \
         "long curve / 4 users: invalid" "long curve: no capacity is shown, 2 loads"
 
-    # GitHub cancels like that, 7.5 s apart, and a terminal that closes says it twice.
-    for second in TERM HUP; do
-        what="SIGINT, then SIG$second while the server takes its time"
+    # GitHub cancels like that, 7.5 s apart, and a terminal that closes says it twice. Of Jenkins and of
+    # the script around the gates both say the last at once.
+    for signals in "INT TERM" "INT HUP" "TERM TERM"; do
+        read -r first second <<< "$signals"
+        what="SIG$first, then SIG$second while the server takes its time"
         start "long with a stubborn child"
-        kill -INT "$pid"
+        kill "-$first" "$pid"
         sleep 0.5
         if alive "$pid"; then ok; else wrong "it did not wait for its server"; fi
         kill "-$second" "$pid"

@@ -256,7 +256,7 @@ for d in g["candidate"]["repeats"]:
 END
     then ok; else cat "$work/python.log"; wrong "the records are not the trace"; fi
     ranks 1 fails
-    says "FAIL          mean(tpot) <= 1 ms" "3 repeats"
+    says "FAIL          mean(tpot) <= 1 ms" "2 repeats"
     ranks 0 batch
     ranks 0 users
     ranks 0 "a search"

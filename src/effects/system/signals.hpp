@@ -21,14 +21,15 @@ inline std::atomic<int> servers_started{0};
 /// Number of gate executions so far: no two send the same words.
 inline std::atomic<std::uint64_t> gates_executed{0};
 
-/// A second Ctrl-C or SIGTERM ends us at once, with all that we started. A signal after another
-/// kind is the next step of a gentle end (GitHub sends SIGINT, then SIGTERM); those of terminals
-/// and limits repeat by themselves.
+/// A second Ctrl-C, or a third SIGTERM, ends us at once, with all that we started. A second SIGTERM
+/// may be the first from another parent: Jenkins tells every process of a job, and a script its
+/// gates. A signal after another kind is the next step of a gentle end (GitHub sends SIGINT, then
+/// SIGTERM); those of terminals and limits repeat by themselves.
 inline void on_interrupt(int signal) {
-    static std::atomic<bool> was_interrupted{false}, was_terminated{false};
-    std::atomic<bool>& before = signal == SIGINT ? was_interrupted : was_terminated;
-    const bool counts = signal == SIGINT || signal == SIGTERM;
-    const bool is_again = counts && before.exchange(true);
+    static std::atomic<int> interrupts{0}, terminations{0};
+    const bool is_again = signal == SIGINT    ? interrupts.fetch_add(1) >= 1
+                          : signal == SIGTERM ? terminations.fetch_add(1) >= 2
+                                              : false;
     if (stop_asked.exchange(true) && is_again) ::_exit(128 + signal);
 }
 /// Does nothing, so that a write to a closed pipe or a full file fails instead of ending the
