@@ -100,8 +100,9 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.flag({"calibrated", "LLMBENCH_CALIBRATE: calibration.json has what came of it", if_any},
            is_calibrated);
     const auto each = [&](slo_verdict& of) { fields_of(v, of); };
-    if (!g.refusal.empty())
-        v.list({"slos_not_judged", "of a gate that measured nothing", if_any}, g.verdicts, each);
+    vector<slo_verdict> judged;
+    v.list({"slos_not_judged", "of a gate that measured nothing", if_any, "slo"},
+           g.refusal.empty() ? judged : g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
     v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
     v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
