@@ -137,7 +137,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] how requests and side tasks ended, and the tokens that answers report
 //   [C] timelines, and the points of drawings
 //   [C] metrics over the repeats of a variant: rows of tables, labels, curves
-//   [C] servers, and the programs that send a load, over all repeats
+//   [C] servers over all repeats
 //   [C] the slowest requests, and ttft by prompt length
 //   [C] the numbers of a gate that reports show, computed once
 //   [C] the fields of a gate: its servers, its load, its judging parameters
@@ -9350,17 +9350,6 @@ struct clock_ahead {
     bool is_reported() const {
         return low_s <= high_s && std::isfinite(low_s) && std::isfinite(high_s);
     }
-    /// An answer between these two times had this Date.
-    void note(double asked_s, double answered_s, double reported_s) {
-        low_s = std::max(low_s, asked_s - reported_s - 2);
-        high_s = std::min(high_s, answered_s - reported_s);
-    }
-    /// The least difference between two machines' clocks. Several servers with clocks of their own
-    /// leave it unknown.
-    static double least_between(const clock_ahead& a, const clock_ahead& b) {
-        if (!a.is_reported() || !b.is_reported()) return 0;
-        return std::max({0.0, a.low_s - b.high_s, b.low_s - a.high_s});
-    }
 };
 
 /// One program's part in a repeat: a rank of MPI, or a shard. Latencies use its own clock. Only its
@@ -9379,29 +9368,39 @@ struct rank_part {
     std::size_t requests = 0, failed = 0;  // measured ones
 };
 
-/// The part with the greatest possible start error over the limit; nullptr if none.
-inline const rank_part* most_skewed(const vector<rank_part>& parts, double max_s) {
+/// Why the load was not as planned, by the part whose start may be the furthest off; "" if it was.
+inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
     const rank_part* worst = nullptr;
+    double most_s = max_s;
     for (const rank_part& r : parts) {
         const double off_s = std::fabs(r.off_s) + (std::isnan(r.error_s) ? 0 : r.error_s);
-        if (off_s > max_s) {
+        if (off_s > most_s) {
             worst = &r;
-            max_s = off_s;
+            most_s = off_s;
         }
     }
-    return worst;
-}
-
-/// Why the load was not as planned, "" where it was.
-inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
-    const rank_part* r = most_skewed(parts, max_s);
-    if (!r) return {};
+    if (!worst) return {};
     const std::string known =
-        std::isnan(r->error_s) ? "" : " (known to within " + time_text(r->error_s) + ")";
-    return printed("client: rank %d of %d on %s began ", r->index, r->count, r->host.c_str()) +
-           time_text(std::fabs(r->off_s)) + (r->off_s < 0 ? " early" : " late") + known +
+        std::isnan(worst->error_s) ? "" : " (known to within " + time_text(worst->error_s) + ")";
+    return printed("client: rank %d of %d on %s began ", worst->index, worst->count,
+                   worst->host.c_str()) +
+           time_text(std::fabs(worst->off_s)) + (worst->off_s < 0 ? " early" : " late") + known +
            ", up to " + time_text(max_s) + " is allowed";
 }
+
+struct gate_report;
+
+/// What reports say of the programs of a load.
+class rank_reports {
+public:
+    virtual std::string text(const vector<rank_part>& of_all_repeats) const = 0;
+    virtual std::string page(const gate_report& g) const = 0;
+
+protected:
+    ~rank_reports() = default;
+};
+/// The extension that is compiled in, or null.
+inline constinit const rank_reports* known_ranks = nullptr;
 
 // ===== [C] server metrics of a repeat ============================================================
 
@@ -22327,7 +22326,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
     return all;
 }
 
-// ===== [C] servers, and the programs that send a load, over all repeats ==========================
+// ===== [C] servers over all repeats ==============================================================
 
 struct reported_value {
     statistic_data what{};
@@ -22403,67 +22402,6 @@ inline std::string cross_check_text(const server_usage& a) {
     if (a.checked == 0) return {};
     return filled("cross-check: the server's counters {differences?differ from|match} our "
                   "requests[: {differences}]", {{"differences", a.differences}});
-}
-
-/// Of each program the worst repeat and all requests, in order of rank.
-inline vector<rank_part> rank_figures_of(const repeat_list& variant) {
-    vector<rank_part> all;
-    for (const repeat_data& d : variant)
-        for (const rank_part& r : d.ranks) {
-            const auto at = std::find_if(all.begin(), all.end(),
-                                         [&](const rank_part& x) { return x.index == r.index; });
-            if (at == all.end()) {
-                all.push_back(r);
-                continue;
-            }
-            if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
-            if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
-            at->synchronised = at->synchronised && r.synchronised;
-            at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
-            at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
-            at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
-            at->requests += r.requests;
-            at->failed += r.failed;
-        }
-    return all;
-}
-
-inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
-
-/// From the smallest to the largest value.
-template <class Text>
-std::string range_text(const vector<rank_part>& all, double rank_part::*of, const Text& text) {
-    double least = infinity, most = -infinity;
-    for (const rank_part& r : all) {
-        least = std::min(least, r.*of);
-        most = std::max(most, r.*of);
-    }
-    const std::string a = text(least), b = text(most);
-    return a == b ? a : a + " to " + b;
-}
-
-/// "4 programs on 2 machines sent the load: ...", "" for one program.
-inline std::string ranks_text(const vector<rank_part>& all) {
-    if (all.size() < 2) return {};
-    vector<std::string> hosts;
-    std::size_t unsynchronised = 0;
-    double off = 0;
-    for (const rank_part& r : all) {
-        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end()) hosts.push_back(r.host);
-        unsynchronised += !r.synchronised && std::isnan(r.error_s);
-        off = std::max(off, std::fabs(r.off_s));
-    }
-    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
-    return filled("{programs} programs on {machines} machine{machines:s} sent the load; they "
-                  "began within {off:t}, sent late by p99 {lateness}, used {cpu} of a core and "
-                  "{memory}[{may_differ?}; the clocks of {unsynchronised} of them are not known "
-                  "to be synchronised]",
-                  {{"programs", all.size()}, {"machines", hosts.size()}, {"off", off},
-                   {"lateness", range_text(all, &rank_part::lateness_p99, time_text)},
-                   {"cpu", range_text(all, &rank_part::cpu_utilization, fraction)},
-                   {"memory", range_text(all, &rank_part::memory_bytes, memory_text)},
-                   {"may_differ", hosts.size() > 1 && unsynchronised > 0},
-                   {"unsynchronised", unsynchronised}});
 }
 
 // ===== [C] the slowest requests, and ttft by prompt length =======================================
@@ -22556,7 +22494,7 @@ struct variant_figures {
     vector<label_figures> labels{};
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
-    vector<rank_part> ranks{};  // where several programs sent the load
+    vector<rank_part> ranks{};  // of all repeats
     vector<std::string> side_tasks{};
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
@@ -22652,7 +22590,6 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.labels = label_figures_of(table_metrics(p), variant);
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
     a.server = server_usage_of(variant);
-    a.ranks = rank_figures_of(variant);
     vector<const repeat_facts*> repeats;
     for (const repeat_data& d : variant) repeats.push_back(&d);
     if (known_faults) a.side_tasks = known_faults->texts(repeats);
@@ -22662,6 +22599,7 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
         a.repeats.push_back(repeat_figures_of(d, g.kept));
+        for (const rank_part& r : d.ranks) a.ranks.push_back(r);
     }
     return a;
 }
@@ -24165,7 +24103,7 @@ inline vector<std::string> notes_on(const gate_report& g,
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
     for (const std::string& note : g.notes) notes.push_back(note);
-    add("{ranks}", {{"ranks", ranks_text(mine.ranks)}});
+    if (known_ranks) add("{ranks}", {{"ranks", known_ranks->text(mine.ranks)}});
     if (!mine.prompts.are_as_asked())
         add("prompt tokens: {prompt_lengths}",
             {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
@@ -25559,19 +25497,6 @@ inline std::string slowest_html(const gate_report& g) {
                       page_table(filled("Slowest requests of {name}", {{"name", g.what.name}}), t));
 }
 
-inline std::string ranks_html(const gate_report& g) {
-    const vector<rank_part>& all = g.figures.candidate.ranks;
-    if (all.size() < 2) return {};
-    report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
-                    "sends late by p99", "busiest thread", "memory"}, 2};
-    for (const rank_part& r : all)
-        t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
-               std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
-               filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}), memory_text(r.memory_bytes)});
-    return folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
-                  page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
-}
-
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
     const judging_rule& rule = p.judged->rule;
@@ -26345,7 +26270,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
     if (measured)
-        h += slowest_html(g) + repeats_html(g) + ranks_html(g) +
+        h += slowest_html(g) + repeats_html(g) + (known_ranks ? known_ranks->page(g) : "") +
              (known_faults ? known_faults->page(g) : "");
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
@@ -44227,9 +44152,9 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_MACHINES_IMPLEMENTED)
 #define LLMBENCH_MACHINES_IMPLEMENTED
 
-#include <algorithm>  // max, min, sort
+#include <algorithm>  // find, find_if, max, min, sort
 #include <atomic>
-#include <cmath>  // llround, fabs, isnan
+#include <cmath>  // fabs, isnan, llround
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // freopen
@@ -44248,11 +44173,104 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #include <picojson.h>  // JSON of servers
 #include <sys/resource.h>  // getrusage
 
-// ===== [E] measurements on another machine's clock ===============================================
+// ===== [E] the programs that sent a load, in reports =============================================
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// Of each program the worst repeat and all requests, in order of rank.
+inline vector<rank_part> over_repeats(const vector<rank_part>& of_all_repeats) {
+    vector<rank_part> all;
+    for (const rank_part& r : of_all_repeats) {
+        const auto at = std::find_if(all.begin(), all.end(),
+                                     [&](const rank_part& x) { return x.index == r.index; });
+        if (at == all.end()) {
+            all.push_back(r);
+            continue;
+        }
+        if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
+        if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
+        at->synchronised = at->synchronised && r.synchronised;
+        at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
+        at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
+        at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
+        at->requests += r.requests;
+        at->failed += r.failed;
+    }
+    return all;
+}
+
+inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
+
+/// From the smallest to the largest value.
+template <class Text>
+std::string range_text(const vector<rank_part>& all, double rank_part::*of, const Text& text) {
+    double least = infinity, most = -infinity;
+    for (const rank_part& r : all) {
+        least = std::min(least, r.*of);
+        most = std::max(most, r.*of);
+    }
+    const std::string a = text(least), b = text(most);
+    return a == b ? a : a + " to " + b;
+}
+
+class ranks_in_reports final : public rank_reports {
+public:
+    /// "4 programs on 2 machines sent the load: ...", "" for one program.
+    std::string text(const vector<rank_part>& of_all_repeats) const override {
+        const vector<rank_part> all = over_repeats(of_all_repeats);
+        if (all.size() < 2) return {};
+        vector<std::string> hosts;
+        std::size_t unsynchronised = 0;
+        double off = 0;
+        for (const rank_part& r : all) {
+            if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end())
+                hosts.push_back(r.host);
+            unsynchronised += !r.synchronised && std::isnan(r.error_s);
+            off = std::max(off, std::fabs(r.off_s));
+        }
+        const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
+        return filled("{programs} programs on {machines} machine{machines:s} sent the load; they "
+                      "began within {off:t}, sent late by p99 {lateness}, used {cpu} of a core and "
+                      "{memory}[{may_differ?}; the clocks of {unsynchronised} of them are not "
+                      "known to be synchronised]",
+                      {{"programs", all.size()}, {"machines", hosts.size()}, {"off", off},
+                       {"lateness", range_text(all, &rank_part::lateness_p99, time_text)},
+                       {"cpu", range_text(all, &rank_part::cpu_utilization, fraction)},
+                       {"memory", range_text(all, &rank_part::memory_bytes, memory_text)},
+                       {"may_differ", hosts.size() > 1 && unsynchronised > 0},
+                       {"unsynchronised", unsynchronised}});
+    }
+    std::string page(const gate_report& g) const override {
+        const vector<rank_part> all = over_repeats(g.figures.candidate.ranks);
+        if (all.size() < 2) return {};
+        report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
+                        "sends late by p99", "busiest thread", "memory"}, 2};
+        for (const rank_part& r : all)
+            t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
+                   std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
+                   filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}),
+                   memory_text(r.memory_bytes)});
+        return folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
+                      page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
+    }
+};
+inline constexpr ranks_in_reports shown_ranks{};
+
+// ===== [E] measurements on another machine's clock ===============================================
+
+/// An answer between these two times had this Date.
+inline void note_date(clock_ahead& c, double asked_s, double answered_s, double reported_s) {
+    c.low_s = std::max(c.low_s, asked_s - reported_s - 2);
+    c.high_s = std::min(c.high_s, answered_s - reported_s);
+}
+/// The least difference between two machines' clocks. Several servers with clocks of their own
+/// leave it unknown.
+inline double least_between(const clock_ahead& a, const clock_ahead& b) {
+    if (!a.is_reported() || !b.is_reported()) return 0;
+    return std::max({0.0, a.low_s - b.high_s, b.low_s - a.high_s});
+}
 
 /// Moves all times from their clock to another one.
 class clock_mover : public field_visitor {
@@ -44494,7 +44512,7 @@ inline void check_one_time(const vector<stored_shard>& shards, std::size_t repea
         if (!is_reported(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
         if (!is_reported(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
     }
-    const double apart_s = clock_ahead::least_between(part(*ahead).lead, part(*behind).lead);
+    const double apart_s = least_between(part(*ahead).lead, part(*behind).lead);
     const double max_s = shards.front().gate.seen.max_skew_s;
     if (!(apart_s <= max_s))
         refuse({"in repeat ", std::to_string(repeat), " the clocks of ", ahead->directory, " and ",
@@ -44747,7 +44765,7 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
 inline void note_server_clock(const load_target& to, clock_ahead& lead) {
     const double asked_s = unix_s();
     const http_answer a = blocking_get(to, first_path(to), to.fields, 1);
-    if (a.date_s) lead.note(asked_s, unix_s(), *a.date_s);
+    if (a.date_s) note_date(lead, asked_s, unix_s(), *a.date_s);
 }
 
 /// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
@@ -45339,6 +45357,7 @@ inline constinit shards_of_load sharing_with_others{};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void make_others_known() {
     load_sharing_of_program = &sharing_with_others;
+    known_ranks = &shown_ranks;
 }
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {

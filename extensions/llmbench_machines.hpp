@@ -64,9 +64,9 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_MACHINES_IMPLEMENTED)
 #define LLMBENCH_MACHINES_IMPLEMENTED
 
-#include <algorithm>  // max, min, sort
+#include <algorithm>  // find, find_if, max, min, sort
 #include <atomic>
-#include <cmath>  // llround, fabs, isnan
+#include <cmath>  // fabs, isnan, llround
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // freopen
@@ -85,11 +85,104 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #include <picojson.h>  // JSON of servers
 #include <sys/resource.h>  // getrusage
 
-// ===== [E] measurements on another machine's clock ===============================================
+// ===== [E] the programs that sent a load, in reports =============================================
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// Of each program the worst repeat and all requests, in order of rank.
+inline vector<rank_part> over_repeats(const vector<rank_part>& of_all_repeats) {
+    vector<rank_part> all;
+    for (const rank_part& r : of_all_repeats) {
+        const auto at = std::find_if(all.begin(), all.end(),
+                                     [&](const rank_part& x) { return x.index == r.index; });
+        if (at == all.end()) {
+            all.push_back(r);
+            continue;
+        }
+        if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
+        if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
+        at->synchronised = at->synchronised && r.synchronised;
+        at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
+        at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
+        at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
+        at->requests += r.requests;
+        at->failed += r.failed;
+    }
+    return all;
+}
+
+inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
+
+/// From the smallest to the largest value.
+template <class Text>
+std::string range_text(const vector<rank_part>& all, double rank_part::*of, const Text& text) {
+    double least = infinity, most = -infinity;
+    for (const rank_part& r : all) {
+        least = std::min(least, r.*of);
+        most = std::max(most, r.*of);
+    }
+    const std::string a = text(least), b = text(most);
+    return a == b ? a : a + " to " + b;
+}
+
+class ranks_in_reports final : public rank_reports {
+public:
+    /// "4 programs on 2 machines sent the load: ...", "" for one program.
+    std::string text(const vector<rank_part>& of_all_repeats) const override {
+        const vector<rank_part> all = over_repeats(of_all_repeats);
+        if (all.size() < 2) return {};
+        vector<std::string> hosts;
+        std::size_t unsynchronised = 0;
+        double off = 0;
+        for (const rank_part& r : all) {
+            if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end())
+                hosts.push_back(r.host);
+            unsynchronised += !r.synchronised && std::isnan(r.error_s);
+            off = std::max(off, std::fabs(r.off_s));
+        }
+        const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
+        return filled("{programs} programs on {machines} machine{machines:s} sent the load; they "
+                      "began within {off:t}, sent late by p99 {lateness}, used {cpu} of a core and "
+                      "{memory}[{may_differ?}; the clocks of {unsynchronised} of them are not "
+                      "known to be synchronised]",
+                      {{"programs", all.size()}, {"machines", hosts.size()}, {"off", off},
+                       {"lateness", range_text(all, &rank_part::lateness_p99, time_text)},
+                       {"cpu", range_text(all, &rank_part::cpu_utilization, fraction)},
+                       {"memory", range_text(all, &rank_part::memory_bytes, memory_text)},
+                       {"may_differ", hosts.size() > 1 && unsynchronised > 0},
+                       {"unsynchronised", unsynchronised}});
+    }
+    std::string page(const gate_report& g) const override {
+        const vector<rank_part> all = over_repeats(g.figures.candidate.ranks);
+        if (all.size() < 2) return {};
+        report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
+                        "sends late by p99", "busiest thread", "memory"}, 2};
+        for (const rank_part& r : all)
+            t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
+                   std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
+                   filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}),
+                   memory_text(r.memory_bytes)});
+        return folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
+                      page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
+    }
+};
+inline constexpr ranks_in_reports shown_ranks{};
+
+// ===== [E] measurements on another machine's clock ===============================================
+
+/// An answer between these two times had this Date.
+inline void note_date(clock_ahead& c, double asked_s, double answered_s, double reported_s) {
+    c.low_s = std::max(c.low_s, asked_s - reported_s - 2);
+    c.high_s = std::min(c.high_s, answered_s - reported_s);
+}
+/// The least difference between two machines' clocks. Several servers with clocks of their own
+/// leave it unknown.
+inline double least_between(const clock_ahead& a, const clock_ahead& b) {
+    if (!a.is_reported() || !b.is_reported()) return 0;
+    return std::max({0.0, a.low_s - b.high_s, b.low_s - a.high_s});
+}
 
 /// Moves all times from their clock to another one.
 class clock_mover : public field_visitor {
@@ -331,7 +424,7 @@ inline void check_one_time(const vector<stored_shard>& shards, std::size_t repea
         if (!is_reported(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
         if (!is_reported(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
     }
-    const double apart_s = clock_ahead::least_between(part(*ahead).lead, part(*behind).lead);
+    const double apart_s = least_between(part(*ahead).lead, part(*behind).lead);
     const double max_s = shards.front().gate.seen.max_skew_s;
     if (!(apart_s <= max_s))
         refuse({"in repeat ", std::to_string(repeat), " the clocks of ", ahead->directory, " and ",
@@ -584,7 +677,7 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
 inline void note_server_clock(const load_target& to, clock_ahead& lead) {
     const double asked_s = unix_s();
     const http_answer a = blocking_get(to, first_path(to), to.fields, 1);
-    if (a.date_s) lead.note(asked_s, unix_s(), *a.date_s);
+    if (a.date_s) note_date(lead, asked_s, unix_s(), *a.date_s);
 }
 
 /// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
@@ -1176,6 +1269,7 @@ inline constinit shards_of_load sharing_with_others{};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void make_others_known() {
     load_sharing_of_program = &sharing_with_others;
+    known_ranks = &shown_ranks;
 }
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {

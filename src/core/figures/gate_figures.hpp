@@ -57,7 +57,7 @@ struct variant_figures {
     vector<label_figures> labels{};
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
-    vector<rank_part> ranks{};  // where several programs sent the load
+    vector<rank_part> ranks{};  // of all repeats
     vector<std::string> side_tasks{};
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     vector<repeat_figures> repeats{};
@@ -153,7 +153,6 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.labels = label_figures_of(table_metrics(p), variant);
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
     a.server = server_usage_of(variant);
-    a.ranks = rank_figures_of(variant);
     vector<const repeat_facts*> repeats;
     for (const repeat_data& d : variant) repeats.push_back(&d);
     if (known_faults) a.side_tasks = known_faults->texts(repeats);
@@ -163,6 +162,7 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
         a.repeats.push_back(repeat_figures_of(d, g.kept));
+        for (const rank_part& r : d.ranks) a.ranks.push_back(r);
     }
     return a;
 }

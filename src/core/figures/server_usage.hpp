@@ -1,4 +1,4 @@
-// servers, and the programs that send a load, over all repeats
+// servers over all repeats
 #pragma once
 
 #include "api/metrics.hpp"
@@ -8,7 +8,6 @@
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/columns.hpp"
-#include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_metrics.hpp"
 #include "core/measured/server_values.hpp"
@@ -16,8 +15,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/described/described.hpp"
 
-#include <algorithm>  // find, find_if, max, min
-#include <cmath>  // fabs, isnan
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <string>
 
@@ -99,67 +97,6 @@ inline std::string cross_check_text(const server_usage& a) {
     if (a.checked == 0) return {};
     return filled("cross-check: the server's counters {differences?differ from|match} our "
                   "requests[: {differences}]", {{"differences", a.differences}});
-}
-
-/// Of each program the worst repeat and all requests, in order of rank.
-inline vector<rank_part> rank_figures_of(const repeat_list& variant) {
-    vector<rank_part> all;
-    for (const repeat_data& d : variant)
-        for (const rank_part& r : d.ranks) {
-            const auto at = std::find_if(all.begin(), all.end(),
-                                         [&](const rank_part& x) { return x.index == r.index; });
-            if (at == all.end()) {
-                all.push_back(r);
-                continue;
-            }
-            if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
-            if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
-            at->synchronised = at->synchronised && r.synchronised;
-            at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
-            at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
-            at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
-            at->requests += r.requests;
-            at->failed += r.failed;
-        }
-    return all;
-}
-
-inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
-
-/// From the smallest to the largest value.
-template <class Text>
-std::string range_text(const vector<rank_part>& all, double rank_part::*of, const Text& text) {
-    double least = infinity, most = -infinity;
-    for (const rank_part& r : all) {
-        least = std::min(least, r.*of);
-        most = std::max(most, r.*of);
-    }
-    const std::string a = text(least), b = text(most);
-    return a == b ? a : a + " to " + b;
-}
-
-/// "4 programs on 2 machines sent the load: ...", "" for one program.
-inline std::string ranks_text(const vector<rank_part>& all) {
-    if (all.size() < 2) return {};
-    vector<std::string> hosts;
-    std::size_t unsynchronised = 0;
-    double off = 0;
-    for (const rank_part& r : all) {
-        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end()) hosts.push_back(r.host);
-        unsynchronised += !r.synchronised && std::isnan(r.error_s);
-        off = std::max(off, std::fabs(r.off_s));
-    }
-    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
-    return filled("{programs} programs on {machines} machine{machines:s} sent the load; they "
-                  "began within {off:t}, sent late by p99 {lateness}, used {cpu} of a core and "
-                  "{memory}[{may_differ?}; the clocks of {unsynchronised} of them are not known "
-                  "to be synchronised]",
-                  {{"programs", all.size()}, {"machines", hosts.size()}, {"off", off},
-                   {"lateness", range_text(all, &rank_part::lateness_p99, time_text)},
-                   {"cpu", range_text(all, &rank_part::cpu_utilization, fraction)},
-                   {"memory", range_text(all, &rank_part::memory_bytes, memory_text)},
-                   {"may_differ", hosts.size() > 1 && unsynchronised > 0},
-                   {"unsynchronised", unsynchronised}});
 }
 
 }  // namespace detail

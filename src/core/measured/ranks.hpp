@@ -4,7 +4,6 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
-#include <algorithm>  // max
 #include <cmath>  // fabs, isnan
 #include <cstddef>  // size_t
 #include <string>
@@ -19,17 +18,6 @@ struct clock_ahead {
     double low_s = -infinity, high_s = infinity;
     bool is_reported() const {
         return low_s <= high_s && std::isfinite(low_s) && std::isfinite(high_s);
-    }
-    /// An answer between these two times had this Date.
-    void note(double asked_s, double answered_s, double reported_s) {
-        low_s = std::max(low_s, asked_s - reported_s - 2);
-        high_s = std::min(high_s, answered_s - reported_s);
-    }
-    /// The least difference between two machines' clocks. Several servers with clocks of their own
-    /// leave it unknown.
-    static double least_between(const clock_ahead& a, const clock_ahead& b) {
-        if (!a.is_reported() || !b.is_reported()) return 0;
-        return std::max({0.0, a.low_s - b.high_s, b.low_s - a.high_s});
     }
 };
 
@@ -49,29 +37,39 @@ struct rank_part {
     std::size_t requests = 0, failed = 0;  // measured ones
 };
 
-/// The part with the greatest possible start error over the limit; nullptr if none.
-inline const rank_part* most_skewed(const vector<rank_part>& parts, double max_s) {
+/// Why the load was not as planned, by the part whose start may be the furthest off; "" if it was.
+inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
     const rank_part* worst = nullptr;
+    double most_s = max_s;
     for (const rank_part& r : parts) {
         const double off_s = std::fabs(r.off_s) + (std::isnan(r.error_s) ? 0 : r.error_s);
-        if (off_s > max_s) {
+        if (off_s > most_s) {
             worst = &r;
-            max_s = off_s;
+            most_s = off_s;
         }
     }
-    return worst;
-}
-
-/// Why the load was not as planned, "" where it was.
-inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
-    const rank_part* r = most_skewed(parts, max_s);
-    if (!r) return {};
+    if (!worst) return {};
     const std::string known =
-        std::isnan(r->error_s) ? "" : " (known to within " + time_text(r->error_s) + ")";
-    return printed("client: rank %d of %d on %s began ", r->index, r->count, r->host.c_str()) +
-           time_text(std::fabs(r->off_s)) + (r->off_s < 0 ? " early" : " late") + known +
+        std::isnan(worst->error_s) ? "" : " (known to within " + time_text(worst->error_s) + ")";
+    return printed("client: rank %d of %d on %s began ", worst->index, worst->count,
+                   worst->host.c_str()) +
+           time_text(std::fabs(worst->off_s)) + (worst->off_s < 0 ? " early" : " late") + known +
            ", up to " + time_text(max_s) + " is allowed";
 }
+
+struct gate_report;
+
+/// What reports say of the programs of a load.
+class rank_reports {
+public:
+    virtual std::string text(const vector<rank_part>& of_all_repeats) const = 0;
+    virtual std::string page(const gate_report& g) const = 0;
+
+protected:
+    ~rank_reports() = default;
+};
+/// The extension that is compiled in, or null.
+inline constinit const rank_reports* known_ranks = nullptr;
 
 }  // namespace detail
 }  // inline namespace v1

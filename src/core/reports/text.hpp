@@ -314,7 +314,7 @@ inline vector<std::string> notes_on(const gate_report& g,
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
     for (const std::string& note : g.notes) notes.push_back(note);
-    add("{ranks}", {{"ranks", ranks_text(mine.ranks)}});
+    if (known_ranks) add("{ranks}", {{"ranks", known_ranks->text(mine.ranks)}});
     if (!mine.prompts.are_as_asked())
         add("prompt tokens: {prompt_lengths}",
             {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});

@@ -23,6 +23,7 @@
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/server_pages.hpp"
+#include "extensions/machines/core/clock.hpp"
 
 #include <algorithm>  // max, min, sort
 #include <cmath>  // llround
@@ -235,7 +236,7 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
 inline void note_server_clock(const load_target& to, clock_ahead& lead) {
     const double asked_s = unix_s();
     const http_answer a = blocking_get(to, first_path(to), to.fields, 1);
-    if (a.date_s) lead.note(asked_s, unix_s(), *a.date_s);
+    if (a.date_s) note_date(lead, asked_s, unix_s(), *a.date_s);
 }
 
 /// A shard's part, which begins with all others. Only the first shard reads the server's metrics,

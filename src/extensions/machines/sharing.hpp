@@ -26,6 +26,7 @@
 #include "effects/targets/live_target.hpp"
 #include "effects/verbs.hpp"
 #include "extensions/machines/api.hpp"
+#include "extensions/machines/core/reports.hpp"
 #include "extensions/machines/core/together.hpp"
 #include "extensions/machines/ranks.hpp"
 #include "extensions/machines/shards.hpp"
@@ -192,6 +193,7 @@ inline constinit shards_of_load sharing_with_others{};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void make_others_known() {
     load_sharing_of_program = &sharing_with_others;
+    known_ranks = &shown_ranks;
 }
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {

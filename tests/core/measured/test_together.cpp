@@ -3,6 +3,7 @@
 #include "core/judging/checks.hpp"
 #include "core/described/causes.hpp"
 #include "core/measured/ranks.hpp"
+#include "extensions/machines/core/reports.hpp"
 #include "extensions/machines/core/together.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
@@ -196,6 +197,20 @@ TEST_CASE("a part that begins too far from the others makes a gate invalid, and 
     all[2].ranks[0].error_s = 0.001;
     e.candidate = {together(all, false)};
     CHECK(holds(described(fault_of_gate(e)), "rank 2 of 4 on host-2 began 4.9 ms early"));
+}
+
+TEST_CASE("reports say of each program the worst of all repeats") {
+    vector<rank_part> seen;
+    for (const repeat_data& d : parts(2)) seen.push_back(d.ranks[0]);
+    seen.push_back(seen[1]);  // of the second repeat
+    seen[2].off_s = -0.003;
+    seen[2].memory_bytes = 3 << 20;
+    seen[2].synchronised = false;
+    CHECK(shown_ranks.text(seen) ==
+          "2 programs on 2 machines sent the load; they began within 3 ms, sent late by p99 0 ms, "
+          "used 0.0 % of a core and 0 MiB to 3 MiB; the clocks of 1 of them are not known to be "
+          "synchronised");
+    CHECK(shown_ranks.text({seen[0]}) == "");
 }
 
 TEST_CASE("how often requests were sent again is a question to the whole and to no part of it") {

@@ -167,8 +167,8 @@ TEST_CASE("a shard sees the server's clock in the Date of its answers") {
     CHECK_FALSE(lead.is_reported());
     const double reported = *seconds_of_http_date("Sun, 06 Nov 1994 08:49:37 GMT");
     CHECK(reported == 784111777);
-    lead.note(reported + 12, reported + 12.25, reported);
-    lead.note(reported + 73.5, reported + 73.75, reported + 61);
+    note_date(lead, reported + 12, reported + 12.25, reported);
+    note_date(lead, reported + 73.5, reported + 73.75, reported + 61);
     CHECK(lead.low_s == 10.5);
     CHECK(lead.high_s == 12.25);
     for (const char* none : {"", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nuv 1994 08:49:37 GMT",

@@ -113,7 +113,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
     if (measured)
-        h += slowest_html(g) + repeats_html(g) + ranks_html(g) +
+        h += slowest_html(g) + repeats_html(g) + (known_ranks ? known_ranks->page(g) : "") +
              (known_faults ? known_faults->page(g) : "");
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);

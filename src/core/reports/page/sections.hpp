@@ -152,19 +152,6 @@ inline std::string slowest_html(const gate_report& g) {
                       page_table(filled("Slowest requests of {name}", {{"name", g.what.name}}), t));
 }
 
-inline std::string ranks_html(const gate_report& g) {
-    const vector<rank_part>& all = g.figures.candidate.ranks;
-    if (all.size() < 2) return {};
-    report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
-                    "sends late by p99", "busiest thread", "memory"}, 2};
-    for (const rank_part& r : all)
-        t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
-               std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
-               filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}), memory_text(r.memory_bytes)});
-    return folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
-                  page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
-}
-
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
     const judging_rule& rule = p.judged->rule;

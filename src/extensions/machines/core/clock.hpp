@@ -4,15 +4,29 @@
 #include "api/result.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
+#include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_fields.hpp"
 
+#include <algorithm>  // max, min
 #include <cstddef>  // size_t
 #include <string>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// An answer between these two times had this Date.
+inline void note_date(clock_ahead& c, double asked_s, double answered_s, double reported_s) {
+    c.low_s = std::max(c.low_s, asked_s - reported_s - 2);
+    c.high_s = std::min(c.high_s, answered_s - reported_s);
+}
+/// The least difference between two machines' clocks. Several servers with clocks of their own
+/// leave it unknown.
+inline double least_between(const clock_ahead& a, const clock_ahead& b) {
+    if (!a.is_reported() || !b.is_reported()) return 0;
+    return std::max({0.0, a.low_s - b.high_s, b.low_s - a.high_s});
+}
 
 /// Moves all times from their clock to another one.
 class clock_mover : public field_visitor {

@@ -244,7 +244,7 @@ inline void check_one_time(const vector<stored_shard>& shards, std::size_t repea
         if (!is_reported(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
         if (!is_reported(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
     }
-    const double apart_s = clock_ahead::least_between(part(*ahead).lead, part(*behind).lead);
+    const double apart_s = least_between(part(*ahead).lead, part(*behind).lead);
     const double max_s = shards.front().gate.seen.max_skew_s;
     if (!(apart_s <= max_s))
         refuse({"in repeat ", std::to_string(repeat), " the clocks of ", ahead->directory, " and ",
