@@ -4637,8 +4637,7 @@ public:
         }
         j_.key(f.name).raw("[" + line + "]");
     }
-    void numbers(const field& f, vector<double>& all, const number_range& of,
-                 layout on) override {
+    void numbers(const field& f, vector<double>& all, const number_range& of, layout on) override {
         j_.key(f.name);
         std::string line;
         if (on == layout::lines) j_.open('[');
@@ -4753,8 +4752,7 @@ public:
                          (std::isnan(t) ? 0 : static_cast<long long>(t)));
         });
     }
-    void numbers(const field& f, vector<double>& all, const number_range& of,
-                 layout) override {
+    void numbers(const field& f, vector<double>& all, const number_range& of, layout) override {
         all.clear();
         at().numbers(f.name, of.least, of.most, [&](std::size_t, double n) {
             all.push_back(std::isnan(n) ? of.otherwise : meant(n, of));
@@ -4825,8 +4823,7 @@ private:
     /// The value, possibly null, or nullptr if missing.
     const picojson::value* known(const field& f) const {
         const picojson::value* v = member(at().value(), f.name);
-        if (!v && insists_ && f.is_there == presence::always)
-            refuse({"it has no field ", f.name});
+        if (!v && insists_ && f.is_there == presence::always) refuse({"it has no field ", f.name});
         return v;
     }
     /// The value, or nullptr if missing or null.
@@ -5473,8 +5470,7 @@ inline std::string value_text(metric_id m, double v) {
     if (is_capacity(m) && std::isinf(v)) return "infinite";
     if (unit == metric_unit::time) return time_text(v);
     if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";
-    const bool is_rate =
-        unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
+    const bool is_rate = unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
     const bool is_amount = unit == metric_unit::energy || unit == metric_unit::money;
     return unit_text(unit, v, is_rate || is_amount ? 3 : 4);
 }
@@ -5483,8 +5479,7 @@ inline std::string value_text(metric_id m, double v) {
 inline std::string load_interval_text(metric_id m, double low, double high) {
     const std::string from = value_text(m, low), to = value_text(m, high);
     const std::size_t unit = std::min(to.find(' '), to.size());
-    return "[" + from.substr(0, from.find(' ')) + ", " + to.substr(0, unit) + "]" +
-           to.substr(unit);
+    return "[" + from.substr(0, from.find(' ')) + ", " + to.substr(0, unit) + "]" + to.substr(unit);
 }
 
 /// Names what a request lacks that has too little for a metric.
@@ -6395,14 +6390,12 @@ inline std::string_view label_of(const metrics_page& page, const page_sample& s,
         if (l.name == name) return l.value;
     return {};
 }
-inline std::span<const page_sample> samples_named(const metrics_page& page,
-                                                  std::string_view name) {
+inline std::span<const page_sample> samples_named(const metrics_page& page, std::string_view name) {
     struct by_name {
         bool operator()(const page_sample& s, std::string_view n) const { return s.name < n; }
         bool operator()(std::string_view n, const page_sample& s) const { return n < s.name; }
     };
-    const auto found =
-        std::equal_range(page.samples.begin(), page.samples.end(), name, by_name());
+    const auto found = std::equal_range(page.samples.begin(), page.samples.end(), name, by_name());
     return {found.first, found.second};
 }
 /// The samples of this name with at least these labels.
@@ -6894,8 +6887,7 @@ inline constexpr server_name rows[] = {
 }  // namespace server_table
 
 /// The suffix of counters is optional in some servers and versions, and required by OpenMetrics.
-inline vector<const page_sample*> samples_of(const metrics_page& page,
-                                             const server_name& row) {
+inline vector<const page_sample*> samples_of(const metrics_page& page, const server_name& row) {
     page_labels wanted;
     if (*row.label) wanted.push_back({row.label, row.label_value});
     auto found = samples_of(page, row.name, wanted);
@@ -7779,8 +7771,7 @@ inline std::string error_message(const json_view& v) {
         return message.empty() ? serialized(*e) : message;
     }
     const json_view* detail = member(v, "detail");
-    if (string_member(v, "object") != "error" && !(detail && says_something(*detail)))
-        return {};
+    if (string_member(v, "object") != "error" && !(detail && says_something(*detail))) return {};
     const std::string message = word_member(v, "message");
     if (message.empty() && detail && detail->is_string()) return std::string(detail->text);
     return message.empty() ? serialized(v) : message;
@@ -8093,8 +8084,7 @@ inline bool take_output(const json_view& choice, const char* output, stream_even
     const auto call = [&](const json_view& called) {
         stream_memory none;
         // Without a name and arguments it is announced only.
-        if (const std::size_t bytes = (memory ? *memory : none).call(e, called))
-            e.take_call(bytes);
+        if (const std::size_t bytes = (memory ? *memory : none).call(e, called)) e.take_call(bytes);
     };
     for (const json_view& tool : array_member(*delta, "tool_calls")) {
         const json_view* function = member(tool, "function");
@@ -8243,8 +8233,7 @@ inline void write_ollama(body_writer& b, const std::string& model, const request
     b.string("model", model).messages(ollama_content);
     write_ollama_options(b, r);
 }
-inline void write_ollama_generate(body_writer& b, const std::string& model,
-                                  const request_spec& r) {
+inline void write_ollama_generate(body_writer& b, const std::string& model, const request_spec& r) {
     b.string("model", model).string("prompt", joined_prompt(r, false)).system("system");
     if (!r.image.empty()) b.raw("images", ollama_images(r));
     write_ollama_options(b, r);
@@ -8332,8 +8321,7 @@ inline void read_anthropic_usage(const json_view& v, stream_event& e) {
     e.cache_is_apart = true;
     if (const json_view* usage = member(v, "usage")) read_usage(*usage, e);
 }
-inline void take_anthropic_piece(const json_view& piece, stream_event& e,
-                                 stream_memory& memory) {
+inline void take_anthropic_piece(const json_view& piece, stream_event& e, stream_memory& memory) {
     const std::string_view type = string_member(piece, "type");
     e.note_opaque(type, false);
     memory.take(e, piece, "text");
@@ -8354,8 +8342,7 @@ inline void read_anthropic(const json_view& v, stream_event& e, stream_memory& m
         e.finish(string_member(*piece, "stop_reason"));
     }
 }
-inline void read_anthropic_whole(const json_view& v, stream_event& e,
-                                 stream_memory& memory) {
+inline void read_anthropic_whole(const json_view& v, stream_event& e, stream_memory& memory) {
     read_anthropic_usage(v, e);
     e.finish(string_member(v, "stop_reason"));
     for (const json_view& block : array_member(v, "content"))
@@ -8416,8 +8403,7 @@ inline void read_responses(const json_view& v, stream_event& e, stream_memory& m
     if (response) memory.keep_id(e, *response);
     if (e.done && response) read_response_end(*response, e);
 }
-inline void read_responses_whole(const json_view& v, stream_event& e,
-                                 stream_memory& memory) {
+inline void read_responses_whole(const json_view& v, stream_event& e, stream_memory& memory) {
     for (const json_view& item : array_member(v, "output")) {
         const std::string_view type = string_member(item, "type");
         if (names_call(type)) e.take_call(memory.call(e, item));
@@ -8807,8 +8793,7 @@ private:
     }
     template <class OnEvent>
     void on_line(OnEvent&& on_event) {
-        if (!over_ && !trimmed(held_).empty())
-            on_data("", trimmed(held_), on_event);
+        if (!over_ && !trimmed(held_).empty()) on_data("", trimmed(held_), on_event);
         held_.clear();
     }
     /// Python's json writes numbers that JSON lacks.
@@ -9172,8 +9157,7 @@ private:
                                                     : http_.status() / 100 == 2
                                                         ? reader_.begins_as_asked(body)
                                                         : false;
-            if (is_as_asked)
-                body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
+            if (is_as_asked) body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
             body_.clear();
         }
         if (body_is_ != body_kind::asked_for) {
@@ -9486,8 +9470,7 @@ inline page_history history_of(const server_metrics& w) {
             const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
                                               [&](double b) { return b == r.began; });
             returned = returned || (is_known && beginnings.back() != r.began);
-            is_new = is_new ||
-                     (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
+            is_new = is_new || (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
             if (!is_known) beginnings.push_back(r.began);
         }
         falls += i > 0 && have_fallen(w.readings[i - 1], r);
@@ -10283,8 +10266,7 @@ inline request_times times_of(const repeat_data& d, const record& r,
                     r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
     if (how == timing_bound::pessimistic || how == timing_bound::buffered) {
         // Times since the planned send include the client's delay.
-        const long long earlier =
-            how == timing_bound::buffered ? buffered_ns(r) : r.first_early_ns;
+        const long long earlier = how == timing_bound::buffered ? buffered_ns(r) : r.first_early_ns;
         t.first_to_last += earlier;
         t.first_to_second += earlier;
     } else if (how == timing_bound::optimistic) {
@@ -10530,8 +10512,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     const double ttft_s = seconds(t.to_first);
     const double e2e_s = seconds(t.to_end);
     const int after_first = paced_tokens(r);
-    const double tpot_s =
-        after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
+    const double tpot_s = after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
     // Without time there is no speed, unless the client may have caused that.
     const auto speed = [&](double n, double s) {
         return s > 0 ? n / s : s == 0 && how == timing_bound::optimistic ? infinity : not_a_number;
@@ -11503,8 +11484,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
     };
     if (is_throughput(m)) {
         for (std::size_t i = 0; i < slices; ++i)
-            to.add(rate_in(m, d, time_interval::between(edge(i), edge(i + 1)), how, what.which),
-                   i);
+            to.add(rate_in(m, d, time_interval::between(edge(i), edge(i + 1)), how, what.which), i);
         return;
     }
     const selects selected(what, d);
@@ -21932,8 +21912,7 @@ inline vector<status_count> status_counts(const repeat_list& variant) {
 }
 /// The finish reasons of completed requests by frequency, "" where none is given. Servers that
 /// invent a reason for each answer are counted as one.
-inline vector<std::pair<std::string, std::size_t>> finish_reasons(
-    const repeat_list& variant) {
+inline vector<std::pair<std::string, std::size_t>> finish_reasons(const repeat_list& variant) {
     constexpr std::size_t most = 20;
     vector<std::pair<std::string, std::size_t>> counts;
     for (const repeat_data& d : variant)
@@ -22301,8 +22280,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
         }
         for (const metric_id id : metrics) {
             if (is_of_turns(id) || (counted && pools_gaps(id))) continue;
-            const statistic_data what =
-                of_some(make_statistic(statistic_kind::mean, id, 0), own);
+            const statistic_data what = of_some(make_statistic(statistic_kind::mean, id, 0), own);
             sorted_values values;
             for (const repeat_data& d : variant) values.add(sorted_values_of(what, d));
             f.rows.push_back(row_of(id, values));
@@ -22539,8 +22517,7 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
     return kept;
 }
 
-inline repeat_figures repeat_figures_of(const repeat_data& d,
-                                        const vector<statistic_data>& kept) {
+inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<statistic_data>& kept) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
@@ -23638,8 +23615,7 @@ inline headline headline_of(const gate_report& g) {
     if (!g.rehearsal.model.empty()) return headline::rehearsed;
     if (count_of(g, verdict::inconclusive) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
-    const bool shows_any =
-        std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
+    const bool shows_any = std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
     return shows_any ? headline::passed : headline::measured;
 }
 inline std::size_t count_of(const vector<gate_report>& gates, headline h) {
@@ -24040,8 +24016,7 @@ inline std::string client_text(const gate_report& g) {
     if (g.figures.candidate.empty() && g.self_check.ok && g.self_check.connections_opened == 0)
         return "no request was sent";
     if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
-    return g.target.measured_by + " reports nothing of its own delays" +
-           problem_text(g.self_check);
+    return g.target.measured_by + " reports nothing of its own delays" + problem_text(g.self_check);
 }
 /// Whether the client's own delays may matter for a verdict.
 inline bool has_client_problem(const gate_report& g) {
@@ -24072,8 +24047,7 @@ inline std::string tokens_text(const request_tokens& t) {
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
-inline vector<std::string> notes_on(const gate_report& g,
-                                    server_notes wanted = server_notes::all) {
+inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = server_notes::all) {
     vector<std::string> notes;
     const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
         const std::string note = filled(format, values);
@@ -24316,8 +24290,7 @@ inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_co
         return text.erase(text.find_last_not_of(' ') + 1);
     };
     const std::size_t padding = c.measured - std::min(c.measured, p.measured.size());
-    const std::string found =
-        without_end(p.measured + std::string(padding + 2, ' ') + p.interval);
+    const std::string found = without_end(p.measured + std::string(padding + 2, ' ') + p.interval);
     const std::string name = without_end(p.name), start(indent, ' ');
     std::string line = without_end(p.name + "  " + found);
     if (columns_of(line) > console_columns)
@@ -24406,8 +24379,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
 }
 
 /// Returns the counts of several gates by outcome, and the gates that did not pass.
-inline std::string closing_text(const vector<gate_report>& gates,
-                                const console_style& style = {}) {
+inline std::string closing_text(const vector<gate_report>& gates, const console_style& style = {}) {
     if (gates.size() == 1 && !gates[0].beside.empty())
         return filled("\n{name}: {beside}\n",
                       {{"name", gates[0].what.name}, {"beside", gates[0].beside}});
@@ -24714,8 +24686,7 @@ public:
         for (const slo_verdict& v : g.verdicts) add_verdict(v);
         add_property("rehearsal", g.rehearsal.model);
         add_property("time", g.target.is_virtual ? virtual_time_text : "");
-        if (!g.figures.candidate.empty())
-            add_property("answers", status_text(g.figures.candidate));
+        if (!g.figures.candidate.empty()) add_property("answers", status_text(g.figures.candidate));
         add_property("tls", unverified_servers(g));
     }
     const junit_counts& counts() const { return counts_; }
@@ -26248,8 +26219,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (!g.figures.search)
-            fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
+        if (!g.figures.search) fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
     }
     if (!g.calibration.empty())
         fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
@@ -26816,10 +26786,8 @@ slo_verdict judge(const result& r, const slo& of) {
         return detail::said_of(s, skip ? verdict::skipped : verdict::invalid,
                                g ? g->refusal : "the result is empty");
     }
-    if (g->is_rehearsal)
-        return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
-    if (g->is_shard)
-        return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
+    if (g->is_rehearsal) return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
+    if (g->is_shard) return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
     detail::check_slo(s, detail::slo_context(g->what));
     return detail::described(detail::judged_also_of_loads(g->seen, g->judged_by, s));
 }
@@ -27245,8 +27213,7 @@ inline vector<double> read_numbers(const std::string& path, const char* field) {
                             path.c_str(), number, printable(t, 60).c_str(), field)});
         values.push_back(v);
     }
-    if (values.empty())
-        refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
+    if (values.empty()) refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
     return values;
 }
 
@@ -28321,8 +28288,7 @@ inline vector<address> local_addresses(const list<text>& digits) {
     return all;
 }
 /// Returns the server addresses of the same family as a local one; all if none is given.
-inline vector<address> reached_from(const vector<address>& from,
-                                    const vector<address>& to) {
+inline vector<address> reached_from(const vector<address>& from, const vector<address>& to) {
     if (from.empty()) return to;
     vector<address> reached;
     for (const address& a : to)
@@ -28459,8 +28425,7 @@ public:
         SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
         constexpr unsigned char http1[] = "\x08http/1.1";
         SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
-        SSL_CTX_set_session_cache_mode(c,
-                                       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+        SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
         SSL_CTX_sess_set_new_cb(c, [](SSL* s, SSL_SESSION* session) {
             auto* const last = static_cast<tls_session*>(SSL_get_app_data(s));
             if (last) last->reset(session);
@@ -28714,8 +28679,7 @@ public:
     // ---- TLS
 
     /// `last`: the session to resume, replaced by the server's next one; may be null.
-    handshake begin_handshake(const tls_client& client, tls_session* last,
-                              vector<char>& room) {
+    handshake begin_handshake(const tls_client& client, tls_session* last, vector<char>& room) {
         tls_ = std::make_unique<tls_channel>(client, last);
         return shake_hands({}, room);
     }
@@ -29254,8 +29218,7 @@ private:
     void limit_address() {
         if (which_ == addresses_.size()) return end(answer_.error);
         const long long now = now_ns();
-        limit_ns_ =
-            now + (deadline_ns_ - now) / static_cast<long long>(addresses_.size() - which_);
+        limit_ns_ = now + (deadline_ns_ - now) / static_cast<long long>(addresses_.size() - which_);
     }
     void on_connect_error(int error) {
         wire_.close();
@@ -31179,8 +31142,7 @@ inline void run_load(const vector<load_of_variant>& loads) {
         all_connected.arrive_and_wait();
         // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
-            const long long at =
-                order.start && !called_off ? order.start() : now_ns() + 10000000;
+            const long long at = order.start && !called_off ? order.start() : now_ns() + 10000000;
             for (const load_of_variant& l : loads) l.state->start_ns = at;
         };
         if (i == 0) contained(begin, call_off);
@@ -31410,8 +31372,7 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
         std::string_view name = trimmed(rest.substr(0, end));
         rest.remove_prefix(std::min(end + 1, rest.size()));
         if (name == "*" || name == u.host) return {};
-        while (!name.empty() && (name.front() == '*' || name.front() == '.'))
-            name.remove_prefix(1);
+        while (!name.empty() && (name.front() == '*' || name.front() == '.')) name.remove_prefix(1);
         if (!name.empty() && u.host.ends_with("." + std::string(name))) return {};
     }
     return set.empty() ? set : set + " is set and not used: " + u.authority() +
@@ -31557,8 +31518,7 @@ inline std::string first_path(const load_target& to) {
 
 /// Returns the only model that the server lists, for a gate that names none. An API without models
 /// uses it in reports, "" if unknown.
-inline std::string only_model(const load_target& to, const http_answer& a,
-                              const std::string& url) {
+inline std::string only_model(const load_target& to, const http_answer& a, const std::string& url) {
     const vector<listed_model> models = listed_models(*to.api, a);
     if (models.size() == 1) return models[0].name;
     if (!to.api->needs_model) return {};
@@ -31756,8 +31716,7 @@ inline load_check checked_load(const load_target& to, const request_spec& common
     load_check found;
     for (; found.resets < resets_by_policy; ++found.resets) {
         const http_answer a = ask_for_one_token(to, common);
-        const std::string why =
-            why_not_served(to, "POST", path_of(to, common), a, url);
+        const std::string why = why_not_served(to, "POST", path_of(to, common), a, url);
         if (!why.empty()) refuse({why});
         found.note = mistyped_text(to, common, a);
         if (!a.reset_by_server) break;
@@ -31871,8 +31830,7 @@ inline pid_t started(const script_to_start& s) {
         ::posix_spawn(&pid, "/bin/sh", &files, &how, words.data(), environment.data());
     ::posix_spawnattr_destroy(&how);
     ::posix_spawn_file_actions_destroy(&files);
-    if (problem != 0)
-        throw std::runtime_error("cannot start a process: " + error_text(problem));
+    if (problem != 0) throw std::runtime_error("cannot start a process: " + error_text(problem));
     return pid;
 }
 
@@ -32105,8 +32063,7 @@ public:
         env.push_back("LLMBENCH_COMMAND_=" + replacing_its_shell(command));
         const rlim_t files = open_files_before.load();
         auto [waits, go] = socket_pair();  // a pipe without a reader would raise a signal
-        if (go.get() < 0)
-            throw std::runtime_error("cannot start a process: " + error_text(errno));
+        if (go.get() < 0) throw std::runtime_error("cannot start a process: " + error_text(errno));
         pid_ = started({.script = script_of_command,
                         .words = {str(p.working_directory), files > 0 ? std::to_string(files) : ""},
                         .environment = environment_with(std::move(env)),
@@ -32659,8 +32616,7 @@ public:
 
     /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
     /// limit.
-    std::string start(const api_traits& api, const vector<std::string>& secrets,
-                      double at_most_s) {
+    std::string start(const api_traits& api, const vector<std::string>& secrets, double at_most_s) {
         const double ready_within_s = std::min(what.ready_within.seconds(), at_most_s);
         const int port = free_port();
         log_ = next_log(variant_);
@@ -33001,8 +32957,7 @@ private:
         const auto has_come = [](const http_answer& a) { return !is_on_its_way(a); };
         const long long until_ns = now_ns() + ns_of(within_s);
         for (const std::string& path : {inquiry_path(load_, load_.api->ready), first_path(load_)})
-            if (within_s > 0)
-                await_at(load_, path, load_.fields, within_s, until_ns, has_come);
+            if (within_s > 0) await_at(load_, path, load_.fields, within_s, until_ns, has_come);
     }
     void await_at(const http_server& at, const std::string& path, const std::string& fields,
                   double within_s, long long until_ns,
@@ -33215,8 +33170,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
     const long long n = expected_requests(p);
     const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
     bool differ = false;
-    for (std::size_t i = 0; i < most && !differ; ++i)
-        differ = asked(p, i) != asked(theirs, i);
+    for (std::size_t i = 0; i < most && !differ; ++i) differ = asked(p, i) != asked(theirs, i);
     if (!differ)
         refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
                 "give it options, a model or a workload that change them, or say .baseline = "
@@ -34178,8 +34132,7 @@ inline gate_report unmeasured(const gate_identity& who, const scenario& s, gate_
                               const std::string& why) {
     // without a text it would count as measured
     gate_report g = report_without(who, outcome, why.empty() ? "no reason was given" : why);
-    for (const slo& x : s.slos)
-        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
+    for (const slo& x : s.slos) g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
     return g;
 }
 
@@ -34381,8 +34334,7 @@ inline void check_writable(const std::string& file) {
         } catch (const std::runtime_error&) {
             writable = false;
         }
-    if (!writable)
-        refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
+    if (!writable) refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
 // ===== [E] the servers of a gate =================================================================
@@ -35451,8 +35403,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
         hash.add(gate.data(), gate.size());
         return mixed(seed + mixed(hash.value()));
     }
-    return mixed(entropy() ^
-                 mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
+    return mixed(entropy() ^ mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
 inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t seed,

@@ -4645,8 +4645,7 @@ public:
         }
         j_.key(f.name).raw("[" + line + "]");
     }
-    void numbers(const field& f, vector<double>& all, const number_range& of,
-                 layout on) override {
+    void numbers(const field& f, vector<double>& all, const number_range& of, layout on) override {
         j_.key(f.name);
         std::string line;
         if (on == layout::lines) j_.open('[');
@@ -4761,8 +4760,7 @@ public:
                          (std::isnan(t) ? 0 : static_cast<long long>(t)));
         });
     }
-    void numbers(const field& f, vector<double>& all, const number_range& of,
-                 layout) override {
+    void numbers(const field& f, vector<double>& all, const number_range& of, layout) override {
         all.clear();
         at().numbers(f.name, of.least, of.most, [&](std::size_t, double n) {
             all.push_back(std::isnan(n) ? of.otherwise : meant(n, of));
@@ -4833,8 +4831,7 @@ private:
     /// The value, possibly null, or nullptr if missing.
     const picojson::value* known(const field& f) const {
         const picojson::value* v = member(at().value(), f.name);
-        if (!v && insists_ && f.is_there == presence::always)
-            refuse({"it has no field ", f.name});
+        if (!v && insists_ && f.is_there == presence::always) refuse({"it has no field ", f.name});
         return v;
     }
     /// The value, or nullptr if missing or null.
@@ -5481,8 +5478,7 @@ inline std::string value_text(metric_id m, double v) {
     if (is_capacity(m) && std::isinf(v)) return "infinite";
     if (unit == metric_unit::time) return time_text(v);
     if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";
-    const bool is_rate =
-        unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
+    const bool is_rate = unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
     const bool is_amount = unit == metric_unit::energy || unit == metric_unit::money;
     return unit_text(unit, v, is_rate || is_amount ? 3 : 4);
 }
@@ -5491,8 +5487,7 @@ inline std::string value_text(metric_id m, double v) {
 inline std::string load_interval_text(metric_id m, double low, double high) {
     const std::string from = value_text(m, low), to = value_text(m, high);
     const std::size_t unit = std::min(to.find(' '), to.size());
-    return "[" + from.substr(0, from.find(' ')) + ", " + to.substr(0, unit) + "]" +
-           to.substr(unit);
+    return "[" + from.substr(0, from.find(' ')) + ", " + to.substr(0, unit) + "]" + to.substr(unit);
 }
 
 /// Names what a request lacks that has too little for a metric.
@@ -6403,14 +6398,12 @@ inline std::string_view label_of(const metrics_page& page, const page_sample& s,
         if (l.name == name) return l.value;
     return {};
 }
-inline std::span<const page_sample> samples_named(const metrics_page& page,
-                                                  std::string_view name) {
+inline std::span<const page_sample> samples_named(const metrics_page& page, std::string_view name) {
     struct by_name {
         bool operator()(const page_sample& s, std::string_view n) const { return s.name < n; }
         bool operator()(std::string_view n, const page_sample& s) const { return n < s.name; }
     };
-    const auto found =
-        std::equal_range(page.samples.begin(), page.samples.end(), name, by_name());
+    const auto found = std::equal_range(page.samples.begin(), page.samples.end(), name, by_name());
     return {found.first, found.second};
 }
 /// The samples of this name with at least these labels.
@@ -6902,8 +6895,7 @@ inline constexpr server_name rows[] = {
 }  // namespace server_table
 
 /// The suffix of counters is optional in some servers and versions, and required by OpenMetrics.
-inline vector<const page_sample*> samples_of(const metrics_page& page,
-                                             const server_name& row) {
+inline vector<const page_sample*> samples_of(const metrics_page& page, const server_name& row) {
     page_labels wanted;
     if (*row.label) wanted.push_back({row.label, row.label_value});
     auto found = samples_of(page, row.name, wanted);
@@ -7787,8 +7779,7 @@ inline std::string error_message(const json_view& v) {
         return message.empty() ? serialized(*e) : message;
     }
     const json_view* detail = member(v, "detail");
-    if (string_member(v, "object") != "error" && !(detail && says_something(*detail)))
-        return {};
+    if (string_member(v, "object") != "error" && !(detail && says_something(*detail))) return {};
     const std::string message = word_member(v, "message");
     if (message.empty() && detail && detail->is_string()) return std::string(detail->text);
     return message.empty() ? serialized(v) : message;
@@ -8101,8 +8092,7 @@ inline bool take_output(const json_view& choice, const char* output, stream_even
     const auto call = [&](const json_view& called) {
         stream_memory none;
         // Without a name and arguments it is announced only.
-        if (const std::size_t bytes = (memory ? *memory : none).call(e, called))
-            e.take_call(bytes);
+        if (const std::size_t bytes = (memory ? *memory : none).call(e, called)) e.take_call(bytes);
     };
     for (const json_view& tool : array_member(*delta, "tool_calls")) {
         const json_view* function = member(tool, "function");
@@ -8251,8 +8241,7 @@ inline void write_ollama(body_writer& b, const std::string& model, const request
     b.string("model", model).messages(ollama_content);
     write_ollama_options(b, r);
 }
-inline void write_ollama_generate(body_writer& b, const std::string& model,
-                                  const request_spec& r) {
+inline void write_ollama_generate(body_writer& b, const std::string& model, const request_spec& r) {
     b.string("model", model).string("prompt", joined_prompt(r, false)).system("system");
     if (!r.image.empty()) b.raw("images", ollama_images(r));
     write_ollama_options(b, r);
@@ -8340,8 +8329,7 @@ inline void read_anthropic_usage(const json_view& v, stream_event& e) {
     e.cache_is_apart = true;
     if (const json_view* usage = member(v, "usage")) read_usage(*usage, e);
 }
-inline void take_anthropic_piece(const json_view& piece, stream_event& e,
-                                 stream_memory& memory) {
+inline void take_anthropic_piece(const json_view& piece, stream_event& e, stream_memory& memory) {
     const std::string_view type = string_member(piece, "type");
     e.note_opaque(type, false);
     memory.take(e, piece, "text");
@@ -8362,8 +8350,7 @@ inline void read_anthropic(const json_view& v, stream_event& e, stream_memory& m
         e.finish(string_member(*piece, "stop_reason"));
     }
 }
-inline void read_anthropic_whole(const json_view& v, stream_event& e,
-                                 stream_memory& memory) {
+inline void read_anthropic_whole(const json_view& v, stream_event& e, stream_memory& memory) {
     read_anthropic_usage(v, e);
     e.finish(string_member(v, "stop_reason"));
     for (const json_view& block : array_member(v, "content"))
@@ -8424,8 +8411,7 @@ inline void read_responses(const json_view& v, stream_event& e, stream_memory& m
     if (response) memory.keep_id(e, *response);
     if (e.done && response) read_response_end(*response, e);
 }
-inline void read_responses_whole(const json_view& v, stream_event& e,
-                                 stream_memory& memory) {
+inline void read_responses_whole(const json_view& v, stream_event& e, stream_memory& memory) {
     for (const json_view& item : array_member(v, "output")) {
         const std::string_view type = string_member(item, "type");
         if (names_call(type)) e.take_call(memory.call(e, item));
@@ -8815,8 +8801,7 @@ private:
     }
     template <class OnEvent>
     void on_line(OnEvent&& on_event) {
-        if (!over_ && !trimmed(held_).empty())
-            on_data("", trimmed(held_), on_event);
+        if (!over_ && !trimmed(held_).empty()) on_data("", trimmed(held_), on_event);
         held_.clear();
     }
     /// Python's json writes numbers that JSON lacks.
@@ -9180,8 +9165,7 @@ private:
                                                     : http_.status() / 100 == 2
                                                         ? reader_.begins_as_asked(body)
                                                         : false;
-            if (is_as_asked)
-                body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
+            if (is_as_asked) body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
             body_.clear();
         }
         if (body_is_ != body_kind::asked_for) {
@@ -9494,8 +9478,7 @@ inline page_history history_of(const server_metrics& w) {
             const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
                                               [&](double b) { return b == r.began; });
             returned = returned || (is_known && beginnings.back() != r.began);
-            is_new = is_new ||
-                     (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
+            is_new = is_new || (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
             if (!is_known) beginnings.push_back(r.began);
         }
         falls += i > 0 && have_fallen(w.readings[i - 1], r);
@@ -10291,8 +10274,7 @@ inline request_times times_of(const repeat_data& d, const record& r,
                     r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
     if (how == timing_bound::pessimistic || how == timing_bound::buffered) {
         // Times since the planned send include the client's delay.
-        const long long earlier =
-            how == timing_bound::buffered ? buffered_ns(r) : r.first_early_ns;
+        const long long earlier = how == timing_bound::buffered ? buffered_ns(r) : r.first_early_ns;
         t.first_to_last += earlier;
         t.first_to_second += earlier;
     } else if (how == timing_bound::optimistic) {
@@ -10538,8 +10520,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     const double ttft_s = seconds(t.to_first);
     const double e2e_s = seconds(t.to_end);
     const int after_first = paced_tokens(r);
-    const double tpot_s =
-        after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
+    const double tpot_s = after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
     // Without time there is no speed, unless the client may have caused that.
     const auto speed = [&](double n, double s) {
         return s > 0 ? n / s : s == 0 && how == timing_bound::optimistic ? infinity : not_a_number;
@@ -11511,8 +11492,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
     };
     if (is_throughput(m)) {
         for (std::size_t i = 0; i < slices; ++i)
-            to.add(rate_in(m, d, time_interval::between(edge(i), edge(i + 1)), how, what.which),
-                   i);
+            to.add(rate_in(m, d, time_interval::between(edge(i), edge(i + 1)), how, what.which), i);
         return;
     }
     const selects selected(what, d);
@@ -21940,8 +21920,7 @@ inline vector<status_count> status_counts(const repeat_list& variant) {
 }
 /// The finish reasons of completed requests by frequency, "" where none is given. Servers that
 /// invent a reason for each answer are counted as one.
-inline vector<std::pair<std::string, std::size_t>> finish_reasons(
-    const repeat_list& variant) {
+inline vector<std::pair<std::string, std::size_t>> finish_reasons(const repeat_list& variant) {
     constexpr std::size_t most = 20;
     vector<std::pair<std::string, std::size_t>> counts;
     for (const repeat_data& d : variant)
@@ -22309,8 +22288,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
         }
         for (const metric_id id : metrics) {
             if (is_of_turns(id) || (counted && pools_gaps(id))) continue;
-            const statistic_data what =
-                of_some(make_statistic(statistic_kind::mean, id, 0), own);
+            const statistic_data what = of_some(make_statistic(statistic_kind::mean, id, 0), own);
             sorted_values values;
             for (const repeat_data& d : variant) values.add(sorted_values_of(what, d));
             f.rows.push_back(row_of(id, values));
@@ -22547,8 +22525,7 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
     return kept;
 }
 
-inline repeat_figures repeat_figures_of(const repeat_data& d,
-                                        const vector<statistic_data>& kept) {
+inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<statistic_data>& kept) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
@@ -23646,8 +23623,7 @@ inline headline headline_of(const gate_report& g) {
     if (!g.rehearsal.model.empty()) return headline::rehearsed;
     if (count_of(g, verdict::inconclusive) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
-    const bool shows_any =
-        std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
+    const bool shows_any = std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
     return shows_any ? headline::passed : headline::measured;
 }
 inline std::size_t count_of(const vector<gate_report>& gates, headline h) {
@@ -24048,8 +24024,7 @@ inline std::string client_text(const gate_report& g) {
     if (g.figures.candidate.empty() && g.self_check.ok && g.self_check.connections_opened == 0)
         return "no request was sent";
     if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
-    return g.target.measured_by + " reports nothing of its own delays" +
-           problem_text(g.self_check);
+    return g.target.measured_by + " reports nothing of its own delays" + problem_text(g.self_check);
 }
 /// Whether the client's own delays may matter for a verdict.
 inline bool has_client_problem(const gate_report& g) {
@@ -24080,8 +24055,7 @@ inline std::string tokens_text(const request_tokens& t) {
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
-inline vector<std::string> notes_on(const gate_report& g,
-                                    server_notes wanted = server_notes::all) {
+inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = server_notes::all) {
     vector<std::string> notes;
     const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
         const std::string note = filled(format, values);
@@ -24324,8 +24298,7 @@ inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_co
         return text.erase(text.find_last_not_of(' ') + 1);
     };
     const std::size_t padding = c.measured - std::min(c.measured, p.measured.size());
-    const std::string found =
-        without_end(p.measured + std::string(padding + 2, ' ') + p.interval);
+    const std::string found = without_end(p.measured + std::string(padding + 2, ' ') + p.interval);
     const std::string name = without_end(p.name), start(indent, ' ');
     std::string line = without_end(p.name + "  " + found);
     if (columns_of(line) > console_columns)
@@ -24414,8 +24387,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
 }
 
 /// Returns the counts of several gates by outcome, and the gates that did not pass.
-inline std::string closing_text(const vector<gate_report>& gates,
-                                const console_style& style = {}) {
+inline std::string closing_text(const vector<gate_report>& gates, const console_style& style = {}) {
     if (gates.size() == 1 && !gates[0].beside.empty())
         return filled("\n{name}: {beside}\n",
                       {{"name", gates[0].what.name}, {"beside", gates[0].beside}});
@@ -24722,8 +24694,7 @@ public:
         for (const slo_verdict& v : g.verdicts) add_verdict(v);
         add_property("rehearsal", g.rehearsal.model);
         add_property("time", g.target.is_virtual ? virtual_time_text : "");
-        if (!g.figures.candidate.empty())
-            add_property("answers", status_text(g.figures.candidate));
+        if (!g.figures.candidate.empty()) add_property("answers", status_text(g.figures.candidate));
         add_property("tls", unverified_servers(g));
     }
     const junit_counts& counts() const { return counts_; }
@@ -26256,8 +26227,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (!g.figures.search)
-            fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
+        if (!g.figures.search) fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
     }
     if (!g.calibration.empty())
         fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});
@@ -26824,10 +26794,8 @@ slo_verdict judge(const result& r, const slo& of) {
         return detail::said_of(s, skip ? verdict::skipped : verdict::invalid,
                                g ? g->refusal : "the result is empty");
     }
-    if (g->is_rehearsal)
-        return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
-    if (g->is_shard)
-        return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
+    if (g->is_rehearsal) return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
+    if (g->is_shard) return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
     detail::check_slo(s, detail::slo_context(g->what));
     return detail::described(detail::judged_also_of_loads(g->seen, g->judged_by, s));
 }
@@ -27253,8 +27221,7 @@ inline vector<double> read_numbers(const std::string& path, const char* field) {
                             path.c_str(), number, printable(t, 60).c_str(), field)});
         values.push_back(v);
     }
-    if (values.empty())
-        refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
+    if (values.empty()) refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
     return values;
 }
 
@@ -28329,8 +28296,7 @@ inline vector<address> local_addresses(const list<text>& digits) {
     return all;
 }
 /// Returns the server addresses of the same family as a local one; all if none is given.
-inline vector<address> reached_from(const vector<address>& from,
-                                    const vector<address>& to) {
+inline vector<address> reached_from(const vector<address>& from, const vector<address>& to) {
     if (from.empty()) return to;
     vector<address> reached;
     for (const address& a : to)
@@ -28467,8 +28433,7 @@ public:
         SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
         constexpr unsigned char http1[] = "\x08http/1.1";
         SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
-        SSL_CTX_set_session_cache_mode(c,
-                                       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+        SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
         SSL_CTX_sess_set_new_cb(c, [](SSL* s, SSL_SESSION* session) {
             auto* const last = static_cast<tls_session*>(SSL_get_app_data(s));
             if (last) last->reset(session);
@@ -28722,8 +28687,7 @@ public:
     // ---- TLS
 
     /// `last`: the session to resume, replaced by the server's next one; may be null.
-    handshake begin_handshake(const tls_client& client, tls_session* last,
-                              vector<char>& room) {
+    handshake begin_handshake(const tls_client& client, tls_session* last, vector<char>& room) {
         tls_ = std::make_unique<tls_channel>(client, last);
         return shake_hands({}, room);
     }
@@ -29262,8 +29226,7 @@ private:
     void limit_address() {
         if (which_ == addresses_.size()) return end(answer_.error);
         const long long now = now_ns();
-        limit_ns_ =
-            now + (deadline_ns_ - now) / static_cast<long long>(addresses_.size() - which_);
+        limit_ns_ = now + (deadline_ns_ - now) / static_cast<long long>(addresses_.size() - which_);
     }
     void on_connect_error(int error) {
         wire_.close();
@@ -31187,8 +31150,7 @@ inline void run_load(const vector<load_of_variant>& loads) {
         all_connected.arrive_and_wait();
         // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
-            const long long at =
-                order.start && !called_off ? order.start() : now_ns() + 10000000;
+            const long long at = order.start && !called_off ? order.start() : now_ns() + 10000000;
             for (const load_of_variant& l : loads) l.state->start_ns = at;
         };
         if (i == 0) contained(begin, call_off);
@@ -31418,8 +31380,7 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
         std::string_view name = trimmed(rest.substr(0, end));
         rest.remove_prefix(std::min(end + 1, rest.size()));
         if (name == "*" || name == u.host) return {};
-        while (!name.empty() && (name.front() == '*' || name.front() == '.'))
-            name.remove_prefix(1);
+        while (!name.empty() && (name.front() == '*' || name.front() == '.')) name.remove_prefix(1);
         if (!name.empty() && u.host.ends_with("." + std::string(name))) return {};
     }
     return set.empty() ? set : set + " is set and not used: " + u.authority() +
@@ -31565,8 +31526,7 @@ inline std::string first_path(const load_target& to) {
 
 /// Returns the only model that the server lists, for a gate that names none. An API without models
 /// uses it in reports, "" if unknown.
-inline std::string only_model(const load_target& to, const http_answer& a,
-                              const std::string& url) {
+inline std::string only_model(const load_target& to, const http_answer& a, const std::string& url) {
     const vector<listed_model> models = listed_models(*to.api, a);
     if (models.size() == 1) return models[0].name;
     if (!to.api->needs_model) return {};
@@ -31764,8 +31724,7 @@ inline load_check checked_load(const load_target& to, const request_spec& common
     load_check found;
     for (; found.resets < resets_by_policy; ++found.resets) {
         const http_answer a = ask_for_one_token(to, common);
-        const std::string why =
-            why_not_served(to, "POST", path_of(to, common), a, url);
+        const std::string why = why_not_served(to, "POST", path_of(to, common), a, url);
         if (!why.empty()) refuse({why});
         found.note = mistyped_text(to, common, a);
         if (!a.reset_by_server) break;
@@ -31879,8 +31838,7 @@ inline pid_t started(const script_to_start& s) {
         ::posix_spawn(&pid, "/bin/sh", &files, &how, words.data(), environment.data());
     ::posix_spawnattr_destroy(&how);
     ::posix_spawn_file_actions_destroy(&files);
-    if (problem != 0)
-        throw std::runtime_error("cannot start a process: " + error_text(problem));
+    if (problem != 0) throw std::runtime_error("cannot start a process: " + error_text(problem));
     return pid;
 }
 
@@ -32113,8 +32071,7 @@ public:
         env.push_back("LLMBENCH_COMMAND_=" + replacing_its_shell(command));
         const rlim_t files = open_files_before.load();
         auto [waits, go] = socket_pair();  // a pipe without a reader would raise a signal
-        if (go.get() < 0)
-            throw std::runtime_error("cannot start a process: " + error_text(errno));
+        if (go.get() < 0) throw std::runtime_error("cannot start a process: " + error_text(errno));
         pid_ = started({.script = script_of_command,
                         .words = {str(p.working_directory), files > 0 ? std::to_string(files) : ""},
                         .environment = environment_with(std::move(env)),
@@ -32667,8 +32624,7 @@ public:
 
     /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
     /// limit.
-    std::string start(const api_traits& api, const vector<std::string>& secrets,
-                      double at_most_s) {
+    std::string start(const api_traits& api, const vector<std::string>& secrets, double at_most_s) {
         const double ready_within_s = std::min(what.ready_within.seconds(), at_most_s);
         const int port = free_port();
         log_ = next_log(variant_);
@@ -33009,8 +32965,7 @@ private:
         const auto has_come = [](const http_answer& a) { return !is_on_its_way(a); };
         const long long until_ns = now_ns() + ns_of(within_s);
         for (const std::string& path : {inquiry_path(load_, load_.api->ready), first_path(load_)})
-            if (within_s > 0)
-                await_at(load_, path, load_.fields, within_s, until_ns, has_come);
+            if (within_s > 0) await_at(load_, path, load_.fields, within_s, until_ns, has_come);
     }
     void await_at(const http_server& at, const std::string& path, const std::string& fields,
                   double within_s, long long until_ns,
@@ -33223,8 +33178,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
     const long long n = expected_requests(p);
     const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
     bool differ = false;
-    for (std::size_t i = 0; i < most && !differ; ++i)
-        differ = asked(p, i) != asked(theirs, i);
+    for (std::size_t i = 0; i < most && !differ; ++i) differ = asked(p, i) != asked(theirs, i);
     if (!differ)
         refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
                 "give it options, a model or a workload that change them, or say .baseline = "
@@ -34186,8 +34140,7 @@ inline gate_report unmeasured(const gate_identity& who, const scenario& s, gate_
                               const std::string& why) {
     // without a text it would count as measured
     gate_report g = report_without(who, outcome, why.empty() ? "no reason was given" : why);
-    for (const slo& x : s.slos)
-        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
+    for (const slo& x : s.slos) g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
     return g;
 }
 
@@ -34389,8 +34342,7 @@ inline void check_writable(const std::string& file) {
         } catch (const std::runtime_error&) {
             writable = false;
         }
-    if (!writable)
-        refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
+    if (!writable) refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
 // ===== [E] the servers of a gate =================================================================
@@ -35459,8 +35411,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
         hash.add(gate.data(), gate.size());
         return mixed(seed + mixed(hash.value()));
     }
-    return mixed(entropy() ^
-                 mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
+    return mixed(entropy() ^ mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
 inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t seed,
@@ -36496,8 +36447,7 @@ inline bool same_number(const exact_number& a, const exact_number& b) {
     if (is_whole(a) && is_whole(b))
         return a.digits == b.digits &&
                (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
-    return std::fabs(a.value - b.value) <=
-           1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
+    return std::fabs(a.value - b.value) <= 1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
 }
 inline exact_number number_of_digits(std::string digits, int exponent, bool negative) {
     const double value =
@@ -36850,8 +36800,7 @@ private:
     }
     bool is_marked(std::size_t i) const {
         const std::size_t k = std::min(s_.find_first_not_of("*_ ", i + 1), s_.size());
-        return k < s_.size() &&
-               (holds_byte(".):,\n", s_[k]) || (s_[k] == '-' && s_[k - 1] == ' '));
+        return k < s_.size() && (holds_byte(".):,\n", s_[k]) || (s_[k] == '-' && s_[k - 1] == ' '));
     }
     bool begins_line(std::size_t i) const {
         while (i > 0 && holds_byte(dress, s_[i - 1]) && s_[i - 1] != '\n') --i;
@@ -37099,8 +37048,7 @@ private:
 };
 
 /// The questions of a file, or a sample of them by the seed, in an order of the seed.
-inline vector<dialogue> read_questions(byte_stream& in, const questions& q,
-                                       std::uint64_t seed) {
+inline vector<dialogue> read_questions(byte_stream& in, const questions& q, std::uint64_t seed) {
     constexpr std::size_t most = 1000000;
     dialogue_sampler sampler(q.max_items ? static_cast<std::size_t>(*q.max_items) : most, seed);
     const question_reader reader(in, q);
@@ -37207,8 +37155,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
                 if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
                 const record& r = *at->second;
                 if (!all && rows.size() >= max_answers_shown) break;
-                if (!row_of.emplace(r.conversation, rows.size()).second)
-                    continue;
+                if (!row_of.emplace(r.conversation, rows.size()).second) continue;
                 const wanted_answer* wanted = wanted_at(*p.sent, t.index);
                 const auto prompt =
                     request_of(p, run_variant::candidate, variant[i].index, t.index);
@@ -37225,8 +37172,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
                 const auto at = row_of.find(r.conversation);
                 if (at == row_of.end()) continue;
                 ++rows[at->second].asked;
-                rows[at->second].times +=
-                    *is_good_answer(m, r) == (rows[at->second].is == "right");
+                rows[at->second].times += *is_good_answer(m, r) == (rows[at->second].is == "right");
             }
     }
     return rows;
@@ -37410,8 +37356,7 @@ using capacity_metric = include_llmbench_capacity_hpp;
 inline slo operator>=(capacity_metric, const capacity_limit& l) {
     const auto id = l.in_users ? detail::metric_id::capacity_in_users
                                : detail::metric_id::capacity_in_rate;
-    const double bound =
-        detail::include_llmbench_capacity_hpp_where_LLMBENCH_MAIN_is ? l.bound : 0;
+    const double bound = detail::include_llmbench_capacity_hpp_where_LLMBENCH_MAIN_is ? l.bound : 0;
     return {detail::make_statistic(detail::statistic_kind::value, id, 0), false, bound, 0, false,
             l.at};
 }
@@ -37591,8 +37536,7 @@ inline double in_range(const search_parameters& t, double load) {
 }
 
 /// Returns the next load, nothing if the search ends.
-inline std::optional<double> next_load(const search_parameters& t,
-                                       const vector<probe>& probes) {
+inline std::optional<double> next_load(const search_parameters& t, const vector<probe>& probes) {
     if (probes.empty()) return in_range(t, t.start);
     const int left = t.max_probes - static_cast<int>(probes.size());
     if (left <= 0 || client_gave_up(probes)) return std::nullopt;
@@ -37663,8 +37607,7 @@ inline std::optional<double> trend_of(const vector<probe>& probes, const search_
     double slope = s.elasticity;
     const vector<probed_load> loads = loads_of(probes);
     const probed_load &least = loads.front(), &most = loads.back();
-    if (std::isnan(slope))
-        slope = (most.margin - least.margin) / std::log(most.load / least.load);
+    if (std::isnan(slope)) slope = (most.margin - least.margin) / std::log(most.load / least.load);
     if (!(slope < steepest)) slope = steepest;  // also of one load
     const double by = both / when2, moved = noisy_wander * slope;
     const double believed = wander_df * (prior_sd * prior_sd + moved * moved);
@@ -39456,8 +39399,7 @@ inline std::string curve_html(const std::string& title, const std::string& said,
     const std::string first = metric_name(columns.first);
     const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
                                                                             : "Input tokens/s";
-    const auto over = [&](const std::string& what, plot_unit y,
-                          const vector<drawn_line>& lines) {
+    const auto over = [&](const std::string& what, plot_unit y, const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
                             in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
     };
@@ -39502,8 +39444,7 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
         if (r.significant()) continue;
         pairs.push_back(names_of(c, {r.first, r.second}));
         for (const std::size_t i : {r.first, r.second})
-            if (std::find(members.begin(), members.end(), i) == members.end())
-                members.push_back(i);
+            if (std::find(members.begin(), members.end(), i) == members.end()) members.push_back(i);
     }
     if (pairs.empty()) return {};
     std::sort(members.begin(), members.end());
@@ -39641,8 +39582,7 @@ inline std::string comparison_line(const settings_comparison& c) {
 
 /// "1.04 [0.99, 1.09]".
 inline std::string ratio_text(const estimate_t& r) {
-    return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low,
-                   r.high);
+    return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low, r.high);
 }
 /// The line with the arithmetic of every ratio.
 inline std::string comparison_explained(const settings_comparison& c) {
@@ -39901,8 +39841,7 @@ inline std::string curve_line(const curve_report& c) {
 }
 
 /// Rows of loads that have a gate.
-inline vector<curve_row> rows_of(const curve_report& c,
-                                 const vector<gate_report>& gates) {
+inline vector<curve_row> rows_of(const curve_report& c, const vector<gate_report>& gates) {
     vector<curve_row> rows;
     for (const judged_load& p : c.loads)
         for (std::size_t i = 0; i < gates.size(); ++i)
@@ -40703,8 +40642,7 @@ namespace detail {
 
 /// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
-inline vector<std::size_t> word_starts(std::string_view text,
-                                       std::string_view between = blanks) {
+inline vector<std::size_t> word_starts(std::string_view text, std::string_view between = blanks) {
     const auto is_blank = [&](std::size_t i) { return between.find(text[i]) != text.npos; };
     vector<std::size_t> words;
     for (std::size_t i = 0; i < text.size(); ++i)
@@ -40721,8 +40659,7 @@ inline vector<std::string> parts_of(std::string_view text, std::size_t n,
         const std::size_t from = k == 0 ? 0 : words[k * words.size() / n];
         const std::string_view part =
             text.substr(from, k + 1 == n ? text.npos : words[(k + 1) * words.size() / n] - from);
-        parts.emplace_back(
-            k + 1 == n ? part : part.substr(0, part.find_last_not_of(between) + 1));
+        parts.emplace_back(k + 1 == n ? part : part.substr(0, part.find_last_not_of(between) + 1));
     }
     return parts;
 }
@@ -41341,8 +41278,7 @@ private:
     }
     profile_step posted(const char* path, double within_s) const {
         const load_target& to = target_.load();
-        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}",
-                                            within_s);
+        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}", within_s);
         profile_step s;
         s.asked = std::string("POST ") + path;
         s.heard = a.status > 0;
@@ -41524,8 +41460,7 @@ private:
         seen.what = "POST " + masked_words_of(path, to);
         const std::string request = post_text(to, path, filled(s.body));
         // The one thread of a virtual environment also runs the load.
-        if (!current_environment)
-            return end_step(fault_of_post(answer_to(to, request, max_s), to));
+        if (!current_environment) return end_step(fault_of_post(answer_to(to, request, max_s), to));
         post_ = std::make_unique<plain_request>(to, request, max_s);
         has_advanced();
     }
@@ -41824,8 +41759,7 @@ inline vector<run_level> levels_of(const history_series& s, bool at_most) {
     }
     return out;
 }
-inline vector<double> means_of(const vector<run_level>& runs, std::size_t first,
-                               std::size_t end) {
+inline vector<double> means_of(const vector<run_level>& runs, std::size_t first, std::size_t end) {
     vector<double> out;
     for (std::size_t i = first; i < end; ++i) out.push_back(runs[i].mean);
     return out;
@@ -41916,8 +41850,7 @@ inline vector<std::size_t> annotated_runs(const history_series& s,
 
 /// From the first run to the last: a step that was found stays, unless an annotation denies it.
 /// Runs before such an annotation stay in the segment, and are not searched again.
-inline vector<history_segment> segments_of(const history_series& s,
-                                           const vector<run_level>& runs) {
+inline vector<history_segment> segments_of(const history_series& s, const vector<run_level>& runs) {
     if (runs.empty()) return {};
     const auto steps = annotated_runs(s, runs, annotation_kind::step);
     const auto none = annotated_runs(s, runs, annotation_kind::no_step);
@@ -42609,8 +42542,7 @@ inline bool are_kept(const vector<double>& repeats) {
 /// A statistic's repeats by its name.
 using all_repeats = std::map<std::string, vector<double>>;
 /// The statistics of objectives, and the usual ones, that have a value in every repeat.
-inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts,
-                                             all_repeats of) {
+inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts, all_repeats of) {
     vector<named_repeats> values;
     const auto add = [&](const std::string& name) {
         vector<double> repeats = std::exchange(of[name], {});
@@ -43081,8 +43013,7 @@ inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
 }
 
 /// Main is compared with the newest accepted segment, another branch with the newest one.
-inline const history_segment& segment_for(const vector<history_segment>& segments,
-                                          bool is_main) {
+inline const history_segment& segment_for(const vector<history_segment>& segments, bool is_main) {
     for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
         if (s->is_accepted) return *s;
     return segments.back();
@@ -44311,8 +44242,7 @@ inline void move_clock(repeat_data& d, long long by_ns) {
 inline std::string packed(const repeat_data& d) {
     json_writer facts(true);
     facts.open('{');
-    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(),
-                 vector<named_number>());
+    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(), vector<named_number>());
     std::string bytes = facts.close().text() + "\n";
     for (const record& r : d.records) bytes += record_json(r, "");
     bytes += '\n';
@@ -44466,8 +44396,7 @@ inline void check_all_there(const vector<stored_shard>& shards) {
     for (std::size_t i = 0; i < found.size(); ++i)
         if (!found[i]) missing.push_back(i);
     if (!missing.empty())
-        refuse({printed("of %zu shards these are missing: ", found.size()),
-                numbers_text(missing)});
+        refuse({printed("of %zu shards these are missing: ", found.size()), numbers_text(missing)});
 }
 
 inline void check_alike(const stored_shard& first, const stored_shard& s) {
@@ -45056,8 +44985,7 @@ inline vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) {
     const std::string own_boot = name_of_the_boot();
     for (int r = 1; r < ranks.count(); ++r) {
         const std::string boot = ranks.heard(own_boot, max_s, r);
-        const bool same =
-            ranks.starts().machine_has_one_clock && !boot.empty() && boot == own_boot;
+        const bool same = ranks.starts().machine_has_one_clock && !boot.empty() && boot == own_boot;
         if (ranks.heard(static_cast<long long>(same), max_s, 0)) continue;
         clock_offset best{0, 1LL << 60};
         const long long first = now_ns();
@@ -45302,8 +45230,7 @@ public:
         if (!asked.rehearse.empty())
             refuse({"LLMBENCH_REHEARSE is set, and the load is shared by ranks of MPI: start one "
                     "program, the model answers no others"});
-        if (asked.is_shard)
-            refuse({"LLMBENCH_SHARD is set, and MPI shares the load already"});
+        if (asked.is_shard) refuse({"LLMBENCH_SHARD is set, and MPI shares the load already"});
         check_shared_target(s);
     }
     void all_or_none(const std::function<void()>& act) override {
@@ -45361,8 +45288,7 @@ inline constinit shards_of_load sharing_with_others{};
 }
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
-    stored_run run =
-        read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
+    stored_run run = read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
     if (!run.problem_of_events.empty()) refuse({directory, ": ", run.problem_of_events});
     return {directory, std::move(run.gate)};
 }
@@ -45946,8 +45872,7 @@ private:
     }
     /// An agent's steps are a line, one deeper than that of the first step that its first one is
     /// after; the agent of the very first step is the main one.
-    void place_by_agents(vector<recorded_step>& steps,
-                         const vector<std::size_t>& order) const {
+    void place_by_agents(vector<recorded_step>& steps, const vector<std::size_t>& order) const {
         std::map<std::string, step_place> next;
         for (std::size_t i = 0; i < order.size(); ++i) {
             const vector<std::uint32_t>& after = steps[i].after;
@@ -46192,8 +46117,7 @@ public:
             w_.max_items ? static_cast<std::size_t>(*w_.max_items) : max_corpus_steps;
         return trace_of_starts(*corpus_, most, str(a.file));
     }
-    plan_part planned(const scenario& s, const arrival_data& a,
-                      std::uint64_t seed) const override {
+    plan_part planned(const scenario& s, const arrival_data& a, std::uint64_t seed) const override {
         check_no_max_tokens(s.options);
         const auto most = static_cast<std::size_t>(w_.max_items ? *w_.max_items : 0);
         const bool as_recorded = a.kind == arrival_kind::replay;
@@ -49069,8 +48993,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     const checked_object gate = gate_named(root, file, gate_name).gate;
     const std::string of = file + ": \"" + printable(gate.text("name"), 200) + "\" ";
     const std::string fault = fault_of_stored(gate);
-    if (!fault.empty())
-        refuse({of, fault, ", so its times are none of a server to be modelled"});
+    if (!fault.empty()) refuse({of, fault, ", so its times are none of a server to be modelled"});
     const checked_object variant = gate.at("candidate");
     reported_pace t;
     measured_pace& p = t.pace;

@@ -330,8 +330,7 @@ inline bool same_number(const exact_number& a, const exact_number& b) {
     if (is_whole(a) && is_whole(b))
         return a.digits == b.digits &&
                (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
-    return std::fabs(a.value - b.value) <=
-           1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
+    return std::fabs(a.value - b.value) <= 1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
 }
 inline exact_number number_of_digits(std::string digits, int exponent, bool negative) {
     const double value =
@@ -684,8 +683,7 @@ private:
     }
     bool is_marked(std::size_t i) const {
         const std::size_t k = std::min(s_.find_first_not_of("*_ ", i + 1), s_.size());
-        return k < s_.size() &&
-               (holds_byte(".):,\n", s_[k]) || (s_[k] == '-' && s_[k - 1] == ' '));
+        return k < s_.size() && (holds_byte(".):,\n", s_[k]) || (s_[k] == '-' && s_[k - 1] == ' '));
     }
     bool begins_line(std::size_t i) const {
         while (i > 0 && holds_byte(dress, s_[i - 1]) && s_[i - 1] != '\n') --i;
@@ -933,8 +931,7 @@ private:
 };
 
 /// The questions of a file, or a sample of them by the seed, in an order of the seed.
-inline vector<dialogue> read_questions(byte_stream& in, const questions& q,
-                                       std::uint64_t seed) {
+inline vector<dialogue> read_questions(byte_stream& in, const questions& q, std::uint64_t seed) {
     constexpr std::size_t most = 1000000;
     dialogue_sampler sampler(q.max_items ? static_cast<std::size_t>(*q.max_items) : most, seed);
     const question_reader reader(in, q);
@@ -1041,8 +1038,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
                 if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
                 const record& r = *at->second;
                 if (!all && rows.size() >= max_answers_shown) break;
-                if (!row_of.emplace(r.conversation, rows.size()).second)
-                    continue;
+                if (!row_of.emplace(r.conversation, rows.size()).second) continue;
                 const wanted_answer* wanted = wanted_at(*p.sent, t.index);
                 const auto prompt =
                     request_of(p, run_variant::candidate, variant[i].index, t.index);
@@ -1059,8 +1055,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
                 const auto at = row_of.find(r.conversation);
                 if (at == row_of.end()) continue;
                 ++rows[at->second].asked;
-                rows[at->second].times +=
-                    *is_good_answer(m, r) == (rows[at->second].is == "right");
+                rows[at->second].times += *is_good_answer(m, r) == (rows[at->second].is == "right");
             }
     }
     return rows;

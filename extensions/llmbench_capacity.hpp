@@ -96,8 +96,7 @@ using capacity_metric = include_llmbench_capacity_hpp;
 inline slo operator>=(capacity_metric, const capacity_limit& l) {
     const auto id = l.in_users ? detail::metric_id::capacity_in_users
                                : detail::metric_id::capacity_in_rate;
-    const double bound =
-        detail::include_llmbench_capacity_hpp_where_LLMBENCH_MAIN_is ? l.bound : 0;
+    const double bound = detail::include_llmbench_capacity_hpp_where_LLMBENCH_MAIN_is ? l.bound : 0;
     return {detail::make_statistic(detail::statistic_kind::value, id, 0), false, bound, 0, false,
             l.at};
 }
@@ -277,8 +276,7 @@ inline double in_range(const search_parameters& t, double load) {
 }
 
 /// Returns the next load, nothing if the search ends.
-inline std::optional<double> next_load(const search_parameters& t,
-                                       const vector<probe>& probes) {
+inline std::optional<double> next_load(const search_parameters& t, const vector<probe>& probes) {
     if (probes.empty()) return in_range(t, t.start);
     const int left = t.max_probes - static_cast<int>(probes.size());
     if (left <= 0 || client_gave_up(probes)) return std::nullopt;
@@ -349,8 +347,7 @@ inline std::optional<double> trend_of(const vector<probe>& probes, const search_
     double slope = s.elasticity;
     const vector<probed_load> loads = loads_of(probes);
     const probed_load &least = loads.front(), &most = loads.back();
-    if (std::isnan(slope))
-        slope = (most.margin - least.margin) / std::log(most.load / least.load);
+    if (std::isnan(slope)) slope = (most.margin - least.margin) / std::log(most.load / least.load);
     if (!(slope < steepest)) slope = steepest;  // also of one load
     const double by = both / when2, moved = noisy_wander * slope;
     const double believed = wander_df * (prior_sd * prior_sd + moved * moved);

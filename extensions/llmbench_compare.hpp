@@ -859,8 +859,7 @@ inline std::string curve_html(const std::string& title, const std::string& said,
     const std::string first = metric_name(columns.first);
     const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
                                                                             : "Input tokens/s";
-    const auto over = [&](const std::string& what, plot_unit y,
-                          const vector<drawn_line>& lines) {
+    const auto over = [&](const std::string& what, plot_unit y, const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
                             in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
     };
@@ -905,8 +904,7 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
         if (r.significant()) continue;
         pairs.push_back(names_of(c, {r.first, r.second}));
         for (const std::size_t i : {r.first, r.second})
-            if (std::find(members.begin(), members.end(), i) == members.end())
-                members.push_back(i);
+            if (std::find(members.begin(), members.end(), i) == members.end()) members.push_back(i);
     }
     if (pairs.empty()) return {};
     std::sort(members.begin(), members.end());
@@ -1044,8 +1042,7 @@ inline std::string comparison_line(const settings_comparison& c) {
 
 /// "1.04 [0.99, 1.09]".
 inline std::string ratio_text(const estimate_t& r) {
-    return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low,
-                   r.high);
+    return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low, r.high);
 }
 /// The line with the arithmetic of every ratio.
 inline std::string comparison_explained(const settings_comparison& c) {
@@ -1304,8 +1301,7 @@ inline std::string curve_line(const curve_report& c) {
 }
 
 /// Rows of loads that have a gate.
-inline vector<curve_row> rows_of(const curve_report& c,
-                                 const vector<gate_report>& gates) {
+inline vector<curve_row> rows_of(const curve_report& c, const vector<gate_report>& gates) {
     vector<curve_row> rows;
     for (const judged_load& p : c.loads)
         for (std::size_t i = 0; i < gates.size(); ++i)

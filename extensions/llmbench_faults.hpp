@@ -414,8 +414,7 @@ private:
     }
     profile_step posted(const char* path, double within_s) const {
         const load_target& to = target_.load();
-        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}",
-                                            within_s);
+        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}", within_s);
         profile_step s;
         s.asked = std::string("POST ") + path;
         s.heard = a.status > 0;
@@ -597,8 +596,7 @@ private:
         seen.what = "POST " + masked_words_of(path, to);
         const std::string request = post_text(to, path, filled(s.body));
         // The one thread of a virtual environment also runs the load.
-        if (!current_environment)
-            return end_step(fault_of_post(answer_to(to, request, max_s), to));
+        if (!current_environment) return end_step(fault_of_post(answer_to(to, request, max_s), to));
         post_ = std::make_unique<plain_request>(to, request, max_s);
         has_advanced();
     }

@@ -180,8 +180,7 @@ inline vector<run_level> levels_of(const history_series& s, bool at_most) {
     }
     return out;
 }
-inline vector<double> means_of(const vector<run_level>& runs, std::size_t first,
-                               std::size_t end) {
+inline vector<double> means_of(const vector<run_level>& runs, std::size_t first, std::size_t end) {
     vector<double> out;
     for (std::size_t i = first; i < end; ++i) out.push_back(runs[i].mean);
     return out;
@@ -272,8 +271,7 @@ inline vector<std::size_t> annotated_runs(const history_series& s,
 
 /// From the first run to the last: a step that was found stays, unless an annotation denies it.
 /// Runs before such an annotation stay in the segment, and are not searched again.
-inline vector<history_segment> segments_of(const history_series& s,
-                                           const vector<run_level>& runs) {
+inline vector<history_segment> segments_of(const history_series& s, const vector<run_level>& runs) {
     if (runs.empty()) return {};
     const auto steps = annotated_runs(s, runs, annotation_kind::step);
     const auto none = annotated_runs(s, runs, annotation_kind::no_step);
@@ -965,8 +963,7 @@ inline bool are_kept(const vector<double>& repeats) {
 /// A statistic's repeats by its name.
 using all_repeats = std::map<std::string, vector<double>>;
 /// The statistics of objectives, and the usual ones, that have a value in every repeat.
-inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts,
-                                             all_repeats of) {
+inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts, all_repeats of) {
     vector<named_repeats> values;
     const auto add = [&](const std::string& name) {
         vector<double> repeats = std::exchange(of[name], {});
@@ -1437,8 +1434,7 @@ inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
 }
 
 /// Main is compared with the newest accepted segment, another branch with the newest one.
-inline const history_segment& segment_for(const vector<history_segment>& segments,
-                                          bool is_main) {
+inline const history_segment& segment_for(const vector<history_segment>& segments, bool is_main) {
     for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
         if (s->is_accepted) return *s;
     return segments.back();

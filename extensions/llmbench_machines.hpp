@@ -223,8 +223,7 @@ inline void move_clock(repeat_data& d, long long by_ns) {
 inline std::string packed(const repeat_data& d) {
     json_writer facts(true);
     facts.open('{');
-    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(),
-                 vector<named_number>());
+    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(), vector<named_number>());
     std::string bytes = facts.close().text() + "\n";
     for (const record& r : d.records) bytes += record_json(r, "");
     bytes += '\n';
@@ -378,8 +377,7 @@ inline void check_all_there(const vector<stored_shard>& shards) {
     for (std::size_t i = 0; i < found.size(); ++i)
         if (!found[i]) missing.push_back(i);
     if (!missing.empty())
-        refuse({printed("of %zu shards these are missing: ", found.size()),
-                numbers_text(missing)});
+        refuse({printed("of %zu shards these are missing: ", found.size()), numbers_text(missing)});
 }
 
 inline void check_alike(const stored_shard& first, const stored_shard& s) {
@@ -968,8 +966,7 @@ inline vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) {
     const std::string own_boot = name_of_the_boot();
     for (int r = 1; r < ranks.count(); ++r) {
         const std::string boot = ranks.heard(own_boot, max_s, r);
-        const bool same =
-            ranks.starts().machine_has_one_clock && !boot.empty() && boot == own_boot;
+        const bool same = ranks.starts().machine_has_one_clock && !boot.empty() && boot == own_boot;
         if (ranks.heard(static_cast<long long>(same), max_s, 0)) continue;
         clock_offset best{0, 1LL << 60};
         const long long first = now_ns();
@@ -1214,8 +1211,7 @@ public:
         if (!asked.rehearse.empty())
             refuse({"LLMBENCH_REHEARSE is set, and the load is shared by ranks of MPI: start one "
                     "program, the model answers no others"});
-        if (asked.is_shard)
-            refuse({"LLMBENCH_SHARD is set, and MPI shares the load already"});
+        if (asked.is_shard) refuse({"LLMBENCH_SHARD is set, and MPI shares the load already"});
         check_shared_target(s);
     }
     void all_or_none(const std::function<void()>& act) override {
@@ -1273,8 +1269,7 @@ inline constinit shards_of_load sharing_with_others{};
 }
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
-    stored_run run =
-        read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
+    stored_run run = read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
     if (!run.problem_of_events.empty()) refuse({directory, ": ", run.problem_of_events});
     return {directory, std::move(run.gate)};
 }

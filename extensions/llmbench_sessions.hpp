@@ -545,8 +545,7 @@ private:
     }
     /// An agent's steps are a line, one deeper than that of the first step that its first one is
     /// after; the agent of the very first step is the main one.
-    void place_by_agents(vector<recorded_step>& steps,
-                         const vector<std::size_t>& order) const {
+    void place_by_agents(vector<recorded_step>& steps, const vector<std::size_t>& order) const {
         std::map<std::string, step_place> next;
         for (std::size_t i = 0; i < order.size(); ++i) {
             const vector<std::uint32_t>& after = steps[i].after;
@@ -791,8 +790,7 @@ public:
             w_.max_items ? static_cast<std::size_t>(*w_.max_items) : max_corpus_steps;
         return trace_of_starts(*corpus_, most, str(a.file));
     }
-    plan_part planned(const scenario& s, const arrival_data& a,
-                      std::uint64_t seed) const override {
+    plan_part planned(const scenario& s, const arrival_data& a, std::uint64_t seed) const override {
         check_no_max_tokens(s.options);
         const auto most = static_cast<std::size_t>(w_.max_items ? *w_.max_items : 0);
         const bool as_recorded = a.kind == arrival_kind::replay;

@@ -143,8 +143,7 @@ inline vector<double> values_by(const other_metric& m, const repeat_list& varian
             const int parts = m.per == divided_by::nothing
                                   ? 1
                                   : r.output_tokens - (m.per == divided_by::later_tokens);
-            if (parts > 0)
-                values.push_back(static_cast<double>(r.*m.to - r.*m.from) / 1e9 / parts);
+            if (parts > 0) values.push_back(static_cast<double>(r.*m.to - r.*m.from) / 1e9 / parts);
         }
     return values;
 }

@@ -101,8 +101,7 @@ inline vector<past_gate> gates_in(const own_run& run, const std::string& name) {
 }
 
 /// Returns a gate of a run, to be judged by these objectives under its old conditions.
-inline measured_gate gate_of_own(const own_run& of, const std::string& name,
-                                 const slo_list& slos) {
+inline measured_gate gate_of_own(const own_run& of, const std::string& name, const slo_list& slos) {
     stored_run run = read_stored_run(of.records(), name);
     stored_gate& g = run.gate;
     if (!g.load.shard.is_whole())

@@ -93,8 +93,7 @@ inline gate_report remade_gate(const checked_object& gate, document_digits& digi
     static_cast<gate_identity&>(p) = g.what;
     g.what = std::move(p);
     g.target = of.target;
-    if (g.what.judged->has_baseline)
-        read_fields(gate.at("baseline_target"), digits, g.baseline);
+    if (g.what.judged->has_baseline) read_fields(gate.at("baseline_target"), digits, g.baseline);
     g.judged_by = of.judged_by;
     g.under = of.seen;
     g.figures = figures_of(g.what, of.seen, slos);
@@ -124,8 +123,7 @@ inline void read_answers(const own_run& run, document_digits& digits, vector<gat
         if (!parse_json(line, answer)) refuse({file, printed(":%d is no JSON", number)});
         const checked_object of(answer, file, "");
         for (gate_report& g : gates)
-            if (g.what.name == of.text("gate"))
-                read_fields(of, digits, g.answers.emplace_back());
+            if (g.what.name == of.text("gate")) read_fields(of, digits, g.answers.emplace_back());
     }
 }
 inline remade_run remade(const own_run& run) {

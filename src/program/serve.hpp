@@ -75,8 +75,7 @@ inline serving serving_of(const given_options& o) {
         o.one("--usage").refuse_as("asked, always or never");
     check_fit(o, o.has("--fail"), " is of the requests that are refused: it needs --fail P%",
               {"--status"});
-    if (o.has("--status"))
-        s.error_status = static_cast<int>(whole_of(o.one("--status"), 400, 599));
+    if (o.has("--status")) s.error_status = static_cast<int>(whole_of(o.one("--status"), 400, 599));
     return s;
 }
 inline std::string serving_text(const serving& s) {

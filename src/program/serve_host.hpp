@@ -225,8 +225,7 @@ private:
 
 inline void serving_session::on_readable() {
     if (!socket_) return;
-    const long long n =
-        host_.network_.read(socket_, host_.buffer_.data(), host_.buffer_.size());
+    const long long n = host_.network_.read(socket_, host_.buffer_.data(), host_.buffer_.size());
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) return gone();
     arrived_ns_ = socket_->came_ns > 0 ? socket_->came_ns : now_ns();
@@ -253,8 +252,7 @@ inline long long serving_session::give(std::string_view bytes) {
 inline void serving_session::flush() {
     is_dirty_ = false;
     while (socket_ && sent_ < out_.size()) {
-        const long long n =
-            host_.network_.write(socket_, out_.data() + sent_, out_.size() - sent_);
+        const long long n = host_.network_.write(socket_, out_.data() + sent_, out_.size() - sent_);
         if (n > 0) sent_ += static_cast<std::size_t>(n);
         else if (n < 0 && errno == EAGAIN) {
             host_.service_.note_waiting();
@@ -284,8 +282,7 @@ inline void serving_session::close() {
     if (!socket_) return;
     const linger at_once{1, 0};
     if (is_reset_)
-        ::setsockopt(machine_network::fd(socket_), SOL_SOCKET, SO_LINGER, &at_once,
-                     sizeof at_once);
+        ::setsockopt(machine_network::fd(socket_), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     host_.network_.close(std::exchange(socket_, nullptr));
     const auto found = host_.sessions_.find(this);
     if (found == host_.sessions_.end()) return;

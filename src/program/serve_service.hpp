@@ -94,8 +94,7 @@ private:
         question& asked = g.facts.asked;
         if (is_.usage != usage_sent::as_asked) asked.wants_usage = is_.usage == usage_sent::always;
         set_length(asked);
-        asked.reasoning_tokens =
-            static_cast<int>(is_.model.reasoning.value * asked.output_tokens);
+        asked.reasoning_tokens = static_cast<int>(is_.model.reasoning.value * asked.output_tokens);
         if (!is_.paced) return simulated_service::submit(g);
         totals_.prompt_tokens += asked.prompt_tokens;
         stream s{.id = g.id, .left = asked.output_tokens};

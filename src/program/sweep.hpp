@@ -135,8 +135,7 @@ private:
         p.line("c", statistic, points);
         for (const curve_point& at : points) p.dot("c", at);
         std::string alt = std::string(what) + " by " + option;
-        for (const curve_point& at : points)
-            alt += printed(", %g: ", at.x) + value_text(m, at.y);
+        for (const curve_point& at : points) alt += printed(", %g: ", at.x) + value_text(m, at.y);
         return p.figure(filled("{what} {statistic}<span>over {option:x}</span>",
                                {{"what", what}, {"statistic", statistic}, {"option", option}}),
                         alt);

@@ -94,8 +94,7 @@ private:
                                                     : http_.status() / 100 == 2
                                                         ? reader_.begins_as_asked(body)
                                                         : false;
-            if (is_as_asked)
-                body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
+            if (is_as_asked) body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
             body_.clear();
         }
         if (body_is_ != body_kind::asked_for) {

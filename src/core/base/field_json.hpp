@@ -49,8 +49,7 @@ public:
         }
         j_.key(f.name).raw("[" + line + "]");
     }
-    void numbers(const field& f, vector<double>& all, const number_range& of,
-                 layout on) override {
+    void numbers(const field& f, vector<double>& all, const number_range& of, layout on) override {
         j_.key(f.name);
         std::string line;
         if (on == layout::lines) j_.open('[');
@@ -165,8 +164,7 @@ public:
                          (std::isnan(t) ? 0 : static_cast<long long>(t)));
         });
     }
-    void numbers(const field& f, vector<double>& all, const number_range& of,
-                 layout) override {
+    void numbers(const field& f, vector<double>& all, const number_range& of, layout) override {
         all.clear();
         at().numbers(f.name, of.least, of.most, [&](std::size_t, double n) {
             all.push_back(std::isnan(n) ? of.otherwise : meant(n, of));
@@ -237,8 +235,7 @@ private:
     /// The value, possibly null, or nullptr if missing.
     const picojson::value* known(const field& f) const {
         const picojson::value* v = member(at().value(), f.name);
-        if (!v && insists_ && f.is_there == presence::always)
-            refuse({"it has no field ", f.name});
+        if (!v && insists_ && f.is_there == presence::always) refuse({"it has no field ", f.name});
         return v;
     }
     /// The value, or nullptr if missing or null.

@@ -100,10 +100,8 @@ slo_verdict judge(const result& r, const slo& of) {
         return detail::said_of(s, skip ? verdict::skipped : verdict::invalid,
                                g ? g->refusal : "the result is empty");
     }
-    if (g->is_rehearsal)
-        return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
-    if (g->is_shard)
-        return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
+    if (g->is_rehearsal) return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
+    if (g->is_shard) return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
     detail::check_slo(s, detail::slo_context(g->what));
     return detail::described(detail::judged_also_of_loads(g->seen, g->judged_by, s));
 }

@@ -116,8 +116,7 @@ private:
     }
     template <class OnEvent>
     void on_line(OnEvent&& on_event) {
-        if (!over_ && !trimmed(held_).empty())
-            on_data("", trimmed(held_), on_event);
+        if (!over_ && !trimmed(held_).empty()) on_data("", trimmed(held_), on_event);
         held_.clear();
     }
     /// Python's json writes numbers that JSON lacks.

@@ -77,8 +77,7 @@ inline bool take_output(const json_view& choice, const char* output, stream_even
     const auto call = [&](const json_view& called) {
         stream_memory none;
         // Without a name and arguments it is announced only.
-        if (const std::size_t bytes = (memory ? *memory : none).call(e, called))
-            e.take_call(bytes);
+        if (const std::size_t bytes = (memory ? *memory : none).call(e, called)) e.take_call(bytes);
     };
     for (const json_view& tool : array_member(*delta, "tool_calls")) {
         const json_view* function = member(tool, "function");

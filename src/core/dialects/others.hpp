@@ -120,8 +120,7 @@ inline void write_ollama(body_writer& b, const std::string& model, const request
     b.string("model", model).messages(ollama_content);
     write_ollama_options(b, r);
 }
-inline void write_ollama_generate(body_writer& b, const std::string& model,
-                                  const request_spec& r) {
+inline void write_ollama_generate(body_writer& b, const std::string& model, const request_spec& r) {
     b.string("model", model).string("prompt", joined_prompt(r, false)).system("system");
     if (!r.image.empty()) b.raw("images", ollama_images(r));
     write_ollama_options(b, r);
@@ -209,8 +208,7 @@ inline void read_anthropic_usage(const json_view& v, stream_event& e) {
     e.cache_is_apart = true;
     if (const json_view* usage = member(v, "usage")) read_usage(*usage, e);
 }
-inline void take_anthropic_piece(const json_view& piece, stream_event& e,
-                                 stream_memory& memory) {
+inline void take_anthropic_piece(const json_view& piece, stream_event& e, stream_memory& memory) {
     const std::string_view type = string_member(piece, "type");
     e.note_opaque(type, false);
     memory.take(e, piece, "text");
@@ -231,8 +229,7 @@ inline void read_anthropic(const json_view& v, stream_event& e, stream_memory& m
         e.finish(string_member(*piece, "stop_reason"));
     }
 }
-inline void read_anthropic_whole(const json_view& v, stream_event& e,
-                                 stream_memory& memory) {
+inline void read_anthropic_whole(const json_view& v, stream_event& e, stream_memory& memory) {
     read_anthropic_usage(v, e);
     e.finish(string_member(v, "stop_reason"));
     for (const json_view& block : array_member(v, "content"))
@@ -293,8 +290,7 @@ inline void read_responses(const json_view& v, stream_event& e, stream_memory& m
     if (response) memory.keep_id(e, *response);
     if (e.done && response) read_response_end(*response, e);
 }
-inline void read_responses_whole(const json_view& v, stream_event& e,
-                                 stream_memory& memory) {
+inline void read_responses_whole(const json_view& v, stream_event& e, stream_memory& memory) {
     for (const json_view& item : array_member(v, "output")) {
         const std::string_view type = string_member(item, "type");
         if (names_call(type)) e.take_call(memory.call(e, item));

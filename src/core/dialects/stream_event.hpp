@@ -160,8 +160,7 @@ inline std::string error_message(const json_view& v) {
         return message.empty() ? serialized(*e) : message;
     }
     const json_view* detail = member(v, "detail");
-    if (string_member(v, "object") != "error" && !(detail && says_something(*detail)))
-        return {};
+    if (string_member(v, "object") != "error" && !(detail && says_something(*detail))) return {};
     const std::string message = word_member(v, "message");
     if (message.empty() && detail && detail->is_string()) return std::string(detail->text);
     return message.empty() ? serialized(v) : message;

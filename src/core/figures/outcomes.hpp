@@ -58,8 +58,7 @@ inline vector<status_count> status_counts(const repeat_list& variant) {
 }
 /// The finish reasons of completed requests by frequency, "" where none is given. Servers that
 /// invent a reason for each answer are counted as one.
-inline vector<std::pair<std::string, std::size_t>> finish_reasons(
-    const repeat_list& variant) {
+inline vector<std::pair<std::string, std::size_t>> finish_reasons(const repeat_list& variant) {
     constexpr std::size_t most = 20;
     vector<std::pair<std::string, std::size_t>> counts;
     for (const repeat_data& d : variant)

@@ -133,8 +133,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
         }
         for (const metric_id id : metrics) {
             if (is_of_turns(id) || (counted && pools_gaps(id))) continue;
-            const statistic_data what =
-                of_some(make_statistic(statistic_kind::mean, id, 0), own);
+            const statistic_data what = of_some(make_statistic(statistic_kind::mean, id, 0), own);
             sorted_values values;
             for (const repeat_data& d : variant) values.add(sorted_values_of(what, d));
             f.rows.push_back(row_of(id, values));

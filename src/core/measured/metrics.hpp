@@ -54,8 +54,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     const double ttft_s = seconds(t.to_first);
     const double e2e_s = seconds(t.to_end);
     const int after_first = paced_tokens(r);
-    const double tpot_s =
-        after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
+    const double tpot_s = after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
     // Without time there is no speed, unless the client may have caused that.
     const auto speed = [&](double n, double s) {
         return s > 0 ? n / s : s == 0 && how == timing_bound::optimistic ? infinity : not_a_number;

@@ -111,8 +111,7 @@ inline page_history history_of(const server_metrics& w) {
             const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
                                               [&](double b) { return b == r.began; });
             returned = returned || (is_known && beginnings.back() != r.began);
-            is_new = is_new ||
-                     (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
+            is_new = is_new || (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
             if (!is_known) beginnings.push_back(r.began);
         }
         falls += i > 0 && have_fallen(w.readings[i - 1], r);

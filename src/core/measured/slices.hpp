@@ -81,8 +81,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
     };
     if (is_throughput(m)) {
         for (std::size_t i = 0; i < slices; ++i)
-            to.add(rate_in(m, d, time_interval::between(edge(i), edge(i + 1)), how, what.which),
-                   i);
+            to.add(rate_in(m, d, time_interval::between(edge(i), edge(i + 1)), how, what.which), i);
         return;
     }
     const selects selected(what, d);

@@ -86,8 +86,7 @@ inline request_times times_of(const repeat_data& d, const record& r,
                     r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
     if (how == timing_bound::pessimistic || how == timing_bound::buffered) {
         // Times since the planned send include the client's delay.
-        const long long earlier =
-            how == timing_bound::buffered ? buffered_ns(r) : r.first_early_ns;
+        const long long earlier = how == timing_bound::buffered ? buffered_ns(r) : r.first_early_ns;
         t.first_to_last += earlier;
         t.first_to_second += earlier;
     } else if (how == timing_bound::optimistic) {

@@ -427,8 +427,7 @@ inline std::string value_text(metric_id m, double v) {
     if (is_capacity(m) && std::isinf(v)) return "infinite";
     if (unit == metric_unit::time) return time_text(v);
     if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";
-    const bool is_rate =
-        unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
+    const bool is_rate = unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
     const bool is_amount = unit == metric_unit::energy || unit == metric_unit::money;
     return unit_text(unit, v, is_rate || is_amount ? 3 : 4);
 }
@@ -437,8 +436,7 @@ inline std::string value_text(metric_id m, double v) {
 inline std::string load_interval_text(metric_id m, double low, double high) {
     const std::string from = value_text(m, low), to = value_text(m, high);
     const std::size_t unit = std::min(to.find(' '), to.size());
-    return "[" + from.substr(0, from.find(' ')) + ", " + to.substr(0, unit) + "]" +
-           to.substr(unit);
+    return "[" + from.substr(0, from.find(' ')) + ", " + to.substr(0, unit) + "]" + to.substr(unit);
 }
 
 /// Names what a request lacks that has too little for a metric.

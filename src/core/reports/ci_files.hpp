@@ -78,8 +78,7 @@ public:
         for (const slo_verdict& v : g.verdicts) add_verdict(v);
         add_property("rehearsal", g.rehearsal.model);
         add_property("time", g.target.is_virtual ? virtual_time_text : "");
-        if (!g.figures.candidate.empty())
-            add_property("answers", status_text(g.figures.candidate));
+        if (!g.figures.candidate.empty()) add_property("answers", status_text(g.figures.candidate));
         add_property("tls", unverified_servers(g));
     }
     const junit_counts& counts() const { return counts_; }

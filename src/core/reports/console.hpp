@@ -151,8 +151,7 @@ inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_co
         return text.erase(text.find_last_not_of(' ') + 1);
     };
     const std::size_t padding = c.measured - std::min(c.measured, p.measured.size());
-    const std::string found =
-        without_end(p.measured + std::string(padding + 2, ' ') + p.interval);
+    const std::string found = without_end(p.measured + std::string(padding + 2, ' ') + p.interval);
     const std::string name = without_end(p.name), start(indent, ' ');
     std::string line = without_end(p.name + "  " + found);
     if (columns_of(line) > console_columns)
@@ -241,8 +240,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
 }
 
 /// Returns the counts of several gates by outcome, and the gates that did not pass.
-inline std::string closing_text(const vector<gate_report>& gates,
-                                const console_style& style = {}) {
+inline std::string closing_text(const vector<gate_report>& gates, const console_style& style = {}) {
     if (gates.size() == 1 && !gates[0].beside.empty())
         return filled("\n{name}: {beside}\n",
                       {{"name", gates[0].what.name}, {"beside", gates[0].beside}});

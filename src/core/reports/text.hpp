@@ -259,8 +259,7 @@ inline std::string client_text(const gate_report& g) {
     if (g.figures.candidate.empty() && g.self_check.ok && g.self_check.connections_opened == 0)
         return "no request was sent";
     if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
-    return g.target.measured_by + " reports nothing of its own delays" +
-           problem_text(g.self_check);
+    return g.target.measured_by + " reports nothing of its own delays" + problem_text(g.self_check);
 }
 /// Whether the client's own delays may matter for a verdict.
 inline bool has_client_problem(const gate_report& g) {
@@ -291,8 +290,7 @@ inline std::string tokens_text(const request_tokens& t) {
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
-inline vector<std::string> notes_on(const gate_report& g,
-                                    server_notes wanted = server_notes::all) {
+inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = server_notes::all) {
     vector<std::string> notes;
     const auto add = [&](const char* format, std::initializer_list<named_filling> values) {
         const std::string note = filled(format, values);

@@ -239,8 +239,7 @@ inline constexpr server_name rows[] = {
 }  // namespace server_table
 
 /// The suffix of counters is optional in some servers and versions, and required by OpenMetrics.
-inline vector<const page_sample*> samples_of(const metrics_page& page,
-                                             const server_name& row) {
+inline vector<const page_sample*> samples_of(const metrics_page& page, const server_name& row) {
     page_labels wanted;
     if (*row.label) wanted.push_back({row.label, row.label_value});
     auto found = samples_of(page, row.name, wanted);

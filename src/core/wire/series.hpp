@@ -46,14 +46,12 @@ inline std::string_view label_of(const metrics_page& page, const page_sample& s,
         if (l.name == name) return l.value;
     return {};
 }
-inline std::span<const page_sample> samples_named(const metrics_page& page,
-                                                  std::string_view name) {
+inline std::span<const page_sample> samples_named(const metrics_page& page, std::string_view name) {
     struct by_name {
         bool operator()(const page_sample& s, std::string_view n) const { return s.name < n; }
         bool operator()(std::string_view n, const page_sample& s) const { return n < s.name; }
     };
-    const auto found =
-        std::equal_range(page.samples.begin(), page.samples.end(), name, by_name());
+    const auto found = std::equal_range(page.samples.begin(), page.samples.end(), name, by_name());
     return {found.first, found.second};
 }
 /// The samples of this name with at least these labels.

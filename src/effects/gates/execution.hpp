@@ -79,8 +79,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
         hash.add(gate.data(), gate.size());
         return mixed(seed + mixed(hash.value()));
     }
-    return mixed(entropy() ^
-                 mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
+    return mixed(entropy() ^ mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
 inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t seed,

@@ -108,8 +108,7 @@ inline gate_report unmeasured(const gate_identity& who, const scenario& s, gate_
                               const std::string& why) {
     // without a text it would count as measured
     gate_report g = report_without(who, outcome, why.empty() ? "no reason was given" : why);
-    for (const slo& x : s.slos)
-        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
+    for (const slo& x : s.slos) g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
     return g;
 }
 

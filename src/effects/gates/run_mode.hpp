@@ -185,8 +185,7 @@ inline void check_writable(const std::string& file) {
         } catch (const std::runtime_error&) {
             writable = false;
         }
-    if (!writable)
-        refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
+    if (!writable) refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
 }  // namespace detail

@@ -165,8 +165,7 @@ inline void run_load(const vector<load_of_variant>& loads) {
         all_connected.arrive_and_wait();
         // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
-            const long long at =
-                order.start && !called_off ? order.start() : now_ns() + 10000000;
+            const long long at = order.start && !called_off ? order.start() : now_ns() + 10000000;
             for (const load_of_variant& l : loads) l.state->start_ns = at;
         };
         if (i == 0) contained(begin, call_off);

@@ -90,8 +90,7 @@ private:
     void limit_address() {
         if (which_ == addresses_.size()) return end(answer_.error);
         const long long now = now_ns();
-        limit_ns_ =
-            now + (deadline_ns_ - now) / static_cast<long long>(addresses_.size() - which_);
+        limit_ns_ = now + (deadline_ns_ - now) / static_cast<long long>(addresses_.size() - which_);
     }
     void on_connect_error(int error) {
         wire_.close();

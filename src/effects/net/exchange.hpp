@@ -118,8 +118,7 @@ public:
     // ---- TLS
 
     /// `last`: the session to resume, replaced by the server's next one; may be null.
-    handshake begin_handshake(const tls_client& client, tls_session* last,
-                              vector<char>& room) {
+    handshake begin_handshake(const tls_client& client, tls_session* last, vector<char>& room) {
         tls_ = std::make_unique<tls_channel>(client, last);
         return shake_hands({}, room);
     }

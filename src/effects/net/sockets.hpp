@@ -220,8 +220,7 @@ inline vector<address> local_addresses(const list<text>& digits) {
     return all;
 }
 /// Returns the server addresses of the same family as a local one; all if none is given.
-inline vector<address> reached_from(const vector<address>& from,
-                                    const vector<address>& to) {
+inline vector<address> reached_from(const vector<address>& from, const vector<address>& to) {
     if (from.empty()) return to;
     vector<address> reached;
     for (const address& a : to)

@@ -44,8 +44,7 @@ public:
         SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
         constexpr unsigned char http1[] = "\x08http/1.1";
         SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
-        SSL_CTX_set_session_cache_mode(c,
-                                       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+        SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
         SSL_CTX_sess_set_new_cb(c, [](SSL* s, SSL_SESSION* session) {
             auto* const last = static_cast<tls_session*>(SSL_get_app_data(s));
             if (last) last->reset(session);

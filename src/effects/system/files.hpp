@@ -180,8 +180,7 @@ inline vector<double> read_numbers(const std::string& path, const char* field) {
                             path.c_str(), number, printable(t, 60).c_str(), field)});
         values.push_back(v);
     }
-    if (values.empty())
-        refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
+    if (values.empty()) refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
     return values;
 }
 

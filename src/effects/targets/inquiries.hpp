@@ -64,8 +64,7 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
         std::string_view name = trimmed(rest.substr(0, end));
         rest.remove_prefix(std::min(end + 1, rest.size()));
         if (name == "*" || name == u.host) return {};
-        while (!name.empty() && (name.front() == '*' || name.front() == '.'))
-            name.remove_prefix(1);
+        while (!name.empty() && (name.front() == '*' || name.front() == '.')) name.remove_prefix(1);
         if (!name.empty() && u.host.ends_with("." + std::string(name))) return {};
     }
     return set.empty() ? set : set + " is set and not used: " + u.authority() +
@@ -211,8 +210,7 @@ inline std::string first_path(const load_target& to) {
 
 /// Returns the only model that the server lists, for a gate that names none. An API without models
 /// uses it in reports, "" if unknown.
-inline std::string only_model(const load_target& to, const http_answer& a,
-                              const std::string& url) {
+inline std::string only_model(const load_target& to, const http_answer& a, const std::string& url) {
     const vector<listed_model> models = listed_models(*to.api, a);
     if (models.size() == 1) return models[0].name;
     if (!to.api->needs_model) return {};
@@ -410,8 +408,7 @@ inline load_check checked_load(const load_target& to, const request_spec& common
     load_check found;
     for (; found.resets < resets_by_policy; ++found.resets) {
         const http_answer a = ask_for_one_token(to, common);
-        const std::string why =
-            why_not_served(to, "POST", path_of(to, common), a, url);
+        const std::string why = why_not_served(to, "POST", path_of(to, common), a, url);
         if (!why.empty()) refuse({why});
         found.note = mistyped_text(to, common, a);
         if (!a.reset_by_server) break;

@@ -322,8 +322,7 @@ private:
         const auto has_come = [](const http_answer& a) { return !is_on_its_way(a); };
         const long long until_ns = now_ns() + ns_of(within_s);
         for (const std::string& path : {inquiry_path(load_, load_.api->ready), first_path(load_)})
-            if (within_s > 0)
-                await_at(load_, path, load_.fields, within_s, until_ns, has_come);
+            if (within_s > 0) await_at(load_, path, load_.fields, within_s, until_ns, has_come);
     }
     void await_at(const http_server& at, const std::string& path, const std::string& fields,
                   double within_s, long long until_ns,

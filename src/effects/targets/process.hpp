@@ -69,8 +69,7 @@ public:
         env.push_back("LLMBENCH_COMMAND_=" + replacing_its_shell(command));
         const rlim_t files = open_files_before.load();
         auto [waits, go] = socket_pair();  // a pipe without a reader would raise a signal
-        if (go.get() < 0)
-            throw std::runtime_error("cannot start a process: " + error_text(errno));
+        if (go.get() < 0) throw std::runtime_error("cannot start a process: " + error_text(errno));
         pid_ = started({.script = script_of_command,
                         .words = {str(p.working_directory), files > 0 ? std::to_string(files) : ""},
                         .environment = environment_with(std::move(env)),

@@ -149,8 +149,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
     const long long n = expected_requests(p);
     const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
     bool differ = false;
-    for (std::size_t i = 0; i < most && !differ; ++i)
-        differ = asked(p, i) != asked(theirs, i);
+    for (std::size_t i = 0; i < most && !differ; ++i) differ = asked(p, i) != asked(theirs, i);
     if (!differ)
         refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
                 "give it options, a model or a workload that change them, or say .baseline = "

@@ -126,8 +126,7 @@ inline pid_t started(const script_to_start& s) {
         ::posix_spawn(&pid, "/bin/sh", &files, &how, words.data(), environment.data());
     ::posix_spawnattr_destroy(&how);
     ::posix_spawn_file_actions_destroy(&files);
-    if (problem != 0)
-        throw std::runtime_error("cannot start a process: " + error_text(problem));
+    if (problem != 0) throw std::runtime_error("cannot start a process: " + error_text(problem));
     return pid;
 }
 

@@ -65,8 +65,7 @@ public:
 
     /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
     /// limit.
-    std::string start(const api_traits& api, const vector<std::string>& secrets,
-                      double at_most_s) {
+    std::string start(const api_traits& api, const vector<std::string>& secrets, double at_most_s) {
         const double ready_within_s = std::min(what.ready_within.seconds(), at_most_s);
         const int port = free_port();
         log_ = next_log(variant_);

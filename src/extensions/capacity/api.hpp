@@ -69,8 +69,7 @@ using capacity_metric = include_llmbench_capacity_hpp;
 inline slo operator>=(capacity_metric, const capacity_limit& l) {
     const auto id = l.in_users ? detail::metric_id::capacity_in_users
                                : detail::metric_id::capacity_in_rate;
-    const double bound =
-        detail::include_llmbench_capacity_hpp_where_LLMBENCH_MAIN_is ? l.bound : 0;
+    const double bound = detail::include_llmbench_capacity_hpp_where_LLMBENCH_MAIN_is ? l.bound : 0;
     return {detail::make_statistic(detail::statistic_kind::value, id, 0), false, bound, 0, false,
             l.at};
 }

@@ -67,8 +67,7 @@ private:
     }
     profile_step posted(const char* path, double within_s) const {
         const load_target& to = target_.load();
-        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}",
-                                            within_s);
+        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}", within_s);
         profile_step s;
         s.asked = std::string("POST ") + path;
         s.heard = a.status > 0;

@@ -93,8 +93,7 @@ private:
         seen.what = "POST " + masked_words_of(path, to);
         const std::string request = post_text(to, path, filled(s.body));
         // The one thread of a virtual environment also runs the load.
-        if (!current_environment)
-            return end_step(fault_of_post(answer_to(to, request, max_s), to));
+        if (!current_environment) return end_step(fault_of_post(answer_to(to, request, max_s), to));
         post_ = std::make_unique<plain_request>(to, request, max_s);
         has_advanced();
     }

@@ -285,8 +285,7 @@ inline vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) {
     const std::string own_boot = name_of_the_boot();
     for (int r = 1; r < ranks.count(); ++r) {
         const std::string boot = ranks.heard(own_boot, max_s, r);
-        const bool same =
-            ranks.starts().machine_has_one_clock && !boot.empty() && boot == own_boot;
+        const bool same = ranks.starts().machine_has_one_clock && !boot.empty() && boot == own_boot;
         if (ranks.heard(static_cast<long long>(same), max_s, 0)) continue;
         clock_offset best{0, 1LL << 60};
         const long long first = now_ns();

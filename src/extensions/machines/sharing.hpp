@@ -138,8 +138,7 @@ public:
         if (!asked.rehearse.empty())
             refuse({"LLMBENCH_REHEARSE is set, and the load is shared by ranks of MPI: start one "
                     "program, the model answers no others"});
-        if (asked.is_shard)
-            refuse({"LLMBENCH_SHARD is set, and MPI shares the load already"});
+        if (asked.is_shard) refuse({"LLMBENCH_SHARD is set, and MPI shares the load already"});
         check_shared_target(s);
     }
     void all_or_none(const std::function<void()>& act) override {
@@ -197,8 +196,7 @@ inline constinit shards_of_load sharing_with_others{};
 }
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
-    stored_run run =
-        read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
+    stored_run run = read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
     if (!run.problem_of_events.empty()) refuse({directory, ": ", run.problem_of_events});
     return {directory, std::move(run.gate)};
 }

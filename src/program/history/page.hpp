@@ -262,8 +262,7 @@ inline std::string levels_of_plot(const drawn_levels& levels, const plot_scale& 
     return svg;
 }
 
-inline std::string plot_of(const history_series& s, const drawn_levels& levels,
-                           const todays& now) {
+inline std::string plot_of(const history_series& s, const drawn_levels& levels, const todays& now) {
     const plot_scale p = scale_of(s, levels, now);
     const auto runs = static_cast<double>(s.runs.size());
     const double half = std::max(2.0, (p.right - p.left) / (2 * runs));

@@ -81,8 +81,7 @@ inline void add_sglang_requests(imported_run& run, const picojson::value& v,
             }
             // The file does not say whether this is the server's count or the length asked for. If
             // it agrees with the chunks these are counted, else no metric is built on it.
-            const bool is_odd =
-                std::abs(r.output_tokens - r.events) > std::max(1, r.events / 20);
+            const bool is_odd = std::abs(r.output_tokens - r.events) > std::max(1, r.events / 20);
             r.output_tokens = r.events;
             r.token_source = token_origin::events;
             return is_odd;

@@ -196,8 +196,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
                       "errored and incomplete"});
     if (const picojson::value* c = member(b, "config")) run.identity = setting_text(*c, "id_");
     set_guidellm_settings(run, b);
-    if (const picojson::value* s = value_at(b, "config.strategy"))
-        set_guidellm_arrivals(run, *s);
+    if (const picojson::value* s = value_at(b, "config.strategy")) set_guidellm_arrivals(run, *s);
     for (const char* list : {"successful", "errored", "incomplete"}) {
         const picojson::array& items = array_member(*requests, list);
         for (std::size_t i = 0; i < items.size(); ++i) add_guidellm_request(run, items[i], list, i);

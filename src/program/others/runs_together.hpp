@@ -152,8 +152,7 @@ inline std::string other_traffic(const imported_run& run, const imported_run& fi
 }
 
 /// Returns why two files are not two runs under one load, a sentence each.
-inline vector<std::string> not_two_repeats(const imported_run& first,
-                                           const imported_run& run) {
+inline vector<std::string> not_two_repeats(const imported_run& first, const imported_run& run) {
     const std::string both = first.file + " and " + run.file;
     if (first.hash == run.hash) return {both + " are the same, byte for byte"};
     if (!first.identity.empty() && first.identity == run.identity)

@@ -140,8 +140,7 @@ private:
         if (is_known) l.wait_s = std::max(0.0, steps_[s].at_s - last_end);
         else l.not_before_s = offset;
     }
-    void add_leaves(std::uint32_t branch, std::uint32_t before,
-                    vector<std::uint32_t>& to) const {
+    void add_leaves(std::uint32_t branch, std::uint32_t before, vector<std::uint32_t>& to) const {
         vector<std::uint32_t> open{branch};
         while (!open.empty()) {
             const std::uint32_t s = open.back();

@@ -99,8 +99,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
-        if (!g.figures.search)
-            fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
+        if (!g.figures.search) fill(h, verdicts_key, {{"is_measured", g.rehearsal.model.empty()}});
     }
     if (!g.calibration.empty())
         fill(h, "<pre>{escaped}</pre>\n", {{"escaped", escaped_lines(calibration_text(g))}});

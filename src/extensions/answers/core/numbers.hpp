@@ -134,8 +134,7 @@ inline bool same_number(const exact_number& a, const exact_number& b) {
     if (is_whole(a) && is_whole(b))
         return a.digits == b.digits &&
                (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
-    return std::fabs(a.value - b.value) <=
-           1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
+    return std::fabs(a.value - b.value) <= 1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
 }
 inline exact_number number_of_digits(std::string digits, int exponent, bool negative) {
     const double value =

@@ -91,8 +91,7 @@ private:
     }
     bool is_marked(std::size_t i) const {
         const std::size_t k = std::min(s_.find_first_not_of("*_ ", i + 1), s_.size());
-        return k < s_.size() &&
-               (holds_byte(".):,\n", s_[k]) || (s_[k] == '-' && s_[k - 1] == ' '));
+        return k < s_.size() && (holds_byte(".):,\n", s_[k]) || (s_[k] == '-' && s_[k - 1] == ' '));
     }
     bool begins_line(std::size_t i) const {
         while (i > 0 && holds_byte(dress, s_[i - 1]) && s_[i - 1] != '\n') --i;
@@ -340,8 +339,7 @@ private:
 };
 
 /// The questions of a file, or a sample of them by the seed, in an order of the seed.
-inline vector<dialogue> read_questions(byte_stream& in, const questions& q,
-                                       std::uint64_t seed) {
+inline vector<dialogue> read_questions(byte_stream& in, const questions& q, std::uint64_t seed) {
     constexpr std::size_t most = 1000000;
     dialogue_sampler sampler(q.max_items ? static_cast<std::size_t>(*q.max_items) : most, seed);
     const question_reader reader(in, q);

@@ -59,8 +59,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
                 if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
                 const record& r = *at->second;
                 if (!all && rows.size() >= max_answers_shown) break;
-                if (!row_of.emplace(r.conversation, rows.size()).second)
-                    continue;
+                if (!row_of.emplace(r.conversation, rows.size()).second) continue;
                 const wanted_answer* wanted = wanted_at(*p.sent, t.index);
                 const auto prompt =
                     request_of(p, run_variant::candidate, variant[i].index, t.index);
@@ -77,8 +76,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
                 const auto at = row_of.find(r.conversation);
                 if (at == row_of.end()) continue;
                 ++rows[at->second].asked;
-                rows[at->second].times +=
-                    *is_good_answer(m, r) == (rows[at->second].is == "right");
+                rows[at->second].times += *is_good_answer(m, r) == (rows[at->second].is == "right");
             }
     }
     return rows;

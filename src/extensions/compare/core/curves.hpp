@@ -225,8 +225,7 @@ inline std::string curve_html(const std::string& title, const std::string& said,
     const std::string first = metric_name(columns.first);
     const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
                                                                             : "Input tokens/s";
-    const auto over = [&](const std::string& what, plot_unit y,
-                          const vector<drawn_line>& lines) {
+    const auto over = [&](const std::string& what, plot_unit y, const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
                             in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
     };

@@ -217,8 +217,7 @@ inline std::string curve_line(const curve_report& c) {
 }
 
 /// Rows of loads that have a gate.
-inline vector<curve_row> rows_of(const curve_report& c,
-                                 const vector<gate_report>& gates) {
+inline vector<curve_row> rows_of(const curve_report& c, const vector<gate_report>& gates) {
     vector<curve_row> rows;
     for (const judged_load& p : c.loads)
         for (std::size_t i = 0; i < gates.size(); ++i)

@@ -44,8 +44,7 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
         if (r.significant()) continue;
         pairs.push_back(names_of(c, {r.first, r.second}));
         for (const std::size_t i : {r.first, r.second})
-            if (std::find(members.begin(), members.end(), i) == members.end())
-                members.push_back(i);
+            if (std::find(members.begin(), members.end(), i) == members.end()) members.push_back(i);
     }
     if (pairs.empty()) return {};
     std::sort(members.begin(), members.end());
@@ -183,8 +182,7 @@ inline std::string comparison_line(const settings_comparison& c) {
 
 /// "1.04 [0.99, 1.09]".
 inline std::string ratio_text(const estimate_t& r) {
-    return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low,
-                   r.high);
+    return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low, r.high);
 }
 /// The line with the arithmetic of every ratio.
 inline std::string comparison_explained(const settings_comparison& c) {

@@ -24,8 +24,7 @@ namespace detail {
 
 /// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
-inline vector<std::size_t> word_starts(std::string_view text,
-                                       std::string_view between = blanks) {
+inline vector<std::size_t> word_starts(std::string_view text, std::string_view between = blanks) {
     const auto is_blank = [&](std::size_t i) { return between.find(text[i]) != text.npos; };
     vector<std::size_t> words;
     for (std::size_t i = 0; i < text.size(); ++i)
@@ -42,8 +41,7 @@ inline vector<std::string> parts_of(std::string_view text, std::size_t n,
         const std::size_t from = k == 0 ? 0 : words[k * words.size() / n];
         const std::string_view part =
             text.substr(from, k + 1 == n ? text.npos : words[(k + 1) * words.size() / n] - from);
-        parts.emplace_back(
-            k + 1 == n ? part : part.substr(0, part.find_last_not_of(between) + 1));
+        parts.emplace_back(k + 1 == n ? part : part.substr(0, part.find_last_not_of(between) + 1));
     }
     return parts;
 }

@@ -355,8 +355,7 @@ inline bool are_kept(const vector<double>& repeats) {
 /// A statistic's repeats by its name.
 using all_repeats = std::map<std::string, vector<double>>;
 /// The statistics of objectives, and the usual ones, that have a value in every repeat.
-inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts,
-                                             all_repeats of) {
+inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts, all_repeats of) {
     vector<named_repeats> values;
     const auto add = [&](const std::string& name) {
         vector<double> repeats = std::exchange(of[name], {});

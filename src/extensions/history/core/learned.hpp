@@ -176,8 +176,7 @@ inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
 }
 
 /// Main is compared with the newest accepted segment, another branch with the newest one.
-inline const history_segment& segment_for(const vector<history_segment>& segments,
-                                          bool is_main) {
+inline const history_segment& segment_for(const vector<history_segment>& segments, bool is_main) {
     for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
         if (s->is_accepted) return *s;
     return segments.back();

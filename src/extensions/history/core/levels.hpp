@@ -88,8 +88,7 @@ inline vector<run_level> levels_of(const history_series& s, bool at_most) {
     }
     return out;
 }
-inline vector<double> means_of(const vector<run_level>& runs, std::size_t first,
-                               std::size_t end) {
+inline vector<double> means_of(const vector<run_level>& runs, std::size_t first, std::size_t end) {
     vector<double> out;
     for (std::size_t i = first; i < end; ++i) out.push_back(runs[i].mean);
     return out;
@@ -180,8 +179,7 @@ inline vector<std::size_t> annotated_runs(const history_series& s,
 
 /// From the first run to the last: a step that was found stays, unless an annotation denies it.
 /// Runs before such an annotation stay in the segment, and are not searched again.
-inline vector<history_segment> segments_of(const history_series& s,
-                                           const vector<run_level>& runs) {
+inline vector<history_segment> segments_of(const history_series& s, const vector<run_level>& runs) {
     if (runs.empty()) return {};
     const auto steps = annotated_runs(s, runs, annotation_kind::step);
     const auto none = annotated_runs(s, runs, annotation_kind::no_step);

@@ -43,8 +43,7 @@ namespace detail {
 inline std::string packed(const repeat_data& d) {
     json_writer facts(true);
     facts.open('{');
-    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(),
-                 vector<named_number>());
+    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(), vector<named_number>());
     std::string bytes = facts.close().text() + "\n";
     for (const record& r : d.records) bytes += record_json(r, "");
     bytes += '\n';
@@ -198,8 +197,7 @@ inline void check_all_there(const vector<stored_shard>& shards) {
     for (std::size_t i = 0; i < found.size(); ++i)
         if (!found[i]) missing.push_back(i);
     if (!missing.empty())
-        refuse({printed("of %zu shards these are missing: ", found.size()),
-                numbers_text(missing)});
+        refuse({printed("of %zu shards these are missing: ", found.size()), numbers_text(missing)});
 }
 
 inline void check_alike(const stored_shard& first, const stored_shard& s) {

@@ -274,8 +274,7 @@ private:
     }
     /// An agent's steps are a line, one deeper than that of the first step that its first one is
     /// after; the agent of the very first step is the main one.
-    void place_by_agents(vector<recorded_step>& steps,
-                         const vector<std::size_t>& order) const {
+    void place_by_agents(vector<recorded_step>& steps, const vector<std::size_t>& order) const {
         std::map<std::string, step_place> next;
         for (std::size_t i = 0; i < order.size(); ++i) {
             const vector<std::uint32_t>& after = steps[i].after;

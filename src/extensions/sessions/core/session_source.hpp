@@ -255,8 +255,7 @@ public:
             w_.max_items ? static_cast<std::size_t>(*w_.max_items) : max_corpus_steps;
         return trace_of_starts(*corpus_, most, str(a.file));
     }
-    plan_part planned(const scenario& s, const arrival_data& a,
-                      std::uint64_t seed) const override {
+    plan_part planned(const scenario& s, const arrival_data& a, std::uint64_t seed) const override {
         check_no_max_tokens(s.options);
         const auto most = static_cast<std::size_t>(w_.max_items ? *w_.max_items : 0);
         const bool as_recorded = a.kind == arrival_kind::replay;

@@ -380,8 +380,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     const checked_object gate = gate_named(root, file, gate_name).gate;
     const std::string of = file + ": \"" + printable(gate.text("name"), 200) + "\" ";
     const std::string fault = fault_of_stored(gate);
-    if (!fault.empty())
-        refuse({of, fault, ", so its times are none of a server to be modelled"});
+    if (!fault.empty()) refuse({of, fault, ", so its times are none of a server to be modelled"});
     const checked_object variant = gate.at("candidate");
     reported_pace t;
     measured_pace& p = t.pace;
