@@ -192,3 +192,9 @@ need_python_tools() {
     python3 -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3-venv)
     install "${missing[@]}"
 }
+
+# need_pytest: for the wheel in an empty environment, and the recipe beside it: tests/packaging/python.sh
+need_pytest() {
+    need_python_tools
+    python_has pytest || /usr/bin/python3 -c 'import pytest' 2> /dev/null || install python3-pytest
+}

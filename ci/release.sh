@@ -67,6 +67,7 @@ user=()
 ((EUID == 0)) || user=(--map-root-user)
 in_root() { env -i "$(command -v unshare)" "${user[@]}" --root="$root" /llmbench "$@"; }
 [[ $(in_root --version) == "llmbench $version" ]] || die "the program is not of $version"
+: > "$work/server"  # the shell of the background may come to it late
 "$work/build/llmbench" serve --slots 32 --port 0 > "$work/server" &
 server=$!
 for ((tries = 0; tries < 600; ++tries)); do
@@ -92,7 +93,7 @@ gates 0 'p90(ttft) <= 5 s'
 gates 1 'mean(tpot) <= 0.1 ms'
 
 say "a wheel of it, installed into an empty environment; an image of it"
-need_python_tools
+need_pytest
 wheel=$(python3 ci/packaging/wheel.py "$out/$program" "$out" "$out/$program.licenses")
 bash tests/packaging/python.sh "$out/$program" "$wheel"
 bash ci/packaging/image.sh "$out/$program" "$out/$program.licenses"

@@ -41,7 +41,7 @@ live_leg() { run_leg "$1-live" "$1" "$2" -L live "${@:3}"; }
 needs=(need_compiler need_python)
 legs_here=(gcc-build gcc-test gcc-live)
 if [[ $all ]]; then
-    needs+=(need_node need_validators need_proxies need_several need_browser need_clang need_libcxx)
+    needs+=(need_node need_validators need_pytest need_proxies need_several need_browser need_clang need_libcxx)
     legs_here=(gcc-build gcc-test gcc-real gcc-examples gcc-live others clang-test asan-test asan-live tsan-test
         tsan-live)
 fi

@@ -2,8 +2,8 @@
 # The wheel of the program, installed from its file into an empty environment: it runs gates, and so do the
 # recipes for unittest and pytest in examples/python. The image's layers, if the program is static.
 #   tests/packaging/python.sh PROGRAM [WHEEL]
-# Exits with 77 where Python cannot make an environment (Debian: python3-venv). pytest is Debian's
-# (python3-pytest) or python3's; without it, it is said that nothing showed that recipe.
+# Exits with 77 where Python cannot make an environment (Debian: python3-venv), or has no pytest, Debian's
+# (python3-pytest) or python3's.
 set -euo pipefail
 program=$(realpath "${1:?usage: python.sh PROGRAM [WHEEL]}")
 cd "$(dirname "$0")/../.."
@@ -40,6 +40,7 @@ installed=$("$work/venv/bin/python" -c 'import llmbench; print(llmbench.path())'
 cmp "$installed" "$program" || die "llmbench.path() is another program"
 echo "ok: installed into an empty environment"
 
+: > "$work/server"  # the shell of the background may come to it late
 "$work/venv/bin/llmbench" serve --slots 32 --port 0 > "$work/server" &
 server=$!
 for ((tries = 0; tries < 300; ++tries)); do
@@ -69,8 +70,8 @@ for candidate in /usr/bin/python3 python3; do
     if "$candidate" -c 'import pytest' 2> /dev/null; then python=$candidate && break; fi
 done
 if [[ ! $python ]]; then
-    echo "no pytest here (python3-pytest): nothing showed its recipe"
-    exit 0
+    echo "no pytest here (python3-pytest): nothing shows its recipe"
+    exit 77
 fi
 PYTHONPATH=$("$work/venv/bin/python" -c 'import llmbench, os; print(os.path.dirname(os.path.dirname(llmbench.__file__)))')
 export PYTHONPATH PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
