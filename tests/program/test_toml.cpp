@@ -92,10 +92,14 @@ TEST_CASE("a mistake is refused with file, line and what is expected") {
           "a = 1__0", "a = _1", "a = 1_", "a = 1.", "a = .5", "a = 0x10", "a = inf", "a = nan",
           "a = True", "a = 2026-12-31", "a.b = 1\na = 2", "a = 1\n[a]", "a = 1\n[a.b]",
           "a = {}\n[a.b]", "a = []\n[[a]]", "[a]\n[[a]]", "[[a]]\n[a]", "[a.b]\n[a]\nb.c = 1",
-          "a = {b = 1, b = 2}", "a = \"\x01\"", "a = \"\"\"\x7F\"\"\"", "\x80 = 1"}) {
+          "a = {b = 1, b = 2}", "a = \"\x01\"", "a = \"\"\"\x7F\"\"\"", "\x80 = 1", "a = \"\x80\"",
+          "a = '\xED\xA0\x80'", "# \xE2\x82", "# \x01", "# a\rb = 1", "[\xC3\xA9]",
+          "a.b = 1\n[a]", "[a]\nb.c = 1\n[a.b]"}) {
         CAPTURE(content);
         CHECK(refusal_of(content).find("g.toml:") == 0);
     }
+    CHECK(refusal_of("a = 1\n# gr\xFC\xDF\n") == "g.toml:2: there are bytes that are no UTF-8");
+    CHECK(refusal_of("a = 1\n\nb = '\x1B[31m'\n") == "g.toml:3: there is a control character");
     CHECK(refusal_of("a = " + std::string(100, '[')).find("nested deeper") != std::string::npos);
     CHECK(refusal_of(std::string(1 << 20, '#') + "\n").find("at most 1048576 bytes") !=
           std::string::npos);
