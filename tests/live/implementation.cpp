@@ -131,8 +131,8 @@ std::vector<spoken_api> spoken_apis() {
     for (std::size_t i = 0; i < std::size(apis); ++i)
         if (const api_traits& a = apis[i]; a.generates)
             all.push_back({static_cast<llmbench::api_format>(i), a.name, a.forces_lengths,
-                           a.reports_usage, a.tells_prompt_tokens, a.tells_reason,
-                           a.framed == framing::pieces, a.takes_images});
+                           a.reports_usage, !a.ends_with_body, a.framed == framing::pieces,
+                           a.takes_images});
     return all;
 }
 std::string name_of(llmbench::api_format api) { return std::string(traits_of(api).name); }

@@ -57,8 +57,8 @@ std::vector<double> open_loop_times(const llmbench::open_loop& o, long long requ
 struct spoken_api {
     llmbench::api_format api{};
     std::string name{};
-    bool forces = false, reports_usage = false, tells_prompt_tokens = false, tells_reason = false,
-         only_streams = false, takes_images = false;
+    bool forces = false, reports_usage = false, tells_reason = false, only_streams = false,
+         takes_images = false;
 };
 std::vector<spoken_api> spoken_apis();
 /// An API's name in LLMBENCH_API, and the path that it is asked at.

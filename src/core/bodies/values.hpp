@@ -306,8 +306,6 @@ box own_api(const api& a) {
                                 .ends_with_body = a.ends_with_body || of_bytes,
                                 .forces_lengths = a.forces_lengths,
                                 .reports_usage = a.tells_usage,
-                                .tells_prompt_tokens = a.tells_usage,
-                                .tells_reason = !(a.ends_with_body || of_bytes),
                                 .models = given(a.models),
                                 .needs_model = *given(a.models) != '\0',
                                 .ready = given(a.ready),

@@ -79,8 +79,6 @@ struct api_traits {
     bool forces_lengths = false;    // else the model decides the length
     bool generates = true;          // else an answer in one piece has no tokens
     bool reports_usage = true;      // else each event counts as one token
-    bool tells_prompt_tokens = true;  // in usage, with the finish reason
-    bool tells_reason = true;
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
     int documents = 1;              // default number of parts of a prompt
@@ -125,7 +123,7 @@ inline constinit api_table apis = {{
     {.name = "triton", .path = "/v2/models/{model}/generate_stream",
      .whole_path = "/v2/models/{model}/generate",
      .ends_with_body = true, .forces_lengths = true, .reports_usage = false,
-     .tells_reason = false, .write = write_triton, .read = read_triton, .models = "",
+     .write = write_triton, .read = read_triton, .models = "",
      .ready = "/v2/health/ready", .metrics = ":8002"},
     {.name = "ollama", .path = "/api/chat", .framed = framing::lines, .takes_images = true,
      .write = write_ollama, .read = read_ollama,
@@ -142,8 +140,8 @@ inline constinit api_table apis = {{
     {.name = "sglang", .path = "/generate", .forces_lengths = true,
      .takes_token_ids = true, .write = write_sglang, .read = read_sglang, .needs_model = false},
     {.name = "plain_text", .path = "/generate", .framed = framing::pieces,
-     .ends_with_body = true, .reports_usage = false, .tells_reason = false,
-     .write = write_plain_text, .models = "", .needs_model = false, .ready = "/readyz"},
+     .ends_with_body = true, .reports_usage = false, .write = write_plain_text,
+     .models = "", .needs_model = false, .ready = "/readyz"},
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
      .metrics = "", .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
