@@ -2587,11 +2587,11 @@ void judge_shards(const llmbench_machines_hpp_is_not_included&);
 slo_verdict judge(const result& r, const slo& s);
 
 /// Judges a finished run again from its records.jsonl, with result.json and events.bin beside it:
-/// the same verdicts, bit for bit. `gate` names one of several. The error guard is last. Throws
+/// the same verdicts, bit for bit. `gate` names one of several, and `against` the gate of another
+/// setting of a compare(), which is then the baseline. The error guard is last. Throws
 /// std::invalid_argument if a file or an SLO cannot be used.
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
-                               const types::text& gate = {});
-
+                               const types::text& gate = {}, const types::text& against = {});
 
 /// Reads a result.json, to compare runs. Throws std::invalid_argument if the file is none.
 past_result read_result(const types::text& file);
@@ -12768,6 +12768,21 @@ inline bool is_unsupported(const load_conditions& under, metric_id m) {
     statistic_data what;
     what.metric = m;
     return !unsupported_reason(under, what).empty();
+}
+
+/// Measurements and others in turns with them, as the variants of one gate.
+inline measurements as_pairs(measurements of, const measurements& to) {
+    of.baseline = {};
+    for (const repeat_data& d : to.candidate) {
+        of.baseline.push_back(d);
+        of.baseline.change_last([](repeat_data& as) {
+            as.variant = run_variant::baseline;
+            for (record& r : as.records) r.variant = run_variant::baseline;
+        });
+    }
+    of.pairs_are_fresh = of.pairs_are_fresh && to.pairs_are_fresh;
+    of.known.reset();
+    return of;
 }
 
 using variant_list = vector<const repeat_list*>;
@@ -35944,11 +35959,25 @@ bool inline_code() { return true; }
 
 #ifndef LLMBENCH_NO_BODIES
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& asked,
-                               const types::text& gate) {
+                               const types::text& gate, const types::text& against) {
     using namespace detail;
     const slo_list slos = on_day(asked, utc_day());
     stored_run run = read_stored_run(str(records_file), str(gate));
     stored_gate& g = run.gate;
+    if (!against.empty()) {
+        const stored_run other = read_stored_run(str(records_file), str(against));
+        const auto parted = std::mismatch(g.name.begin(), g.name.end(), other.gate.name.begin(),
+                                          other.gate.name.end());
+        const bool is_one_comparison =
+            std::string(g.name.begin(), parted.first).find(" / ") != std::string::npos;
+        if (!is_one_comparison || g.name == other.gate.name ||
+            g.load.trace_hash != other.gate.load.trace_hash)
+            refuse({"\"", g.name, "\" and \"", other.gate.name,
+                    "\" are no two settings of one compare()"});
+        g.seen = as_pairs(std::move(g.seen), other.gate.seen);
+        g.described = with_judging(std::move(g.described),
+                                   [](planned_judging& j) { j.has_baseline = true; });
+    }
     if (!g.load.shard.is_whole())
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     for (const slo& s : slos) g.judged_by.slos.push_back(s);

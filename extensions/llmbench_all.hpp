@@ -2595,11 +2595,11 @@ void judge_shards(const llmbench_machines_hpp_is_not_included&);
 slo_verdict judge(const result& r, const slo& s);
 
 /// Judges a finished run again from its records.jsonl, with result.json and events.bin beside it:
-/// the same verdicts, bit for bit. `gate` names one of several. The error guard is last. Throws
+/// the same verdicts, bit for bit. `gate` names one of several, and `against` the gate of another
+/// setting of a compare(), which is then the baseline. The error guard is last. Throws
 /// std::invalid_argument if a file or an SLO cannot be used.
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
-                               const types::text& gate = {});
-
+                               const types::text& gate = {}, const types::text& against = {});
 
 /// Reads a result.json, to compare runs. Throws std::invalid_argument if the file is none.
 past_result read_result(const types::text& file);
@@ -12776,6 +12776,21 @@ inline bool is_unsupported(const load_conditions& under, metric_id m) {
     statistic_data what;
     what.metric = m;
     return !unsupported_reason(under, what).empty();
+}
+
+/// Measurements and others in turns with them, as the variants of one gate.
+inline measurements as_pairs(measurements of, const measurements& to) {
+    of.baseline = {};
+    for (const repeat_data& d : to.candidate) {
+        of.baseline.push_back(d);
+        of.baseline.change_last([](repeat_data& as) {
+            as.variant = run_variant::baseline;
+            for (record& r : as.records) r.variant = run_variant::baseline;
+        });
+    }
+    of.pairs_are_fresh = of.pairs_are_fresh && to.pairs_are_fresh;
+    of.known.reset();
+    return of;
 }
 
 using variant_list = vector<const repeat_list*>;
@@ -35952,11 +35967,25 @@ bool inline_code() { return true; }
 
 #ifndef LLMBENCH_NO_BODIES
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& asked,
-                               const types::text& gate) {
+                               const types::text& gate, const types::text& against) {
     using namespace detail;
     const slo_list slos = on_day(asked, utc_day());
     stored_run run = read_stored_run(str(records_file), str(gate));
     stored_gate& g = run.gate;
+    if (!against.empty()) {
+        const stored_run other = read_stored_run(str(records_file), str(against));
+        const auto parted = std::mismatch(g.name.begin(), g.name.end(), other.gate.name.begin(),
+                                          other.gate.name.end());
+        const bool is_one_comparison =
+            std::string(g.name.begin(), parted.first).find(" / ") != std::string::npos;
+        if (!is_one_comparison || g.name == other.gate.name ||
+            g.load.trace_hash != other.gate.load.trace_hash)
+            refuse({"\"", g.name, "\" and \"", other.gate.name,
+                    "\" are no two settings of one compare()"});
+        g.seen = as_pairs(std::move(g.seen), other.gate.seen);
+        g.described = with_judging(std::move(g.described),
+                                   [](planned_judging& j) { j.has_baseline = true; });
+    }
     if (!g.load.shard.is_whole())
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
@@ -38594,9 +38623,47 @@ namespace detail {
 text best_setting(const box& data, const statistic_data& what);
 estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
                              const statistic_data& what);
+struct difference_of_settings : estimate_t {
+    double least = 0;
+    text words{};
+};
+difference_of_settings difference_between(const box& data, const text& of, const text& to,
+                                          const statistic_data& what);
+result settings_as_pairs(const box& data, const text& of, const text& to);
 struct comparison_access;
 struct curve_access;
 }  // namespace detail
+
+/// The difference of two settings, with its interval; SI units. `difference <= 1_ms` and
+/// `difference >= 1_ms` say whether the data show it. A limit below what the client can tell is
+/// never shown.
+template <class U>
+struct setting_difference : estimate_t {
+    double least = 0;  ///< what the client can tell
+    types::text words{};
+    template <class T>
+        requires detail::gives<U, T>
+    friend bool operator<=(const setting_difference& d, const T& limit) {
+        return d.is_told(detail::si(U(limit))) && d.high <= detail::si(U(limit));
+    }
+    template <class T>
+        requires detail::gives<U, T>
+    friend bool operator>=(const setting_difference& d, const T& limit) {
+        return d.is_told(detail::si(U(limit))) && d.low >= detail::si(U(limit));
+    }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const setting_difference& d) {
+        o << d.words.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const setting_difference& d) { return d.words.c_str(); }
+#endif
+
+private:
+    bool is_told(double limit) const { return (limit < 0 ? -limit : limit) >= least; }
+};
 
 /// The result of compare(): several settings of a server on one trace.
 class comparison_result {
@@ -38631,6 +38698,23 @@ public:
     estimate_t ratio(const types::text& of, const types::text& to, M m) const {
         return detail::ratio_of_settings(
             data_, of, to, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// Returns one setting less another in the metric's unit, with such intervals. Zero is a value.
+    /// `CHECK(c.difference("head", "base", mean(ttft)) <= 1_ms)`.
+    template <class U, detail::bound_side S>
+    setting_difference<U> difference(const types::text& of, const types::text& to,
+                                     const statistic<U, S>& s) const {
+        const auto d = detail::difference_between(data_, of, to, s.data);
+        return {d, d.least, d.words};
+    }
+    template <detail::run_metric M>
+    auto difference(const types::text& of, const types::text& to, M m) const {
+        return difference(of, to, detail::make(detail::statistic_kind::value, m));
+    }
+    /// Returns one setting with the other as its baseline, the rounds as pairs, for a verdict:
+    /// `CHECK_SLO(c.difference("head", "base"), mean(ttft) <= baseline + 1_ms)`.
+    result difference(const types::text& of, const types::text& to) const {
+        return detail::settings_as_pairs(data_, of, to);
     }
     /// Returns "3 settings in turns, 4 rounds: p99(itl): budget 256 is best; ...".
     const types::text& line() const { return line_; }
@@ -38770,6 +38854,7 @@ struct values_in_rounds {
     vector<double> measured{};
     vector<double> pessimistic{}, optimistic{};  // bounds, for errors of the client
     std::string fault{};                        // why it is not compared
+    bool is_fresh = false;                      // its server is started again for each round
 };
 
 /// The ratio of the second setting to the first in the typical round.
@@ -38833,9 +38918,11 @@ inline judging_rule rule_of_interval(double level) {
     judging_rule r;
     r.analyses = 1;
     r.pass_level = r.fail_level = level / 2;
-    r.pass_z = r.fail_z = normal_quantile(1 - level / 2);
+    r.pass_z = r.fail_z = r.alone_z = normal_quantile(1 - level / 2);
     return r;
 }
+/// Half of the interval of such a rule.
+inline double half_width(const interim_analysis& l) { return l.pass_t * l.se + l.pass_margin; }
 /// Every pair has an equal part of the level (Bonferroni), also with settings left out: leaving
 /// some out must not make the others easier to distinguish.
 inline judging_rule rule_of_a_pair(std::size_t settings) {
@@ -38866,18 +38953,19 @@ inline bool withstands_the_client(const compared_statistic& c, const values_in_r
                    worse.optimistic.empty() ? worse.measured : worse.optimistic);
     const interim_analysis l = analysis_of_pairs(logs, c.prior_sd, rule);
     const double sign = c.less_is_better() ? 1 : -1;
-    return sign * l.mean - l.pass_t * l.se > 0;  // false for NaN
+    return sign * l.mean - half_width(l) > 0;  // false for NaN
 }
 
 inline setting_ratio ratio_of(const compared_statistic& c,
                               const vector<values_in_rounds>& values, std::size_t first,
-                              std::size_t second, const judging_rule& rule) {
+                              std::size_t second, judging_rule rule) {
     setting_ratio r;
+    rule.pairs_are_fresh = values[first].is_fresh && values[second].is_fresh;
     r.first = first;
     r.second = second;
     r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
     r.at = analysis_of_pairs(r.logs, c.prior_sd, rule);
-    const double reach = r.at.pass_t * r.at.se;
+    const double reach = half_width(r.at);
     r.ratio = std::exp(r.at.mean);
     r.low = std::exp(r.at.mean - reach);
     r.high = std::exp(r.at.mean + reach);
@@ -38894,9 +38982,10 @@ inline setting_ratio ratio_of(const compared_statistic& c,
 inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
     setting_value out;
     out.fault = std::move(v.fault);
-    const interim_analysis l =
-        analysis_of_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
-    const double reach = l.pass_t * l.se, offset = facts_of(m).offset;
+    judging_rule rule = rule_of_interval(0.05);
+    rule.pairs_are_fresh = v.is_fresh;
+    const interim_analysis l = analysis_of_pairs(logs_of(m, v.measured), s0, rule);
+    const double reach = half_width(l), offset = facts_of(m).offset;
     const auto back = [&](double log) {  // rounding must not make 0 negative
         return offset > 0 ? std::max(std::exp(log) - offset, 0.0) : std::exp(log);
     };
@@ -39028,7 +39117,7 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
                                           const reported_setting& reported,
                                           const statistic_data& what) {
     const repeat_list& variant = m.seen.candidate;
-    values_in_rounds v;
+    values_in_rounds v{.is_fresh = m.seen.pairs_are_fresh};
     if (variant.empty() || !m.lost.empty()) return v.fault = reported.excluded, v;
     if (!may_be_relative(what.metric)) {
         v.measured = {pooled_value(what, variant)};
@@ -39058,6 +39147,26 @@ inline compared_statistic compared_by(const statistic_data& what,
         s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].judged_by, statistic_alone(what, 1)));
     }
     return compared(what, std::move(values), s0);
+}
+
+/// The difference of two settings in the metric's unit, and what the client can tell of it.
+struct measured_difference {
+    estimate_t estimate{not_a_number, not_a_number, not_a_number};
+    double least = 0;
+};
+/// `pairs`: of `settings` settings, which have the level of all intervals together.
+inline measured_difference difference_in(const measurements& pairs, judging_parameters t,
+                                         const statistic_data& what, std::size_t settings) {
+    slo s = statistic_alone(what, 0);
+    s.factor = 1;
+    s.offset = s.at_most ? 1e-9 : -1e-9;  // the interval of a difference has no limit in it
+    const int revision = t.rule.revision;
+    t.rule = rule_of_a_pair(settings);
+    t.rule.revision = revision;
+    t.rule.is_single_analysis = true;
+    const decision d = decision_on_another(pairs, std::move(t), s);
+    if (d.outcome == verdict::invalid) return {};
+    return {d.estimate, client_error_in(pairs, what)};
 }
 
 inline vector<reported_setting> settings_as_reported(const vector<measured_setting>& all,
@@ -39662,7 +39771,7 @@ inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c
     v.flag({"may_be_the_clients"}, r.may_be_the_clients);
     v.numbers({"log_ratios", "one a round"}, r.logs, any_number);
     v.number({"sd"}, r.at.sd);
-    v.choice({"spread", "where the sd comes from"}, r.at.spread, spread_of::measured);
+    v.choice({"spread", "where the sd comes from"}, r.at.spread, spread_of::quiet);
     v.number({"df"}, r.at.df);
     v.number({"standard_error"}, r.at.se);
     v.number({"t", "half of the interval's logarithm in standard errors"}, r.at.pass_t);
@@ -39972,6 +40081,7 @@ struct setting_under_test {
     std::string name{};
     int number = 0;  // of its gate
     live_target server;
+    bool is_fresh = false;  // started again for each turn, or a model
     measured_gate all{};
     std::string lost{};  // why it has no more turns
     gate_outcome lost_as = gate_outcome::invalid;
@@ -39995,6 +40105,7 @@ public:
         std::string key_is_for = environment("LLMBENCH_URL");  // else of the first endpoint
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
+            s.all.seen.pairs_are_fresh = s.is_fresh;
             s.all.judged_by = parameters_asked(s.all.what, mode);
             if (key_is_for.empty()) key_is_for = s.server.url_of_endpoint();
             s.server.takes_key_of(key_is_for);
@@ -40422,6 +40533,8 @@ private:
             parts.push_back(
                 {.name = str(s.name),
                  .server = live_target(s.target, run_variant::candidate, stand_in(parts.size())),
+                 .is_fresh = s.target.what().get<process>() ||
+                             s.target.what().get<extension_target>(),
                  .all = {{.what = std::move(p)}}});
         }
         // The first one takes over the gate that represented all.
@@ -40517,6 +40630,44 @@ estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
     if (a == b) return {1, 1, 1};
     return compared_by(what, *h).ratio(a, b).value_or(
         estimate_t{not_a_number, not_a_number, not_a_number});
+}
+/// Two settings by name. Throws std::invalid_argument if they are one.
+inline std::pair<std::size_t, std::size_t> two_settings(const comparison_data& h, const text& of,
+                                                        const text& to) {
+    const std::size_t a = place_of_setting(h.names, str(of));
+    const std::size_t b = place_of_setting(h.names, str(to));
+    if (a == b) refuse({"difference() of setting \"", printable(str(of)), "\" and itself"});
+    return {a, b};
+}
+difference_of_settings difference_between(const box& data, const text& of, const text& to,
+                                          const statistic_data& what) {
+    const auto* held = data.get<comparison_data>();
+    const comparison_data h = held ? *held : comparison_data{};
+    const auto [a, b] = two_settings(h, of, to);
+    const result_data &mine = *h.settings[a], &other = *h.settings[b];
+    measured_difference d;
+    if (mine.refusal.empty() && other.refusal.empty())
+        d = difference_in(as_pairs(mine.seen, other.seen), mine.judged_by, what, h.names.size());
+    const auto shown = [&](double x) {
+        return printed("%s", x > 0 ? "+" : "") + value_text(what.metric, x);
+    };
+    return {d.estimate, d.least,
+            printable(str(what.name)) + ": " + shown(d.estimate.value) + " [" +
+                shown(d.estimate.low) + ", " + shown(d.estimate.high) + "]"};
+}
+result settings_as_pairs(const box& data, const text& of, const text& to) {
+    const auto* h = data.get<comparison_data>();
+    if (!h) return {};
+    const auto [a, b] = two_settings(*h, of, to);
+    const result_data& other = *h->settings[b];
+    auto g = std::make_shared<result_data>(*h->settings[a]);
+    g->seen = as_pairs(g->seen, other.seen);
+    g->what = with_judging(g->what, [](planned_judging& j) { j.has_baseline = true; });
+    if (g->refusal.empty() && !other.refusal.empty()) {
+        g->refusal = h->names[b] + ": " + other.refusal;
+        g->outcome = other.outcome;
+    }
+    return result_access::make(std::move(g), {}, {});
 }
 }  // namespace detail
 

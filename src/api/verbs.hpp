@@ -38,11 +38,11 @@ void judge_shards(const llmbench_machines_hpp_is_not_included&);
 slo_verdict judge(const result& r, const slo& s);
 
 /// Judges a finished run again from its records.jsonl, with result.json and events.bin beside it:
-/// the same verdicts, bit for bit. `gate` names one of several. The error guard is last. Throws
+/// the same verdicts, bit for bit. `gate` names one of several, and `against` the gate of another
+/// setting of a compare(), which is then the baseline. The error guard is last. Throws
 /// std::invalid_argument if a file or an SLO cannot be used.
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
-                               const types::text& gate = {});
-
+                               const types::text& gate = {}, const types::text& against = {});
 
 /// Reads a result.json, to compare runs. Throws std::invalid_argument if the file is none.
 past_result read_result(const types::text& file);

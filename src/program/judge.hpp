@@ -100,8 +100,14 @@ inline vector<past_gate> gates_in(const own_run& run, const std::string& name) {
     return all;
 }
 
-/// Returns a gate of a run, to be judged by these objectives under its old conditions.
-inline measured_gate gate_of_own(const own_run& of, const std::string& name, const slo_list& slos) {
+/// Whether it was on another setting of a comparison, which is another gate.
+inline bool is_of_another_gate(const slo& s, const stored_gate& g) {
+    return s.factor > 0 && !slo_context(g.described).has_baseline();
+}
+/// Returns a gate of a run, to be judged by these objectives under its old conditions; `are_own`:
+/// they are those of the file.
+inline measured_gate gate_of_own(const own_run& of, const std::string& name, slo_list slos,
+                                 bool are_own) {
     stored_run run = read_stored_run(of.records(), name);
     stored_gate& g = run.gate;
     if (!g.load.shard.is_whole())
@@ -111,6 +117,11 @@ inline measured_gate gate_of_own(const own_run& of, const std::string& name, con
         if (d.load > 0)
             refuse({of.directory, ": \"", g.name, "\" searched a load: judge(\"records.jsonl\", ...) "
                                                   "in C++ judges its capacity again"});
+    slo_list those;
+    for (const slo& s : slos)
+        if (!are_own || !is_of_another_gate(s, g)) those.push_back(s);
+        else say("  not judged again: " + str(s.text()) + ", on another setting: judge() in C++\n");
+    slos = those;
     measured_gate r;
     r.what = with_judging(g.described, [&](planned_judging& j) {
         j.rule = g.judged_by.rule;
@@ -227,7 +238,8 @@ inline int judge_again(const given_options& o) {
     return over_gates(gates_in(run, o["--gate"]), files, [&](const past_gate& g) {
         const slo_list slos = wanted.empty() ? objectives_of(g) : wanted;
         judge_as(o.has("--name") ? o["--name"] : str(g.name), slos,
-                 [&] { return gate_of_own(run, str(g.name), slos); }, files);
+                 [&] { return gate_of_own(run, str(g.name), slos, wanted.empty()); },
+                 files);
     });
 }
 

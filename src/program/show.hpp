@@ -125,7 +125,8 @@ inline int show_runs(const given_options& o) {
             std::string left_out;
             if (run.has_records()) {
                 const slo_list slos = objectives_of(g, &left_out);
-                say(shown(gate_of_own(run, str(g.name), slos), str(g.name), tools) + left_out);
+                say(shown(gate_of_own(run, str(g.name), slos, true), str(g.name), tools) +
+                    left_out);
             }
             else if (tools.empty()) say(shown_without_records(g));
             else

@@ -102,6 +102,48 @@ TEST_CASE("the same engine twice differs in nothing, and both are sent the same 
     CHECK(begins[1][1] < begins[0][1]);  // the second round goes backward
 }
 
+TEST_CASE("two settings differ by a time: with its interval, as a verdict, and from the files") {
+    scenario s = suite("what a setting adds");
+    s.repeats = 4;
+    const comparison_result c =
+        compare(s, {engine_named("base", engine_of(20_ms)), engine_named("head", engine_of(21.5_ms))});
+    const auto added = c.difference("head", "base", mean(ttft));
+    INFO(added);
+    CHECK(added.value == doctest::Approx(0.003).epsilon(0.4));
+    CHECK(added <= 10_ms);
+    CHECK(added >= 100_us);
+    CHECK_FALSE(added <= 1_ms);
+    CHECK(c.difference("base", "head", mean(ttft)).value == doctest::Approx(-added.value));
+    CHECK(holds(added.words, "mean(ttft): +"));
+    CHECK(refusal_by([&] { c.difference("head", "head", mean(ttft)); }) ==
+          "difference() of setting \"head\" and itself");
+    CHECK(holds(refusal_by([&] { c.difference("head", "best", mean(ttft)); }),
+                "there is no setting \"best\""));
+
+    const slo_list limits = {mean(ttft) <= baseline + 10_ms, mean(ttft) <= baseline + 500_us,
+                             mean(tpot) <= 1.15 * baseline};
+    const result pairs = c.difference("head", "base");
+    const slo_verdict within = judge(pairs, limits[0]);
+    CHECK(within.outcome == verdict::pass);
+    CHECK(within.counted_in == verdict_unit::pair);
+    CHECK(holds(within.line(), "measured +"));
+    CHECK(judge(pairs, limits[1]).outcome == verdict::fail);
+    CHECK_SLO(c.difference("head", "base"), mean(ttft) <= baseline + 10_ms);
+    const types::text records = report_file("records.jsonl").c_str();
+    const types::list<slo_verdict> again =
+        judge(records, limits, "what a setting adds / head", "what a setting adds / base");
+    auto from_files = again.begin();
+    for (const slo& limit : limits) {
+        const slo_verdict v = judge(pairs, limit);
+        CHECK(from_files->explain() == v.explain());
+        CHECK(from_files->line() == v.line());
+        ++from_files;
+    }
+    CHECK(holds(refusal_by([&] {
+              judge(records, limits, "what a setting adds / head", "what a setting adds / head");
+          }), "are no two settings of one compare()"));
+}
+
 TEST_CASE("a setting that dies has no more turns, and is compared on nothing") {
     engine mortal = engine_of(5_ms);
     mortal.faults.stop_after = 20;  // in the second round

@@ -85,6 +85,8 @@ TEST_CASE("settings beside each other") {
     CHECK(c.best(p99(itl)) == "budget 512");
     CHECK(c.best(output_throughput) == "budget 2048");
     CHECK(c.ratio("budget 2048", "budget 512", p50(ttft)).high < 1);
+    CHECK(c.difference("budget 2048", "budget 512", p50(ttft)) <= 1_ms);
+    CHECK_SLO(c.difference("budget 2048", "budget 512"), p50(ttft) <= baseline + 1_ms);
     for (const types::text& name : c.settings()) MESSAGE(name);
     MESSAGE(c, c.line().c_str(), c.explain().c_str());
 }

@@ -103,6 +103,21 @@ inline bool is_unsupported(const load_conditions& under, metric_id m) {
     return !unsupported_reason(under, what).empty();
 }
 
+/// Measurements and others in turns with them, as the variants of one gate.
+inline measurements as_pairs(measurements of, const measurements& to) {
+    of.baseline = {};
+    for (const repeat_data& d : to.candidate) {
+        of.baseline.push_back(d);
+        of.baseline.change_last([](repeat_data& as) {
+            as.variant = run_variant::baseline;
+            for (record& r : as.records) r.variant = run_variant::baseline;
+        });
+    }
+    of.pairs_are_fresh = of.pairs_are_fresh && to.pairs_are_fresh;
+    of.known.reset();
+    return of;
+}
+
 using variant_list = vector<const repeat_list*>;
 inline variant_list variants_of(const measurements& e) { return {&e.candidate, &e.baseline}; }
 /// The variants that an objective needs. An absolute one needs the candidate alone, whatever

@@ -30,9 +30,47 @@ namespace detail {
 text best_setting(const box& data, const statistic_data& what);
 estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
                              const statistic_data& what);
+struct difference_of_settings : estimate_t {
+    double least = 0;
+    text words{};
+};
+difference_of_settings difference_between(const box& data, const text& of, const text& to,
+                                          const statistic_data& what);
+result settings_as_pairs(const box& data, const text& of, const text& to);
 struct comparison_access;
 struct curve_access;
 }  // namespace detail
+
+/// The difference of two settings, with its interval; SI units. `difference <= 1_ms` and
+/// `difference >= 1_ms` say whether the data show it. A limit below what the client can tell is
+/// never shown.
+template <class U>
+struct setting_difference : estimate_t {
+    double least = 0;  ///< what the client can tell
+    types::text words{};
+    template <class T>
+        requires detail::gives<U, T>
+    friend bool operator<=(const setting_difference& d, const T& limit) {
+        return d.is_told(detail::si(U(limit))) && d.high <= detail::si(U(limit));
+    }
+    template <class T>
+        requires detail::gives<U, T>
+    friend bool operator>=(const setting_difference& d, const T& limit) {
+        return d.is_told(detail::si(U(limit))) && d.low >= detail::si(U(limit));
+    }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const setting_difference& d) {
+        o << d.words.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const setting_difference& d) { return d.words.c_str(); }
+#endif
+
+private:
+    bool is_told(double limit) const { return (limit < 0 ? -limit : limit) >= least; }
+};
 
 /// The result of compare(): several settings of a server on one trace.
 class comparison_result {
@@ -67,6 +105,23 @@ public:
     estimate_t ratio(const types::text& of, const types::text& to, M m) const {
         return detail::ratio_of_settings(
             data_, of, to, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// Returns one setting less another in the metric's unit, with such intervals. Zero is a value.
+    /// `CHECK(c.difference("head", "base", mean(ttft)) <= 1_ms)`.
+    template <class U, detail::bound_side S>
+    setting_difference<U> difference(const types::text& of, const types::text& to,
+                                     const statistic<U, S>& s) const {
+        const auto d = detail::difference_between(data_, of, to, s.data);
+        return {d, d.least, d.words};
+    }
+    template <detail::run_metric M>
+    auto difference(const types::text& of, const types::text& to, M m) const {
+        return difference(of, to, detail::make(detail::statistic_kind::value, m));
+    }
+    /// Returns one setting with the other as its baseline, the rounds as pairs, for a verdict:
+    /// `CHECK_SLO(c.difference("head", "base"), mean(ttft) <= baseline + 1_ms)`.
+    result difference(const types::text& of, const types::text& to) const {
+        return detail::settings_as_pairs(data_, of, to);
     }
     /// Returns "3 settings in turns, 4 rounds: p99(itl): budget 256 is best; ...".
     const types::text& line() const { return line_; }

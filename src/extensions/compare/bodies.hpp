@@ -249,6 +249,8 @@ private:
             parts.push_back(
                 {.name = str(s.name),
                  .server = live_target(s.target, run_variant::candidate, stand_in(parts.size())),
+                 .is_fresh = s.target.what().get<process>() ||
+                             s.target.what().get<extension_target>(),
                  .all = {{.what = std::move(p)}}});
         }
         // The first one takes over the gate that represented all.
@@ -344,6 +346,44 @@ estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
     if (a == b) return {1, 1, 1};
     return compared_by(what, *h).ratio(a, b).value_or(
         estimate_t{not_a_number, not_a_number, not_a_number});
+}
+/// Two settings by name. Throws std::invalid_argument if they are one.
+inline std::pair<std::size_t, std::size_t> two_settings(const comparison_data& h, const text& of,
+                                                        const text& to) {
+    const std::size_t a = place_of_setting(h.names, str(of));
+    const std::size_t b = place_of_setting(h.names, str(to));
+    if (a == b) refuse({"difference() of setting \"", printable(str(of)), "\" and itself"});
+    return {a, b};
+}
+difference_of_settings difference_between(const box& data, const text& of, const text& to,
+                                          const statistic_data& what) {
+    const auto* held = data.get<comparison_data>();
+    const comparison_data h = held ? *held : comparison_data{};
+    const auto [a, b] = two_settings(h, of, to);
+    const result_data &mine = *h.settings[a], &other = *h.settings[b];
+    measured_difference d;
+    if (mine.refusal.empty() && other.refusal.empty())
+        d = difference_in(as_pairs(mine.seen, other.seen), mine.judged_by, what, h.names.size());
+    const auto shown = [&](double x) {
+        return printed("%s", x > 0 ? "+" : "") + value_text(what.metric, x);
+    };
+    return {d.estimate, d.least,
+            printable(str(what.name)) + ": " + shown(d.estimate.value) + " [" +
+                shown(d.estimate.low) + ", " + shown(d.estimate.high) + "]"};
+}
+result settings_as_pairs(const box& data, const text& of, const text& to) {
+    const auto* h = data.get<comparison_data>();
+    if (!h) return {};
+    const auto [a, b] = two_settings(*h, of, to);
+    const result_data& other = *h->settings[b];
+    auto g = std::make_shared<result_data>(*h->settings[a]);
+    g->seen = as_pairs(g->seen, other.seen);
+    g->what = with_judging(g->what, [](planned_judging& j) { j.has_baseline = true; });
+    if (g->refusal.empty() && !other.refusal.empty()) {
+        g->refusal = h->names[b] + ": " + other.refusal;
+        g->outcome = other.outcome;
+    }
+    return result_access::make(std::move(g), {}, {});
 }
 }  // namespace detail
 

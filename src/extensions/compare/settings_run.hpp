@@ -47,6 +47,7 @@ struct setting_under_test {
     std::string name{};
     int number = 0;  // of its gate
     live_target server;
+    bool is_fresh = false;  // started again for each turn, or a model
     measured_gate all{};
     std::string lost{};  // why it has no more turns
     gate_outcome lost_as = gate_outcome::invalid;
@@ -70,6 +71,7 @@ public:
         std::string key_is_for = environment("LLMBENCH_URL");  // else of the first endpoint
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
+            s.all.seen.pairs_are_fresh = s.is_fresh;
             s.all.judged_by = parameters_asked(s.all.what, mode);
             if (key_is_for.empty()) key_is_for = s.server.url_of_endpoint();
             s.server.takes_key_of(key_is_for);

@@ -111,6 +111,21 @@ TEST_CASE("an interval is the one that the formula gives") {
     CHECK(r.high == doctest::Approx(std::exp(0.25 + t * se)));
 }
 
+TEST_CASE("rounds of fresh processes that agree show small differences, others do not") {
+    const auto ratio_of_rounds = [](bool is_fresh) {
+        vector<values_in_rounds> all = steady({1, 1.03});
+        for (values_in_rounds& v : all) v.is_fresh = is_fresh;
+        return compared(ttft_mean, all, prior_sd).pairs.at(0);
+    };
+    CHECK(ratio_of_rounds(true).significant());
+    CHECK(ratio_of_rounds(true).low == doctest::Approx(1.03 * std::exp(-hidden_by_modes(4, 0.025))));
+    CHECK_FALSE(ratio_of_rounds(false).significant());
+    // Never without what a machine with two modes may hide.
+    vector<values_in_rounds> all = steady({1, 1.01});
+    for (values_in_rounds& v : all) v.is_fresh = true;
+    CHECK_FALSE(compared(ttft_mean, all, prior_sd).pairs.at(0).significant());
+}
+
 TEST_CASE("the order of the settings changes nothing but the direction of ratios") {
     generator random(7);
     const vector<values_in_rounds> all = drawn({1, 1.05, 1.4}, 0.05, 5, random);

@@ -42,7 +42,7 @@ inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c
     v.flag({"may_be_the_clients"}, r.may_be_the_clients);
     v.numbers({"log_ratios", "one a round"}, r.logs, any_number);
     v.number({"sd"}, r.at.sd);
-    v.choice({"spread", "where the sd comes from"}, r.at.spread, spread_of::measured);
+    v.choice({"spread", "where the sd comes from"}, r.at.spread, spread_of::quiet);
     v.number({"df"}, r.at.df);
     v.number({"standard_error"}, r.at.se);
     v.number({"t", "half of the interval's logarithm in standard errors"}, r.at.pass_t);

@@ -52,6 +52,7 @@ struct values_in_rounds {
     vector<double> measured{};
     vector<double> pessimistic{}, optimistic{};  // bounds, for errors of the client
     std::string fault{};                        // why it is not compared
+    bool is_fresh = false;                      // its server is started again for each round
 };
 
 /// The ratio of the second setting to the first in the typical round.
@@ -115,9 +116,11 @@ inline judging_rule rule_of_interval(double level) {
     judging_rule r;
     r.analyses = 1;
     r.pass_level = r.fail_level = level / 2;
-    r.pass_z = r.fail_z = normal_quantile(1 - level / 2);
+    r.pass_z = r.fail_z = r.alone_z = normal_quantile(1 - level / 2);
     return r;
 }
+/// Half of the interval of such a rule.
+inline double half_width(const interim_analysis& l) { return l.pass_t * l.se + l.pass_margin; }
 /// Every pair has an equal part of the level (Bonferroni), also with settings left out: leaving
 /// some out must not make the others easier to distinguish.
 inline judging_rule rule_of_a_pair(std::size_t settings) {
@@ -148,18 +151,19 @@ inline bool withstands_the_client(const compared_statistic& c, const values_in_r
                    worse.optimistic.empty() ? worse.measured : worse.optimistic);
     const interim_analysis l = analysis_of_pairs(logs, c.prior_sd, rule);
     const double sign = c.less_is_better() ? 1 : -1;
-    return sign * l.mean - l.pass_t * l.se > 0;  // false for NaN
+    return sign * l.mean - half_width(l) > 0;  // false for NaN
 }
 
 inline setting_ratio ratio_of(const compared_statistic& c,
                               const vector<values_in_rounds>& values, std::size_t first,
-                              std::size_t second, const judging_rule& rule) {
+                              std::size_t second, judging_rule rule) {
     setting_ratio r;
+    rule.pairs_are_fresh = values[first].is_fresh && values[second].is_fresh;
     r.first = first;
     r.second = second;
     r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
     r.at = analysis_of_pairs(r.logs, c.prior_sd, rule);
-    const double reach = r.at.pass_t * r.at.se;
+    const double reach = half_width(r.at);
     r.ratio = std::exp(r.at.mean);
     r.low = std::exp(r.at.mean - reach);
     r.high = std::exp(r.at.mean + reach);
@@ -176,9 +180,10 @@ inline setting_ratio ratio_of(const compared_statistic& c,
 inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
     setting_value out;
     out.fault = std::move(v.fault);
-    const interim_analysis l =
-        analysis_of_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
-    const double reach = l.pass_t * l.se, offset = facts_of(m).offset;
+    judging_rule rule = rule_of_interval(0.05);
+    rule.pairs_are_fresh = v.is_fresh;
+    const interim_analysis l = analysis_of_pairs(logs_of(m, v.measured), s0, rule);
+    const double reach = half_width(l), offset = facts_of(m).offset;
     const auto back = [&](double log) {  // rounding must not make 0 negative
         return offset > 0 ? std::max(std::exp(log) - offset, 0.0) : std::exp(log);
     };
@@ -310,7 +315,7 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
                                           const reported_setting& reported,
                                           const statistic_data& what) {
     const repeat_list& variant = m.seen.candidate;
-    values_in_rounds v;
+    values_in_rounds v{.is_fresh = m.seen.pairs_are_fresh};
     if (variant.empty() || !m.lost.empty()) return v.fault = reported.excluded, v;
     if (!may_be_relative(what.metric)) {
         v.measured = {pooled_value(what, variant)};
@@ -340,6 +345,26 @@ inline compared_statistic compared_by(const statistic_data& what,
         s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].judged_by, statistic_alone(what, 1)));
     }
     return compared(what, std::move(values), s0);
+}
+
+/// The difference of two settings in the metric's unit, and what the client can tell of it.
+struct measured_difference {
+    estimate_t estimate{not_a_number, not_a_number, not_a_number};
+    double least = 0;
+};
+/// `pairs`: of `settings` settings, which have the level of all intervals together.
+inline measured_difference difference_in(const measurements& pairs, judging_parameters t,
+                                         const statistic_data& what, std::size_t settings) {
+    slo s = statistic_alone(what, 0);
+    s.factor = 1;
+    s.offset = s.at_most ? 1e-9 : -1e-9;  // the interval of a difference has no limit in it
+    const int revision = t.rule.revision;
+    t.rule = rule_of_a_pair(settings);
+    t.rule.revision = revision;
+    t.rule.is_single_analysis = true;
+    const decision d = decision_on_another(pairs, std::move(t), s);
+    if (d.outcome == verdict::invalid) return {};
+    return {d.estimate, client_error_in(pairs, what)};
 }
 
 inline vector<reported_setting> settings_as_reported(const vector<measured_setting>& all,
