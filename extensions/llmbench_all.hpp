@@ -90,6 +90,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] the columns of an objective
 //   [C] counts of misses: fractions, and percentiles that failures reach
 //   [C] values: times, speeds and rates
+//   [C] differences of fractions between two variants in pairs of repeats
 //   [C] verdicts on two variants that were loaded at once
 //   [C] decisions by the numbers alone: drifts, and which method decides
 //   [C] validity checks of the client
@@ -11456,12 +11457,14 @@ inline double shortest_slice_s(const repeat_data& a, const repeat_data& b) {
 struct sliced_values {
     vector<double> values{};
     vector<std::size_t> slices{};  // of each value
+    vector<long long> questions{};  // of each answer
     void add(double value, std::size_t slice) {
         values.push_back(value);
         slices.push_back(slice);
     }
     void add(const sliced_values& o, std::size_t first) {
         for (std::size_t i = 0; i < o.values.size(); ++i) add(o.values[i], first + o.slices[i]);
+        questions.insert(questions.end(), o.questions.begin(), o.questions.end());
     }
     double mean() const { return mean_of(values); }
     double count() const { return static_cast<double>(values.size()); }
@@ -11509,6 +11512,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
                                  : is_of_answers(m)      ? !*is_good_answer(m, r)
                                                          : has_failed(r);
             to.add(is_miss == (m == metric_id::error_rate), slice);
+            if (is_of_answers(m)) to.questions.push_back(r.conversation);
         } else if (!ok) {
             if (!is_mean) to.add(is_speed(m) ? 0 : infinity, slice);
         } else if (pools_gaps(m)) {
@@ -12256,9 +12260,9 @@ inline verdict_unit counting_unit(bool in_pairs) {
 }
 
 /// The noise of an interim analysis: a prior moderated by the measured spread, the same with the
-/// prior of a noisy machine, the measured spread alone, that with a margin for modes, or the noise
-/// of any machine.
-enum class spread_of : unsigned char { moderated, noisy, measured, quiet, assumed };
+/// prior of a noisy machine, the measured spread alone, that with a margin for modes, the noise of
+/// any machine, or that of counts.
+enum class spread_of : unsigned char { moderated, noisy, measured, quiet, assumed, counted };
 
 /// One interim analysis: distances ln(statistic) - ln(limit), negative where the SLO is met.
 struct interim_analysis {
@@ -12636,6 +12640,14 @@ struct analysis_of_misses {
     }
 };
 
+/// The fractions of two variants, and the independent trials behind each. Of paired answers: the
+/// fractions of questions that only one of them got right.
+struct fraction_pair {
+    double mine = 0, other = 0, trials = 0, other_trials = 0;
+    bool is_paired = false;
+    double only_mine = 0, only_other = 0;
+};
+
 // ---- a decision
 
 /// A probed load and its margin.
@@ -12653,6 +12665,7 @@ struct decision : verdict_numbers {
     double scale = 1;           // of a difference: the unit of its distances
     interim_analysis last{};
     std::optional<analysis_of_misses> counted{};
+    std::optional<fraction_pair> fractions{};  // of a difference of fractions in pairs
     judging_rule rule{};
     stored_side stored{};
     std::shared_ptr<const past_judge> past{};  // the judge that decided it
@@ -13760,6 +13773,172 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
 }
 
+// ===== [C] differences of fractions between two variants in pairs of repeats =====================
+// The error is the widest of three: of the counts if the limit were true (score tests: Farrington
+// and Manning 1990; of paired answers Tango 1998), of the counts as measured, since misses are too
+// rare for a normal score on the side where few are a fail, and of the pairs' own differences.
+
+/// The variance of `only_mine - only_other` for one question if the difference were `d`.
+inline double variance_if_paired(const fraction_pair& p, double d) {
+    const double off = p.only_mine - p.only_other;
+    const double b = (2 - off) * d - p.only_mine - p.only_other, c = -p.only_other * d * (1 - d);
+    const double other = (std::sqrt(std::max(0.0, b * b - 8 * c)) - b) / 4;
+    return std::max(2 * other + d - d * d, p.only_mine + p.only_other - off * off);
+}
+/// The variance of `mine - factor * other` if that were `offset`: by the likeliest fractions of
+/// which it is true.
+inline double variance_if_apart(const fraction_pair& p, double factor, double offset) {
+    double low = std::max(0.0, -offset / factor), high = std::min(1.0, (1 - offset) / factor);
+    const auto slope = [](double fraction, double trials, double of) {
+        return trials * (fraction / std::max(of, least_value) -
+                         (1 - fraction) / std::max(1 - of, least_value));
+    };
+    for (int i = 0; i < 60; ++i) {
+        const double x = (low + high) / 2;
+        const bool is_low = factor * slope(p.mine, p.trials, factor * x + offset) +
+                                slope(p.other, p.other_trials, x) > 0;
+        (is_low ? low : high) = x;
+    }
+    const auto variance = [&](double mine, double other) {
+        return mine * (1 - mine) / p.trials +
+               factor * factor * other * (1 - other) / p.other_trials;
+    };
+    const double x = (low + high) / 2, mine = std::clamp(factor * x + offset, 0.0, 1.0);
+    return std::max(variance(mine, x), variance(p.mine, p.other));
+}
+inline double error_of_counts(const fraction_pair& p, double factor, double offset) {
+    return std::sqrt(p.is_paired ? variance_if_paired(p, offset) / p.trials
+                                 : variance_if_apart(p, factor, offset));
+}
+
+/// Collects answers to the same questions, over several pairs.
+class paired_answers {
+public:
+    /// Whether each answer of a variant is `right`, and its question, in order.
+    template <class Answers>
+    void add(const Answers& mine, const vector<long long>& my_questions, const Answers& other,
+             const vector<long long>& other_questions, bool right) {
+        std::map<long long, vector<bool>> known;
+        for (std::size_t i = 0; i < other_questions.size(); ++i)
+            known[other_questions[i]].push_back((other[i] != 0) == right);
+        std::map<long long, std::size_t> next;
+        for (std::size_t i = 0; i < my_questions.size(); ++i) {
+            const long long question = my_questions[i];
+            const auto at = known.find(question);
+            const std::size_t k = next[question]++;
+            if (at == known.end() || k >= at->second.size()) continue;
+            const bool is_right = (mine[i] != 0) == right, other_is = at->second[k];
+            answered& a = all_[question];
+            ++a.times;
+            a.only_mine += is_right && !other_is;
+            a.only_other += other_is && !is_right;
+        }
+    }
+    /// Questions are the sample. Answers that vary from repeat to repeat tell a little more.
+    void set(fraction_pair& p) const {
+        const auto n = static_cast<double>(all_.size());
+        double most = 1;
+        vector<double> off;
+        for (const auto& [question, a] : all_) {
+            off.push_back((a.only_mine - a.only_other) / a.times);
+            p.only_mine += a.only_mine / a.times / n;
+            p.only_other += a.only_other / a.times / n;
+            most = std::max(most, a.times);
+        }
+        const double once = p.only_mine + p.only_other - mean_of(off) * mean_of(off);
+        const double effect = once > 0 ? std::max(sample_variance(off) / once, 1 / most) : 1;
+        p.is_paired = true;
+        p.trials = p.other_trials = n / effect;
+    }
+
+private:
+    struct answered {
+        double times = 0, only_mine = 0, only_other = 0;
+    };
+    std::map<long long, answered> all_{};
+};
+
+/// The fractions of the first pairs, and how many independent trials are behind them.
+inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
+                                      std::size_t pairs) {
+    fraction_pair p;
+    const auto counted = [&](const variant_columns& variant, double& fraction, double& trials) {
+        fraction_counts all;
+        vector<vector<bool>> misses;
+        for (std::size_t i = 0; i < pairs; ++i) {
+            all.add(variant.each[i]->counts);
+            misses.push_back(variant.each[i]->misses);
+        }
+        fraction = all.value(s.statistic.metric);
+        slo own = s;
+        own.bound = std::clamp(fraction, 0.0, 1.0);
+        trials = all.all / std::max(1.0, counted_misses(variant, own, misses, 0).effect);
+    };
+    counted(of.mine, p.mine, p.trials);
+    counted(of.other, p.other, p.other_trials);
+    if (!is_of_answers(s.statistic.metric)) return p;
+    paired_answers answers;
+    for (std::size_t i = 0; i < pairs; ++i)
+        answers.add(of.mine.each[i]->misses, of.mine.each[i]->questions, of.other.each[i]->misses,
+                    of.other.each[i]->questions, false);
+    answers.set(p);
+    return p;
+}
+
+/// One analysis of the first pairs.
+inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair& p,
+                                              const vector<double>& distances,
+                                              const judging_rule& rule) {
+    const double difference =
+        p.is_paired ? p.only_mine - p.only_other : p.mine - s.factor * p.other;
+    interim_analysis counts;
+    counts.spread = spread_of::counted;
+    counts.mean = (s.at_most ? 1 : -1) * (difference - s.offset);
+    counts.se = error_of_counts(p, s.factor, s.offset);
+    counts.sd = counts.se * std::sqrt(p.trials);
+    counts.df = 1e4;
+    decide(counts, rule);
+    if (distances.size() < 2) return counts;
+    interim_analysis pairs = measured_analysis(counts.mean, own_spread_of(distances), 0, 0);
+    decide(pairs, rule);
+    return pairs.pass_t * pairs.se > counts.pass_t * counts.se ? pairs : counts;
+}
+
+/// Judges a fraction less that of a live baseline, by the counts of both.
+inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
+                                     const slo& s, bool to_the_end = false) {
+    decision d = undecided(s);
+    d.limit = limit_of(s);
+    d.paired = true;
+    const comparison c = comparison_of(of, t, s);
+    set_measured(d, c);
+    const std::size_t n = c.repeats();
+    int analyses = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double value = c.of_repeat(i);
+        if (std::isnan(value))
+            return decided(d, verdict::invalid, {because::no_value_in, {as_number(i + 1), 1}});
+        d.values.push_back(value);
+        d.distances.push_back(distance_of(s, value, d.limit));
+        d.repeats = static_cast<int>(i + 1);
+        const bool at_the_end = i + 1 == n;
+        if ((d.repeats < first_pair_analysis && !at_the_end) ||
+            !t.rule.has_analysis(analyses, at_the_end))
+            continue;
+        ++analyses;
+        d.fractions = fraction_pair_of(of, s, i + 1);
+        if (!(d.fractions->trials > 0 && d.fractions->other_trials > 0))
+            return decided(d, verdict::invalid, {because::no_value});
+        d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule);
+        if (d.repeats >= first_pair_analysis) d.outcome = d.last.outcome;
+        if (d.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    if (n == 0) return decided(d, verdict::invalid, {because::nothing_measured});
+    d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
+    d.decided_by = verdict_method::t;
+    return d;
+}
+
 // ===== [C] verdicts on two variants that were loaded at once =====================================
 // The window is cut into slices of equal planned time. The noise that both servers share is in both
 // values of a slice, so that it cancels; the rest is measured by the slices. Neighbours are alike
@@ -13879,9 +14058,10 @@ inline error_at_once error_by_neighbours(const vector<double>& parts) {
     const double longer = (1 + alike) / (1 - alike);
     return {std::sqrt(squares / (n - 1) * n * longer), std::max(2.0, (n - 1) / longer)};
 }
-/// The error of a fraction is at least that of as many independent requests, and one more.
+/// The error of a fraction is at least that of as many independent requests, and one more. Answers
+/// in pairs have an error of their own.
 inline double least_error_of(const values_at_once& v, double factor) {
-    if (!v.is_fraction) return 0;
+    if (!v.is_fraction || !v.mine.questions.empty()) return 0;
     const auto variance = [](const sliced_values& of) {
         const double n = of.count(), p = of.mean();
         return (n * std::min(p, 1 - p) + 1) / (n * n);
@@ -13916,6 +14096,11 @@ public:
         : s_(s), v_(v), rule_(rule), test_(s, v), measured_(test_.measured()) {
         const double factor = is_ratio_of_means() ? measured_ : s.factor;
         if (!is_of_counts()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
+        if (v.mine.questions.empty() || !is_difference(s)) return;
+        paired_answers all;
+        all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions,
+                true);
+        all.set(answers_.emplace());
     }
     double measured() const { return measured_; }
     distance_at_once distance_at(double limit) const {
@@ -13929,7 +14114,12 @@ public:
         l.mean = d.value;
         if (is_ratio_of_means()) l.se *= limit / measured_;
         decide(l, rule_);
-        return l;
+        if (!answers_) return l;
+        interim_analysis counts = l;
+        counts.se = error_of_counts(*answers_, 1, limit);
+        counts.df = 1e4;
+        decide(counts, rule_);
+        return counts.pass_t * counts.se > l.pass_t * l.se ? counts : l;
     }
 
 private:
@@ -13944,6 +14134,7 @@ private:
     test_at_once test_;
     double measured_;
     interim_analysis noise_{};
+    std::optional<fraction_pair> answers_{};
 };
 
 /// The value so far, and its interval by the limits that the data reject.
@@ -14169,8 +14360,11 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
     const bool by_slices = !c.at_once.empty();
+    const bool is_in_pairs =
+        is_difference(s) && is_request_fraction(s.statistic.metric) && c.is_in_pairs;
     decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, to_the_end)
                  : by_slices                  ? judge_at_once(c, t, s, to_the_end)
+                 : is_in_pairs                ? judge_fraction_pairs(c, t, s, to_the_end)
                  : counts                     ? judge_counts(c, t, s, to_the_end, is_guard)
                  : by_past                    ? t.past->judged(c, t, s, to_the_end)
                                               : judge_values(c, t, s, to_the_end);
@@ -17076,7 +17270,7 @@ inline std::string listed(const vector<double>& values) {
     return out;
 }
 inline const char* to_string(spread_of s) {
-    return name_at({"moderated", "noisy", "as measured", "quiet", "assumed"}, s);
+    return name_at({"moderated", "noisy", "as measured", "quiet", "assumed", "of counts"}, s);
 }
 
 inline std::string method_text(const decision& d) {
@@ -17108,6 +17302,9 @@ inline std::string method_text(const decision& d) {
         return against + "moderated t" + noise;
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
     case verdict_method::t:
+        if (d.last.spread == spread_of::counted)
+            return d.fractions && d.fractions->is_paired ? "paired answers, Tango's score"
+                                                         : "counts of both, a score";
         if (d.last.spread != spread_of::quiet) return against + "t";
         return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";
@@ -17147,6 +17344,21 @@ struct arithmetic {
                   {"fail_bound", l.fail_bound}});
         if (l.pass_margin > 0)
             add_each({{"pass_margin", l.pass_margin}, {"fail_margin", l.fail_margin}});
+    }
+    void add_fractions(const fraction_pair& p) {
+        fill(line,
+             "; fractions {mine:.6g} and {other:.6g} of {trials:.6g} and {others:.6g} independent "
+             "{is_paired?questions|requests}[; only the candidate is right in {only}, only the "
+             "baseline in {not}]",
+             {{"mine", p.mine}, {"other", p.other}, {"trials", p.trials},
+              {"others", p.other_trials}, {"is_paired", p.is_paired},
+              {"only", p.is_paired ? printed("%.6g", p.only_mine) : std::string()},
+              {"not", p.is_paired ? printed("%.6g", p.only_other) : std::string()}});
+        add_each({{"fraction", p.mine}, {"fraction_of_baseline", p.other}, {"trials", p.trials},
+                  {"trials_of_baseline", p.other_trials}});
+        if (p.is_paired)
+            add_each({{"only_candidate_right", p.only_mine},
+                      {"only_baseline_right", p.only_other}});
     }
     void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;
@@ -17210,6 +17422,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add(on_log ? "log_distances" : "distances", d.distances);
         a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
+        if (d.fractions) a.add_fractions(*d.fractions);
         if (d.stored.repeats > 0) {
             a.add("stored_values", d.stored_values);
             a.add("day_to_day_sd", {d.stored.day_sd});
@@ -20732,10 +20945,16 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
         if (c.judged.by_slices) check_slices(s, given);
-        const bool is_paired_fraction = c.judged.by_slices && is_difference(s);
-        if (!may_be_relative(metric) && !is_paired_fraction)
-            refuse({given,
-                    "a fraction is judged against a limit of its own, not against the baseline's"});
+        const bool is_of_pairs = is_difference(s) && c.judged.has_baseline &&
+                                 metric != metric_id::same_answers;
+        if (!may_be_relative(metric) && !is_of_pairs)
+            refuse({given, is_difference(s) && !c.judged.has_baseline
+                               ? "a stored baseline keeps no fractions"
+                               : "a fraction is judged against a limit of its own, or by its "
+                                 "difference from a live baseline"});
+        if (is_of_answers(metric) && is_difference(s) && s.factor != 1)
+            refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
+                           "baseline - 1_pct"});
         if (is_of_start(metric) || is_of_recovery(metric))
             refuse({given, metric_name(metric), " of two servers is not compared by this "
                            "version"});

@@ -3,6 +3,8 @@
 // drift, and bursts. The shipped functions judge the slices; beside them the pairs that a gate in
 // turns measures in the same time.
 #include "core/judging/at_once.hpp"
+#include "core/judging/fraction_pairs.hpp"
+#include "extensions/answers/api.hpp"
 
 #include "support/rates.hpp"
 #include "support/twin_loads.hpp"
@@ -204,14 +206,160 @@ void rates_of_a_proxy(const options& o, bounds& must) {
     }
 }
 
+// ---- fractions, in turns: four to eight pairs
+
+/// How requests of a repeat miss: alone, so many in a row, or in some repeats more.
+struct misses_of_server {
+    double rate = 0;
+    int burst = 1;
+    double between = 0;  // variance of a repeat's rate over its square
+};
+column missed(const misses_of_server& m, int n, generator& random) {
+    column c;
+    double rate = m.rate / m.burst;
+    if (m.between > 0) rate *= random.gamma(1 / m.between) * m.between;
+    int left = 0;
+    for (int i = 0; i < n; ++i) {
+        if (left == 0 && random.uniform() < rate) left = m.burst;
+        c.misses.push_back(left > 0);
+        left -= left > 0;
+    }
+    c.counts.add(c.misses);
+    c.value = c.counts.value(metric_id::error_rate);
+    c.requests = static_cast<std::size_t>(n);
+    return c;
+}
+/// Questions drawn for a gate: of each, whether both variants are right, one, or none; some flip.
+struct drawn_questions {
+    vector<double> mine{}, other{};  // chance to be right
+};
+drawn_questions questions_of(int n, double apart, double difference, double flips,
+                             generator& random) {
+    drawn_questions q;
+    for (int i = 0; i < n; ++i) {
+        const double u = random.uniform(), only_mine = (apart + difference) / 2;
+        const double right = random.uniform() < 0.85 ? 1 : 0;
+        const bool is_mine = u < only_mine, is_other = !is_mine && u < apart;
+        const double both = random.uniform() < flips ? 0.5 : right;
+        q.mine.push_back(is_mine ? 1 : is_other ? 0 : both);
+        q.other.push_back(is_mine ? 0 : is_other ? 1 : both);
+    }
+    return q;
+}
+column answered_by(const vector<double>& chances, generator& random) {
+    column c;
+    for (std::size_t i = 0; i < chances.size(); ++i) {
+        c.misses.push_back(!(random.uniform() < chances[i]));
+        c.questions.push_back(static_cast<long long>(i));
+    }
+    c.counts.add(c.misses);
+    c.value = c.counts.value(metric_id::accuracy);
+    c.requests = chances.size();
+    return c;
+}
+/// `next`: adds the columns of a pair.
+template <class Next>
+decision judged_by_pairs(const slo& s, Next&& next) {
+    static const judging_rule rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
+    judging_parameters by;
+    by.slos = {s};
+    by.rule = rule;
+    objective_columns of;
+    of.is_in_pairs = true;
+    return judged_in_turn(
+        first_pair_analysis, last_pair_analysis,
+        [&] {
+            const auto [mine, other] = next();
+            for (const auto& [to, c] : {std::pair(&of.mine, &mine), std::pair(&of.other, &other)}) {
+                to->each.push_back(std::make_shared<const column>(*c));
+                fraction_counts all;
+                for (const shared_column& each : to->each) all.add(each->counts);
+                to->together = all.value(s.statistic.metric);
+            }
+        },
+        [&] { return judge_fraction_pairs(of, by, s); });
+}
+struct three_rates : std::array<tally, 3> {
+    void operator+=(const three_rates& other) {
+        for (std::size_t i = 0; i < size(); ++i) (*this)[i] += other[i];
+    }
+};
+void print_levels(const std::string& row, const three_rates& r, bounds& must, bool is_promised) {
+    print_row(row, {fractions(r[0]), fractions(r[1]), fractions(r[2])});
+    if (!is_promised) return;
+    must.at_most(row + ", passes at the limit", r[1].passed(), 0.05);
+    must.at_most(row + ", fails at the limit", r[1].failed(), 0.01);
+}
+
+void rates_of_fractions(const options& o, bounds& must) {
+    std::printf("\n");
+    print_head("error_rate <= baseline + 1 pct, 4 to 8 pairs", {"the same", "1 % more", "4 % more"});
+    const struct {
+        const char* name;
+        double base;
+        int burst;
+        double between;
+        bool is_promised;
+    } kinds[] = {{"none fails", 0, 1, 0, true},          {"0.2 %", 0.002, 1, 0, true},
+                 {"2 %", 0.02, 1, 0, true},              {"0.2 %, five in a row", 0.002, 5, 0, true},
+                 {"2 %, five in a row", 0.02, 5, 0, true},
+                 {"2 %, repeats differ by half", 0.02, 1, 0.25, true},
+                 {"2 %, repeats differ by twice", 0.02, 1, 4, false}};
+    for (const int n : {100, 500})
+        for (const auto& k : kinds) {
+            const three_rates r = over_trials<three_rates>(
+                o.trials, [&](three_rates& sum, std::uint64_t trial) {
+                    for (std::size_t i = 0; i < 3; ++i) {
+                        generator random(mixed(mixed(o.seed) + trial), 600 + i);
+                        const double more = i == 0 ? 0 : i == 1 ? 0.01 : 0.04;
+                        const slo s = error_rate <= baseline + 1_pct;
+                        const decision d = judged_by_pairs(s, [&] {
+                            return std::pair(
+                                missed({k.base + more, k.burst, k.between}, n, random),
+                                missed({k.base, k.burst, k.between}, n, random));
+                        });
+                        sum[i].add(d.outcome, d.repeats);
+                    }
+                });
+            // A burst that no repeat has is not seen.
+            const bool is_promised = k.is_promised && (k.burst == 1 || n >= 500);
+            print_levels(printed("%d requests, %s", n, k.name), r, must, is_promised);
+        }
+    std::printf("\n");
+    print_head("accuracy >= baseline - 1 pct, 4 to 8 pairs", {"the same", "1 % less", "4 % less"});
+    for (const int n : {200, 1000})
+        for (const double apart : {0.0, 0.02, 0.1})
+            for (const double flips : {0.0, 0.2}) {
+                const three_rates r = over_trials<three_rates>(
+                    o.trials, [&](three_rates& sum, std::uint64_t trial) {
+                        for (std::size_t i = 0; i < 3; ++i) {
+                            generator random(mixed(mixed(o.seed) + trial), 700 + i);
+                            const double off = i == 0 ? 0 : i == 1 ? -0.01 : -0.04;
+                            const drawn_questions q =
+                                questions_of(n, std::max(apart, -off), off, flips, random);
+                            const decision d =
+                                judged_by_pairs(accuracy >= baseline - 1_pct, [&] {
+                                    return std::pair(answered_by(q.mine, random),
+                                                     answered_by(q.other, random));
+                                });
+                            sum[i].add(d.outcome, d.repeats);
+                        }
+                    });
+                print_levels(printed("%d questions, %.0f %% differ, %.0f %% flip", n, apart * 100,
+                                     flips * 100),
+                             r, must, true);
+            }
+}
+
 bool study_of_differences(const options& o) {
     std::printf("Pass/fail/inconclusive in %%; %lld loads. \"In turns\": four pairs in the same time; "
                 "variance: of the ratio,\nat once over in turns.\n", o.trials);
     bounds must(o.trials);
-    rates_of_ratios(o, must);
-    rates_of_a_proxy(o, must);
+    if (o.does("ratios")) rates_of_ratios(o, must);
+    if (o.does("proxy")) rates_of_a_proxy(o, must);
+    if (o.does("fractions")) rates_of_fractions(o, must);
     return must.met();
 }
-const registered differences({"difference", 2000, 100, {}, study_of_differences});
+const registered differences({"difference", 2000, 100, {"ratios", "proxy", "fractions"}, study_of_differences});
 
 }  // namespace

@@ -44,10 +44,25 @@ TEST_CASE("a difference is judged by gates, and again from their files") {
     check_rejudged(r, s.slos);
 }
 
+TEST_CASE("fractions differ by so much at most: errors and goodput in pairs, and from the files") {
+    scenario s = pair_of(10_ms, 10_ms, "fractions of two engines");
+    s.requests = 300;
+    s.slos = {goodput(ttft <= 100_ms) >= baseline - 5_pct, error_rate <= baseline + 2_pct};
+    const result r = gate(s);
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    CHECK(r.verdicts()[1].outcome == verdict::pass);
+    CHECK(r.verdicts()[0].counted_in == verdict_unit::pair);
+    CHECK(r.verdicts().size() == 3);  // the guard on errors stays
+    check_rejudged(r, s.slos);
+}
+
 TEST_CASE("differences that no gate can have are refused") {
     scenario s = pair_of(12_ms, 10_ms, "refused");
-    s.slos = {error_rate <= baseline + 1_pct};
+    s.slos = {error_rate <= 1.10 * baseline};
     CHECK(holds(refusal_of(s), "a fraction is judged against a limit of its own"));
+    s.baseline = stored("baselines/none.json");
+    s.slos = {error_rate <= baseline + 1_pct};
+    CHECK(holds(refusal_of(s), "a stored baseline keeps no fractions"));
     s.baseline = {};
     s.slos = {mean(tpot) <= baseline + 1_ms};
     CHECK(holds(refusal_of(s), "the scenario has no baseline"));

@@ -30,7 +30,7 @@ inline std::string listed(const vector<double>& values) {
     return out;
 }
 inline const char* to_string(spread_of s) {
-    return name_at({"moderated", "noisy", "as measured", "quiet", "assumed"}, s);
+    return name_at({"moderated", "noisy", "as measured", "quiet", "assumed", "of counts"}, s);
 }
 
 inline std::string method_text(const decision& d) {
@@ -62,6 +62,9 @@ inline std::string method_text(const decision& d) {
         return against + "moderated t" + noise;
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
     case verdict_method::t:
+        if (d.last.spread == spread_of::counted)
+            return d.fractions && d.fractions->is_paired ? "paired answers, Tango's score"
+                                                         : "counts of both, a score";
         if (d.last.spread != spread_of::quiet) return against + "t";
         return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";
@@ -101,6 +104,21 @@ struct arithmetic {
                   {"fail_bound", l.fail_bound}});
         if (l.pass_margin > 0)
             add_each({{"pass_margin", l.pass_margin}, {"fail_margin", l.fail_margin}});
+    }
+    void add_fractions(const fraction_pair& p) {
+        fill(line,
+             "; fractions {mine:.6g} and {other:.6g} of {trials:.6g} and {others:.6g} independent "
+             "{is_paired?questions|requests}[; only the candidate is right in {only}, only the "
+             "baseline in {not}]",
+             {{"mine", p.mine}, {"other", p.other}, {"trials", p.trials},
+              {"others", p.other_trials}, {"is_paired", p.is_paired},
+              {"only", p.is_paired ? printed("%.6g", p.only_mine) : std::string()},
+              {"not", p.is_paired ? printed("%.6g", p.only_other) : std::string()}});
+        add_each({{"fraction", p.mine}, {"fraction_of_baseline", p.other}, {"trials", p.trials},
+                  {"trials_of_baseline", p.other_trials}});
+        if (p.is_paired)
+            add_each({{"only_candidate_right", p.only_mine},
+                      {"only_baseline_right", p.only_other}});
     }
     void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;
@@ -164,6 +182,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add(on_log ? "log_distances" : "distances", d.distances);
         a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
+        if (d.fractions) a.add_fractions(*d.fractions);
         if (d.stored.repeats > 0) {
             a.add("stored_values", d.stored_values);
             a.add("day_to_day_sd", {d.stored.day_sd});

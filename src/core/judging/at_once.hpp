@@ -14,6 +14,7 @@
 #include "core/measured/slices.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
+#include "core/judging/fraction_pairs.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/values.hpp"
@@ -21,6 +22,7 @@
 #include <algorithm>  // clamp, max, min, sort
 #include <cmath>  // exp, fabs, isfinite, isnan, log, sqrt
 #include <cstddef>  // size_t
+#include <optional>
 #include <utility>  // move
 
 namespace llmbench {
@@ -140,9 +142,10 @@ inline error_at_once error_by_neighbours(const vector<double>& parts) {
     const double longer = (1 + alike) / (1 - alike);
     return {std::sqrt(squares / (n - 1) * n * longer), std::max(2.0, (n - 1) / longer)};
 }
-/// The error of a fraction is at least that of as many independent requests, and one more.
+/// The error of a fraction is at least that of as many independent requests, and one more. Answers
+/// in pairs have an error of their own.
 inline double least_error_of(const values_at_once& v, double factor) {
-    if (!v.is_fraction) return 0;
+    if (!v.is_fraction || !v.mine.questions.empty()) return 0;
     const auto variance = [](const sliced_values& of) {
         const double n = of.count(), p = of.mean();
         return (n * std::min(p, 1 - p) + 1) / (n * n);
@@ -177,6 +180,11 @@ public:
         : s_(s), v_(v), rule_(rule), test_(s, v), measured_(test_.measured()) {
         const double factor = is_ratio_of_means() ? measured_ : s.factor;
         if (!is_of_counts()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
+        if (v.mine.questions.empty() || !is_difference(s)) return;
+        paired_answers all;
+        all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions,
+                true);
+        all.set(answers_.emplace());
     }
     double measured() const { return measured_; }
     distance_at_once distance_at(double limit) const {
@@ -190,7 +198,12 @@ public:
         l.mean = d.value;
         if (is_ratio_of_means()) l.se *= limit / measured_;
         decide(l, rule_);
-        return l;
+        if (!answers_) return l;
+        interim_analysis counts = l;
+        counts.se = error_of_counts(*answers_, 1, limit);
+        counts.df = 1e4;
+        decide(counts, rule_);
+        return counts.pass_t * counts.se > l.pass_t * l.se ? counts : l;
     }
 
 private:
@@ -205,6 +218,7 @@ private:
     test_at_once test_;
     double measured_;
     interim_analysis noise_{};
+    std::optional<fraction_pair> answers_{};
 };
 
 /// The value so far, and its interval by the limits that the data reject.

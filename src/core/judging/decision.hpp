@@ -194,6 +194,14 @@ struct analysis_of_misses {
     }
 };
 
+/// The fractions of two variants, and the independent trials behind each. Of paired answers: the
+/// fractions of questions that only one of them got right.
+struct fraction_pair {
+    double mine = 0, other = 0, trials = 0, other_trials = 0;
+    bool is_paired = false;
+    double only_mine = 0, only_other = 0;
+};
+
 // ---- a decision
 
 /// A probed load and its margin.
@@ -211,6 +219,7 @@ struct decision : verdict_numbers {
     double scale = 1;           // of a difference: the unit of its distances
     interim_analysis last{};
     std::optional<analysis_of_misses> counted{};
+    std::optional<fraction_pair> fractions{};  // of a difference of fractions in pairs
     judging_rule rule{};
     stored_side stored{};
     std::shared_ptr<const past_judge> past{};  // the judge that decided it

@@ -13,6 +13,7 @@
 #include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
+#include "core/judging/fraction_pairs.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/values.hpp"
@@ -144,8 +145,11 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
     const bool by_slices = !c.at_once.empty();
+    const bool is_in_pairs =
+        is_difference(s) && is_request_fraction(s.statistic.metric) && c.is_in_pairs;
     decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, to_the_end)
                  : by_slices                  ? judge_at_once(c, t, s, to_the_end)
+                 : is_in_pairs                ? judge_fraction_pairs(c, t, s, to_the_end)
                  : counts                     ? judge_counts(c, t, s, to_the_end, is_guard)
                  : by_past                    ? t.past->judged(c, t, s, to_the_end)
                                               : judge_values(c, t, s, to_the_end);

@@ -150,9 +150,9 @@ inline verdict_unit counting_unit(bool in_pairs) {
 }
 
 /// The noise of an interim analysis: a prior moderated by the measured spread, the same with the
-/// prior of a noisy machine, the measured spread alone, that with a margin for modes, or the noise
-/// of any machine.
-enum class spread_of : unsigned char { moderated, noisy, measured, quiet, assumed };
+/// prior of a noisy machine, the measured spread alone, that with a margin for modes, the noise of
+/// any machine, or that of counts.
+enum class spread_of : unsigned char { moderated, noisy, measured, quiet, assumed, counted };
 
 /// One interim analysis: distances ln(statistic) - ln(limit), negative where the SLO is met.
 struct interim_analysis {

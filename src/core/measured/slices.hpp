@@ -47,12 +47,14 @@ inline double shortest_slice_s(const repeat_data& a, const repeat_data& b) {
 struct sliced_values {
     vector<double> values{};
     vector<std::size_t> slices{};  // of each value
+    vector<long long> questions{};  // of each answer
     void add(double value, std::size_t slice) {
         values.push_back(value);
         slices.push_back(slice);
     }
     void add(const sliced_values& o, std::size_t first) {
         for (std::size_t i = 0; i < o.values.size(); ++i) add(o.values[i], first + o.slices[i]);
+        questions.insert(questions.end(), o.questions.begin(), o.questions.end());
     }
     double mean() const { return mean_of(values); }
     double count() const { return static_cast<double>(values.size()); }
@@ -100,6 +102,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
                                  : is_of_answers(m)      ? !*is_good_answer(m, r)
                                                          : has_failed(r);
             to.add(is_miss == (m == metric_id::error_rate), slice);
+            if (is_of_answers(m)) to.questions.push_back(r.conversation);
         } else if (!ok) {
             if (!is_mean) to.add(is_speed(m) ? 0 : infinity, slice);
         } else if (pools_gaps(m)) {

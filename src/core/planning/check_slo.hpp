@@ -186,10 +186,16 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
         if (c.judged.by_slices) check_slices(s, given);
-        const bool is_paired_fraction = c.judged.by_slices && is_difference(s);
-        if (!may_be_relative(metric) && !is_paired_fraction)
-            refuse({given,
-                    "a fraction is judged against a limit of its own, not against the baseline's"});
+        const bool is_of_pairs = is_difference(s) && c.judged.has_baseline &&
+                                 metric != metric_id::same_answers;
+        if (!may_be_relative(metric) && !is_of_pairs)
+            refuse({given, is_difference(s) && !c.judged.has_baseline
+                               ? "a stored baseline keeps no fractions"
+                               : "a fraction is judged against a limit of its own, or by its "
+                                 "difference from a live baseline"});
+        if (is_of_answers(metric) && is_difference(s) && s.factor != 1)
+            refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
+                           "baseline - 1_pct"});
         if (is_of_start(metric) || is_of_recovery(metric))
             refuse({given, metric_name(metric), " of two servers is not compared by this "
                            "version"});

@@ -1,0 +1,192 @@
+// differences of fractions between two variants in pairs of repeats
+// The error is the widest of three: of the counts if the limit were true (score tests: Farrington
+// and Manning 1990; of paired answers Tango 1998), of the counts as measured, since misses are too
+// rare for a normal score on the side where few are a fail, and of the pairs' own differences.
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/vector.hpp"
+#include "core/base/statistics.hpp"
+#include "core/metric/table.hpp"
+#include "core/judging/columns.hpp"
+#include "core/judging/counts.hpp"
+#include "core/judging/decision.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/values.hpp"
+
+#include <algorithm>  // clamp, max, min
+#include <cmath>  // sqrt
+#include <cstddef>  // size_t
+#include <map>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// The variance of `only_mine - only_other` for one question if the difference were `d`.
+inline double variance_if_paired(const fraction_pair& p, double d) {
+    const double off = p.only_mine - p.only_other;
+    const double b = (2 - off) * d - p.only_mine - p.only_other, c = -p.only_other * d * (1 - d);
+    const double other = (std::sqrt(std::max(0.0, b * b - 8 * c)) - b) / 4;
+    return std::max(2 * other + d - d * d, p.only_mine + p.only_other - off * off);
+}
+/// The variance of `mine - factor * other` if that were `offset`: by the likeliest fractions of
+/// which it is true.
+inline double variance_if_apart(const fraction_pair& p, double factor, double offset) {
+    double low = std::max(0.0, -offset / factor), high = std::min(1.0, (1 - offset) / factor);
+    const auto slope = [](double fraction, double trials, double of) {
+        return trials * (fraction / std::max(of, least_value) -
+                         (1 - fraction) / std::max(1 - of, least_value));
+    };
+    for (int i = 0; i < 60; ++i) {
+        const double x = (low + high) / 2;
+        const bool is_low = factor * slope(p.mine, p.trials, factor * x + offset) +
+                                slope(p.other, p.other_trials, x) > 0;
+        (is_low ? low : high) = x;
+    }
+    const auto variance = [&](double mine, double other) {
+        return mine * (1 - mine) / p.trials +
+               factor * factor * other * (1 - other) / p.other_trials;
+    };
+    const double x = (low + high) / 2, mine = std::clamp(factor * x + offset, 0.0, 1.0);
+    return std::max(variance(mine, x), variance(p.mine, p.other));
+}
+inline double error_of_counts(const fraction_pair& p, double factor, double offset) {
+    return std::sqrt(p.is_paired ? variance_if_paired(p, offset) / p.trials
+                                 : variance_if_apart(p, factor, offset));
+}
+
+/// Collects answers to the same questions, over several pairs.
+class paired_answers {
+public:
+    /// Whether each answer of a variant is `right`, and its question, in order.
+    template <class Answers>
+    void add(const Answers& mine, const vector<long long>& my_questions, const Answers& other,
+             const vector<long long>& other_questions, bool right) {
+        std::map<long long, vector<bool>> known;
+        for (std::size_t i = 0; i < other_questions.size(); ++i)
+            known[other_questions[i]].push_back((other[i] != 0) == right);
+        std::map<long long, std::size_t> next;
+        for (std::size_t i = 0; i < my_questions.size(); ++i) {
+            const long long question = my_questions[i];
+            const auto at = known.find(question);
+            const std::size_t k = next[question]++;
+            if (at == known.end() || k >= at->second.size()) continue;
+            const bool is_right = (mine[i] != 0) == right, other_is = at->second[k];
+            answered& a = all_[question];
+            ++a.times;
+            a.only_mine += is_right && !other_is;
+            a.only_other += other_is && !is_right;
+        }
+    }
+    /// Questions are the sample. Answers that vary from repeat to repeat tell a little more.
+    void set(fraction_pair& p) const {
+        const auto n = static_cast<double>(all_.size());
+        double most = 1;
+        vector<double> off;
+        for (const auto& [question, a] : all_) {
+            off.push_back((a.only_mine - a.only_other) / a.times);
+            p.only_mine += a.only_mine / a.times / n;
+            p.only_other += a.only_other / a.times / n;
+            most = std::max(most, a.times);
+        }
+        const double once = p.only_mine + p.only_other - mean_of(off) * mean_of(off);
+        const double effect = once > 0 ? std::max(sample_variance(off) / once, 1 / most) : 1;
+        p.is_paired = true;
+        p.trials = p.other_trials = n / effect;
+    }
+
+private:
+    struct answered {
+        double times = 0, only_mine = 0, only_other = 0;
+    };
+    std::map<long long, answered> all_{};
+};
+
+/// The fractions of the first pairs, and how many independent trials are behind them.
+inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
+                                      std::size_t pairs) {
+    fraction_pair p;
+    const auto counted = [&](const variant_columns& variant, double& fraction, double& trials) {
+        fraction_counts all;
+        vector<vector<bool>> misses;
+        for (std::size_t i = 0; i < pairs; ++i) {
+            all.add(variant.each[i]->counts);
+            misses.push_back(variant.each[i]->misses);
+        }
+        fraction = all.value(s.statistic.metric);
+        slo own = s;
+        own.bound = std::clamp(fraction, 0.0, 1.0);
+        trials = all.all / std::max(1.0, counted_misses(variant, own, misses, 0).effect);
+    };
+    counted(of.mine, p.mine, p.trials);
+    counted(of.other, p.other, p.other_trials);
+    if (!is_of_answers(s.statistic.metric)) return p;
+    paired_answers answers;
+    for (std::size_t i = 0; i < pairs; ++i)
+        answers.add(of.mine.each[i]->misses, of.mine.each[i]->questions, of.other.each[i]->misses,
+                    of.other.each[i]->questions, false);
+    answers.set(p);
+    return p;
+}
+
+/// One analysis of the first pairs.
+inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair& p,
+                                              const vector<double>& distances,
+                                              const judging_rule& rule) {
+    const double difference =
+        p.is_paired ? p.only_mine - p.only_other : p.mine - s.factor * p.other;
+    interim_analysis counts;
+    counts.spread = spread_of::counted;
+    counts.mean = (s.at_most ? 1 : -1) * (difference - s.offset);
+    counts.se = error_of_counts(p, s.factor, s.offset);
+    counts.sd = counts.se * std::sqrt(p.trials);
+    counts.df = 1e4;
+    decide(counts, rule);
+    if (distances.size() < 2) return counts;
+    interim_analysis pairs = measured_analysis(counts.mean, own_spread_of(distances), 0, 0);
+    decide(pairs, rule);
+    return pairs.pass_t * pairs.se > counts.pass_t * counts.se ? pairs : counts;
+}
+
+/// Judges a fraction less that of a live baseline, by the counts of both.
+inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
+                                     const slo& s, bool to_the_end = false) {
+    decision d = undecided(s);
+    d.limit = limit_of(s);
+    d.paired = true;
+    const comparison c = comparison_of(of, t, s);
+    set_measured(d, c);
+    const std::size_t n = c.repeats();
+    int analyses = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double value = c.of_repeat(i);
+        if (std::isnan(value))
+            return decided(d, verdict::invalid, {because::no_value_in, {as_number(i + 1), 1}});
+        d.values.push_back(value);
+        d.distances.push_back(distance_of(s, value, d.limit));
+        d.repeats = static_cast<int>(i + 1);
+        const bool at_the_end = i + 1 == n;
+        if ((d.repeats < first_pair_analysis && !at_the_end) ||
+            !t.rule.has_analysis(analyses, at_the_end))
+            continue;
+        ++analyses;
+        d.fractions = fraction_pair_of(of, s, i + 1);
+        if (!(d.fractions->trials > 0 && d.fractions->other_trials > 0))
+            return decided(d, verdict::invalid, {because::no_value});
+        d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule);
+        if (d.repeats >= first_pair_analysis) d.outcome = d.last.outcome;
+        if (d.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    if (n == 0) return decided(d, verdict::invalid, {because::nothing_measured});
+    d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
+    d.decided_by = verdict_method::t;
+    return d;
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
