@@ -87,10 +87,11 @@
 //   [C] decisions by the numbers alone: drifts, and which method decides
 //   [C] validity checks of the client
 //   [C] the server's metrics page beside our requests: the cross-check, and explanations
-//   [C] validity checks of the load
 //   [C] the least number of requests for a verdict
+//   [C] validity checks of the load
 //   [C] validity checks of the server's answers
 //   [C] what checks look at, and what they find
+//   [C] objectives that a repeat can no longer meet
 //   [C] the list of checks, in order
 //   [C] the verdicts of a gate, and its calibration
 //   [C] from verdicts to an exit code
@@ -9664,6 +9665,13 @@ struct kept_text {
     double same_characters = not_a_number;
 };
 
+/// Why a repeat sent only a part of its requests: too many of them missed an objective.
+struct early_end {
+    std::string by{};           // its statistic; empty: the repeat is whole
+    std::size_t planned = 0;    // measured requests
+    double least = not_a_number;  // what the statistic could not come back to, in SI units
+    long long at_ns = 0;        // not in files
+};
 /// One repeat of one variant, without its requests.
 struct repeat_facts {
     run_variant variant = run_variant::candidate;
@@ -9692,6 +9700,7 @@ struct repeat_facts {
     std::string target_gone{};  // why the server went away
     bool interrupted = false;
     bool cut_short = false;     // by the time budget, so it does not count
+    early_end ended_early{};
     bool gaps_counted = false;  // as histograms, because there were too many
     vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
@@ -11206,6 +11215,7 @@ struct column {
     ends_of_window ends{};          // of a throughput
     double first_third = not_a_number, last_third = not_a_number;  // of a drift
     double window_s = 0;
+    bool is_bound = false;  // the value would be no better, had the repeat not ended early
     /// Requests, or sessions.
     std::size_t trials(metric_id m) const {
         return is_of_sessions(m) ? values->in_order.size() : requests;
@@ -11322,6 +11332,32 @@ inline column column_of(const statistic_data& what, const repeat_data& d, timing
         c.behind = is_drift(m) ? c.requests : is_of_server(m) ? 0 : c.requests - c.failed;
         set_value(c, what, d, how, when);
     }
+    return c;
+}
+/// The column of a repeat that ended early by this statistic: requests that were planned besides
+/// count as the best ones.
+inline column with_planned(column c, const statistic_data& what, std::size_t planned) {
+    c.is_bound = true;
+    const std::size_t seen = c.values ? c.values->in_order.size() : c.misses.size();
+    const std::size_t more = planned - std::min(planned, seen);
+    c.requests += more;
+    c.behind += more;
+    c.misses.resize(c.misses.size() + more);
+    if (!c.values) {
+        c.counts = {};
+        c.counts.add(c.misses);
+        c.value = c.counts.value(what.metric);
+        return c;
+    }
+    request_values all = *c.values;
+    vector<double>& sorted = all.sorted.all;
+    const bool is_last = is_speed(what.metric);
+    const vector<double> best(more, is_last ? infinity : 0);
+    all.in_order.insert(all.in_order.end(), best.begin(), best.end());
+    sorted.insert(is_last ? sorted.end() : sorted.begin(), best.begin(), best.end());
+    all.sorted.completed += more;
+    c.value = statistic_among(what, all.sorted);
+    c.values = std::make_shared<const request_values>(std::move(all));
     return c;
 }
 inline double evaluate(const statistic_data& what, const repeat_data& d,
@@ -11917,6 +11953,17 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
     v.end();
 }
 
+inline void fields_of(field_visitor& v, early_end& e) {
+    if (!v.begin({"ended_early", "no more was sent, since too many requests missed an objective",
+                  at_times}, !e.by.empty()))
+        return;
+    v.text({"by", "the statistic of that objective. Here it counts as if all requests that were "
+                  "planned besides were good ones; other objectives leave the repeat out"},
+           e.by);
+    v.whole({"planned", "measured requests"}, e.planned);
+    v.number({"least", "what the statistic could not come back to"}, e.least, any_number);
+    v.end();
+}
 /// The connections of a repeat.
 inline void way_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"resends", "of requests whose kept connection was closed without an answer"},
@@ -11972,6 +12019,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
+    fields_of(v, d.ended_early);
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
             d.short_outputs);
     v.whole({"long_outputs", "and with more"}, d.long_outputs);
@@ -12505,7 +12553,8 @@ struct calibrated {
 enum class because : unsigned char {
     nothing,
     reported,   // a text from outside
-    stopped, unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
+    stopped, ended_early, all_ended_early,
+    unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
@@ -12910,6 +12959,9 @@ judging_rule rule_for(const Seen& e, const judging_parameters& t, const slo& s) 
 /// A column, computed once while the measurements are analysed.
 inline shared_column column_in(const load_conditions& under, const statistic_data& what,
                                const repeat_data& d, timing_bound how) {
+    if (!d.ended_early.by.empty() && d.ended_early.by == str(what.name))
+        return std::make_shared<const column>(
+            with_planned(column_of(what, d, how), what, d.ended_early.planned));
     if (!under.known) return std::make_shared<const column>(column_of(what, d, how));
     return under.known->get(d, "column" + key_of(what, how), [&] {
         std::shared_ptr<const request_values> values;
@@ -12941,6 +12993,7 @@ struct objective_columns {
     vector<values_at_once> at_once{};  // of a comparison by slices, in each repeat
     bool is_in_pairs = false;         // there is a live baseline
     bool pairs_are_fresh = false;
+    bool has_left_out = false;        // repeats that another objective ended early
     double client_error = 0;          // of a difference, in its unit
     bool has_live_baseline() const { return is_in_pairs; }
     std::size_t repeats() const { return mine.each.size(); }
@@ -12953,18 +13006,22 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
     c.is_in_pairs = e.has_live_baseline();
     c.pairs_are_fresh = e.pairs_are_fresh;
     if (is_difference(s)) c.client_error = client_error_in(e, what);
-    c.mine = columns_in(e, what, e.candidate, how);
+    const repeat_list mine = e.candidate.those([&](const repeat_data& d) {
+        return d.ended_early.by.empty() || d.ended_early.by == str(what.name);
+    });
+    c.has_left_out = mine.size() < e.candidate.size();
+    c.mine = columns_in(e, what, mine, how);
     if (s.factor > 0) c.other = columns_in(e, what, e.baseline, opposite(how));
     if (is_ratio(what.metric)) {
-        c.of = columns_in(e, what.parts[0], e.candidate, how);
-        c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
+        c.of = columns_in(e, what.parts[0], mine, how);
+        c.to = columns_in(e, what.parts[1], mine, opposite(how));
     }
     const std::size_t pairs = std::min(e.candidate.size(), e.baseline.size());
     for (std::size_t i = 0; e.by_slices && s.factor > 0 && i < pairs; ++i)
         c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
-    if (!is_drift(what.metric) || e.candidate.empty()) return c;
+    if (!is_drift(what.metric) || mine.empty()) return c;
     const std::size_t k = slices_of_third(what, as_number(c.mine.each[0]->requests));
-    for (const repeat_data& d : e.candidate) c.slices.push_back(slices_of(what, d, k, how));
+    for (const repeat_data& d : mine) c.slices.push_back(slices_of(what, d, k, how));
     return c;
 }
 
@@ -13756,7 +13813,7 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     const comparison c = comparison_of(of, t, s);
     const double limit = limit_of(s), s0 = prior_sd_of(e, t, s);
     observed_repeats seen{.scale = is_difference(s) ? c.scale : 1};
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
+    for (std::size_t i = 0; i < c.repeats(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (s.factor > 0 && t.past) return false;
     const judging_rule rule = rule_for(e, t, s);
@@ -14349,6 +14406,11 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
                                    const slo& s, bool to_the_end, bool is_guard = false) {
+    if (c.repeats() == 0 && c.has_left_out) {
+        decision open = decided(undecided(s), verdict::inconclusive, {because::all_ended_early});
+        open.limit = limit_of(s);
+        return open;
+    }
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
     const bool by_slices = !c.at_once.empty();
@@ -14360,6 +14422,10 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
                  : counts                     ? judge_counts(c, t, s, to_the_end, is_guard)
                  : by_past                    ? t.past->judged(c, t, s, to_the_end)
                                               : judge_values(c, t, s, to_the_end);
+    // What a repeat that ended early would have shown is not known but for its better side.
+    if (d.outcome == verdict::pass &&
+        any_of(c.mine.each, [](const shared_column& of) { return of->is_bound; }))
+        d.outcome = verdict::inconclusive;
     d.counted_in = counting_unit(needs_baseline(s) && c.is_in_pairs);
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
@@ -14961,6 +15027,70 @@ inline vector<cause> server_state_of(const measurements& e) {
     return all;
 }
 
+// ===== [C] the least number of requests for a verdict ============================================
+// Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
+// depend on the server.
+
+/// The fraction of requests beyond a percentile.
+inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
+
+/// The fewest values of a repeat for a mean, maximum or throughput. With fewer, single requests
+/// move it by 10 % and more, against a prior noise of 4 %.
+inline constexpr long long least_values = 10;
+
+/// The fewest values in each repeat for a statistic: three beyond a percentile. 0: no limit.
+inline long long least_values_of(const statistic_data& w) {
+    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric) ||
+        is_of_recovery(w.metric))
+        return 0;
+    if (is_ratio(w.metric))
+        return std::max(least_values_of(w.parts[0]), least_values_of(w.parts[1]));
+    if (is_drift(w.metric)) return least_of_drift(w);
+    if (w.kind != statistic_kind::percentile) return least_values;
+    return static_cast<long long>(rounded_up(3 / tail_of(w)));
+}
+/// Why there are too few values for an objective. The plan is at fault.
+inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
+    if (v.outcome == verdict::invalid) return {};
+    const slo& s = v.objective;
+    const statistic_data& w = s.statistic;
+    const auto needed = static_cast<std::size_t>(least_values_of(w));
+    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
+    for (const variant_columns* variant : {&c.mine, &c.other})
+        for (std::size_t i = 0; i < variant->each.size(); ++i) {
+            const column& d = *variant->each[i];
+            const std::size_t n = d.behind;
+            if (n >= needed) continue;
+            const char* const of = is_of_sessions(w.metric)          ? "session"
+                                   : pools_gaps(w.metric) ? "gap"
+                                                                   : "request";
+            return {
+                because::small_sample,
+                {as_number(i + 1), as_number(variant == &c.other), as_number(n), as_number(needed),
+                 as_number(is_tail), as_number(d.failed * 2 > d.requests)},
+                whose::plan,
+                of};
+        }
+    return {};
+}
+
+/// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
+/// one piece at its end, and without a warm-up has none at its start.
+inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
+    const slo& s = v.objective;
+    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
+    double ended = 0, more = 0;
+    for (const shared_column& d : c.mine.each) {
+        ended += d->ends.ended;
+        more += d->ends.ended_after - d->ends.begun_before;
+    }
+    const double most = ended > 0 ? 1 + more / ended : infinity;
+    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
+    if (!(more > 0) || stays) return {};
+    const double repeats = as_number(c.repeats());
+    return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
+}
+
 // ===== [C] validity checks of the load ===========================================================
 
 /// Slope of the means of ten batches, and its t value (8 degrees of freedom).
@@ -15137,14 +15267,17 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
                                 double arrival_cv2) {
     if (std::isnan(arrival_cv2)) return {};
     const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
-        std::size_t shown = 0;
+        std::size_t shown = 0, whole = 0;
         cause example;
-        for (const repeat_data& d : variant)
+        for (const repeat_data& d : variant) {
+            if (!d.ended_early.by.empty()) continue;
+            ++whole;
             if (cause why = shown_in(d)) {
                 ++shown;
                 example = std::move(why);
             }
-        return 2 * shown > variant.size() ? example : cause{};
+        }
+        return 2 * shown > whole ? example : cause{};
     };
     for (const auto* variant : variants) {
         cause over = in_most(*variant, [&](const repeat_data& d) {
@@ -15178,70 +15311,6 @@ inline decision with_the_load(decision v, const measurements& e, const cause& ov
     if (is_short)
         v.advice = {because::longer_load, {over.numbers[2], over.numbers[3], over.numbers[4]}};
     return v;
-}
-
-// ===== [C] the least number of requests for a verdict ============================================
-// Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
-// depend on the server.
-
-/// The fraction of requests beyond a percentile.
-inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
-
-/// The fewest values of a repeat for a mean, maximum or throughput. With fewer, single requests
-/// move it by 10 % and more, against a prior noise of 4 %.
-inline constexpr long long least_values = 10;
-
-/// The fewest values in each repeat for a statistic: three beyond a percentile. 0: no limit.
-inline long long least_values_of(const statistic_data& w) {
-    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric) ||
-        is_of_recovery(w.metric))
-        return 0;
-    if (is_ratio(w.metric))
-        return std::max(least_values_of(w.parts[0]), least_values_of(w.parts[1]));
-    if (is_drift(w.metric)) return least_of_drift(w);
-    if (w.kind != statistic_kind::percentile) return least_values;
-    return static_cast<long long>(rounded_up(3 / tail_of(w)));
-}
-/// Why there are too few values for an objective. The plan is at fault.
-inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
-    if (v.outcome == verdict::invalid) return {};
-    const slo& s = v.objective;
-    const statistic_data& w = s.statistic;
-    const auto needed = static_cast<std::size_t>(least_values_of(w));
-    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
-    for (const variant_columns* variant : {&c.mine, &c.other})
-        for (std::size_t i = 0; i < variant->each.size(); ++i) {
-            const column& d = *variant->each[i];
-            const std::size_t n = d.behind;
-            if (n >= needed) continue;
-            const char* const of = is_of_sessions(w.metric)          ? "session"
-                                   : pools_gaps(w.metric) ? "gap"
-                                                                   : "request";
-            return {
-                because::small_sample,
-                {as_number(i + 1), as_number(variant == &c.other), as_number(n), as_number(needed),
-                 as_number(is_tail), as_number(d.failed * 2 > d.requests)},
-                whose::plan,
-                of};
-        }
-    return {};
-}
-
-/// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
-/// one piece at its end, and without a warm-up has none at its start.
-inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
-    double ended = 0, more = 0;
-    for (const shared_column& d : c.mine.each) {
-        ended += d->ends.ended;
-        more += d->ends.ended_after - d->ends.begun_before;
-    }
-    const double most = ended > 0 ? 1 + more / ended : infinity;
-    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
-    if (!(more > 0) || stays) return {};
-    const double repeats = as_number(c.repeats());
-    return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
 // ===== [C] validity checks of the server's answers ===============================================
@@ -15949,6 +16018,139 @@ inline cause late_client(objective_in_check& o) {
     return noted(o, error ? error : error_of_first_tokens(variants));
 }
 
+// ===== [C] objectives that a repeat can no longer meet ===========================================
+// A gate that ends at its first miss need not send the rest of a repeat that misses by far: two
+// repeats at twice a limit show the miss (curtailed sampling, as in acceptance tests of lots). A
+// repeat that ends early counts as if all else that it planned were good, so it is never worse than
+// a whole one.
+
+/// Whether a value is at twice the limit or beyond.
+inline bool is_blatant(const slo& s, double value) {
+    return fraction_of_limit(s, distance_of(s, value, limit_of(s))) >= 1;
+}
+/// The fraction of misses with which two repeats fail, whatever happens within a repeat.
+inline double share_that_ends(const slo& s, const judging_rule& rule) {
+    return std::sqrt(count_levels_of(s, rule).product) * allowed_misses(s);
+}
+/// Whether an objective may end a repeat: a percentile of a time or speed that a request has alone,
+/// or a fraction of them, over all requests.
+inline bool may_end(const slo& s) {
+    const statistic_data& what = s.statistic;
+    const auto is_alone = [](metric_id m) {
+        return is_own(m) || pools_gaps(m) || is_of_turns(m) || is_of_answers(m);
+    };
+    const bool is_kind = what.kind == statistic_kind::percentile
+                             ? is_of_requests(what.metric)
+                             : is_request_fraction(what.metric) && allowed_misses(s) > 0;
+    return is_kind && !s.is_advisory && s.factor <= 0 && !is_difference(s) &&
+           is_all(what.which) && !concerns_a_metric(what, is_alone);
+}
+/// The objectives that may end the next repeat of a gate: the first one, or a second one if the
+/// first is as bad. Later repeats are whole, and decide by their spread.
+inline vector<slo> slos_that_may_end(const measurements& e, const judging_parameters& t) {
+    vector<slo> all;
+    if (e.has_live_baseline() || t.rule.revision < 2 || e.candidate.size() >= first_analysis)
+        return all;
+    const auto add = [&](const slo& s) {
+        if (!may_end(s)) return;
+        const objective_columns before = columns_of(e, s);
+        if (before.repeats() < e.candidate.size()) return;
+        for (const shared_column& c : before.mine.each)
+            if (is_request_fraction(s.statistic.metric)
+                    ? c->counts.misses < share_that_ends(s, t.rule) * c->counts.all
+                    : !is_blatant(s, c->value))
+                return;
+        all.push_back(s);
+    };
+    for (const slo& s : t.slos) add(s);
+    if (!any_of(t.slos, is_of_all_errors)) add(error_guard());
+    return all;
+}
+
+/// Counts the requests of a repeat that miss such objectives.
+class misses_so_far {
+public:
+    misses_so_far() = default;
+    misses_so_far(const vector<slo>& may_end, const judging_rule& rule) {
+        for (const slo& s : may_end) all_.push_back({s, share_that_ends(s, rule)});
+        one_.records.resize(1);
+    }
+    bool is_on() const { return !all_.empty() && planned_ > 0; }
+    /// `requests`: that are to be measured; 0: not known.
+    void begin(std::size_t requests) { planned_ = requests; }
+    /// A measured request has ended. Returns the end of its repeat once the first objective cannot
+    /// be met any more; one without a name: it goes on.
+    early_end add(const record& r) {
+        one_.records[0] = r;
+        for (counted& c : all_) {
+            c.failed += has_failed(r);
+            c.missed += is_missed(c.objective);
+            const std::size_t needed = needed_for(c);
+            const bool is_fraction = is_request_fraction(c.objective.statistic.metric);
+            // More failures leave a percentile without a size.
+            if (needed == 0 || c.missed < needed || (!is_fraction && c.failed >= needed)) continue;
+            const slo& s = c.objective;
+            const double part = c.share_that_ends;
+            const double least = !is_fraction ? at_distance(s, std::log(2), limit_of(s))
+                                 : s.at_most  ? part
+                                              : 1 - part;
+            return {str(s.statistic.name), planned_, least};
+        }
+        return {};
+    }
+
+private:
+    struct counted {
+        slo objective{};
+        double share_that_ends = 0;  // of a fraction
+        std::size_t missed = 0, failed = 0;
+    };
+    /// 0: as many as are planned do not suffice, or too few are planned.
+    std::size_t needed_for(const counted& c) const {
+        const statistic_data& what = c.objective.statistic;
+        if (planned_ < static_cast<std::size_t>(least_values_of(what))) return 0;
+        const auto n = static_cast<double>(planned_);
+        if (is_request_fraction(what.metric))
+            return c.share_that_ends > 1
+                       ? 0
+                       : static_cast<std::size_t>(std::ceil(c.share_that_ends * n));
+        const std::size_t rank = nearest_rank_of(planned_, what.q);
+        return c.objective.at_most ? planned_ - rank : rank + 1;
+    }
+    bool is_missed(const slo& s) const {
+        const record& r = one_.records[0];
+        const metric_id m = s.statistic.metric;
+        if (has_left(r)) return false;
+        if (has_failed(r)) return true;
+        if (m == metric_id::goodput) return !satisfies(s.statistic.where, one_, 0);
+        if (is_request_fraction(m)) return false;
+        const double value = request_value(m, one_, 0);
+        return value >= 0 && is_blatant(s, value);
+    }
+
+    vector<counted> all_{};
+    std::size_t planned_ = 0;
+    repeat_data one_{};
+};
+
+/// How repeats ended early by the objective of a verdict.
+inline cause ended_early(const measurements& e, const verdict_numbers& v) {
+    const slo& s = v.objective;
+    double repeats = 0;
+    const repeat_data* last = nullptr;
+    for (const repeat_data& d : e.candidate)
+        if (d.ended_early.by == str(s.statistic.name)) {
+            ++repeats;
+            last = &d;
+        }
+    if (!last) return {};
+    const early_end& end = last->ended_early;
+    const auto sent = std::count_if(last->records.begin(), last->records.end(), is_measured);
+    return {because::ended_early,
+            {repeats, static_cast<double>(sent), as_number(end.planned), end.least,
+             s.at_most ? 1.0 : 0.0, v.outcome == verdict::inconclusive ? 1.0 : 0.0}};
+}
+
 // ===== [C] the list of checks, in order ==========================================================
 // A verdict is what its numbers say, and then what the first check says that finds a cause. The
 // names stand in guides/what_can_fool_a_gate.md and tests/README.md as well.
@@ -16095,6 +16297,7 @@ inline constexpr auto checks = [] {
         {"client_late", objective, late_client, invalidates, late},
         {"answers_differ", objective, of_answers<metric_id::same_answers, answers_differ>, adds},
         {"wrong_answers", objective, of_answers<metric_id::accuracy, wrong_answers>, adds},
+        {"ended_early", objective, [](o in) { return ended_early(in.e, in.v); }, adds},
         {"server_queue", objective, server_state<because::queue_stood>, adds},
         {"server_cache", objective,
          server_state<because::cache_full, because::cache_preempts, because::preempted>, adds},
@@ -16554,6 +16757,12 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::nothing, "nothing", "", ""},
     {because::reported, "reported", "", "{words}"},
     {because::stopped, "stopped", "", "{words}"},
+    {because::ended_early, "ended_early", "repeats sent planned least at_most is_open",
+     "{repeats:0} repeat{repeats:s} ended early, the last one after {sent:0} of {planned:0} "
+     "requests: {statistic} could not come back {at_most?under|over} {least_value}"
+     "[{is_open?}, which rules out a pass]"},
+    {because::all_ended_early, "all_ended_early", "", "all repeats ended early, by another "
+     "objective"},
     {because::unsupported, "unsupported", "", "{words}"},
     {because::server_gone, "server_gone", "", "{words}"},
     {because::interrupted, "interrupted", "", "the run was interrupted"},
@@ -16972,6 +17181,8 @@ inline constexpr derived_value derived_values[] = {
     {"first_third", "first",
      [](in_cause c) { return value_text(c.statistic.of, c["first"]); }},
     {"last_third", "last", [](in_cause c) { return value_text(c.statistic.of, c["last"]); }},
+    {"least_value", "least",
+     [](in_cause c) { return value_text(c.statistic.metric, c["least"]); }},
     {"carried_load", "low",
      [](in_cause c) { return value_text(c.statistic.metric, c["low"]); }},
     {"too_much", "high", [](in_cause c) { return value_text(c.statistic.metric, c["high"]); }},
@@ -29669,6 +29880,36 @@ private:
     std::atomic<long long> ends_at_{0};
 };
 
+/// Shared by all threads of one load: whether it can end, as an objective cannot be met any more.
+class early_end_watch {
+public:
+    void take(misses_so_far misses) { misses_ = std::move(misses); }
+    /// Before the load; without it, no objective ends it.
+    void begin(std::size_t planned) {
+        misses_.begin(planned);
+        is_on_ = misses_.is_on();
+    }
+    bool has_ended() const { return has_ended_.load(); }
+    /// Empty until then.
+    const early_end& seen() const { return seen_; }
+    void on_ended(const record& r) {
+        if (!is_on_ || !is_measured(r) || has_ended()) return;
+        const std::lock_guard lock(mutex_);
+        if (has_ended()) return;
+        seen_ = misses_.add(r);
+        if (seen_.by.empty()) return;
+        seen_.at_ns = r.end_ns;
+        has_ended_ = true;
+    }
+
+private:
+    std::mutex mutex_{};
+    misses_so_far misses_{};
+    early_end seen_{};
+    bool is_on_ = false;
+    std::atomic<bool> has_ended_{false};
+};
+
 /// Common data of all requests of one load.
 struct load_target : http_server {
     std::string whole_url{};  // as the gate gives it; may contain a key
@@ -29792,11 +30033,13 @@ struct load_state {
     std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
     answers_shown show = answers_shown::open;
     settling_watch settling{};           // of a warm-up until the server is stable
+    early_end_watch early{};             // of objectives that can no longer be met
     long long start_ns = 0;
     long long deadline_ns = 0;  // of the whole program, 0: none
 
-    /// Called once per request for observers; never blocks.
+    /// Called once per request for observers.
     void note(const record& r) {
+        early.on_ended(r);
         constexpr auto relaxed = std::memory_order_relaxed;
         done.fetch_add(1, relaxed);
         failed.fetch_add(has_failed(r), relaxed);
@@ -30421,7 +30664,7 @@ public:
                   const std::string& words) {
         keep_answer(w.index, status, words);
         --in_flight_;
-        if (stopped_) return;
+        if (stopped_ || has_ended_) return;
         // A failed answer that comes at once must not make a user send a flood.
         const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
         const bool is_over = released_by(w, end_ns, least_s);
@@ -30448,6 +30691,17 @@ public:
                 left.push_back({u.turn, u.at_ns, u.user, u.warms_caches});
         }
         return left;
+    }
+
+    /// Sends no more, and waits for what is in flight. Without conversations.
+    void end_sending(long long now_ns) {
+        has_ended_ = true;
+        next_open_ = std::max(next_open_, order_.send_at.size());
+        users_ = {};
+        waiting_.clear();
+        promised_ = 0;
+        long long none = 0;
+        shared_.exhausted_at.compare_exchange_strong(none, now_ns);
     }
 
     // ---- conversations
@@ -30646,7 +30900,7 @@ private:
     std::deque<planned_request> waiting_{};
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // waiting requests that others' ends have released
-    bool stopped_ = false;
+    bool stopped_ = false, has_ended_ = false;
 };
 
 // ===== [E] the connections of one client thread ==================================================
@@ -31099,6 +31353,7 @@ private:
         if (stop_asked.load()) return cut_off("interrupted");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
+        if (shared_.early.has_ended()) agenda_.end_sending(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an
         // answer without end: lost time is forgiven for a second.
         if (io_.alert.is_behind() && ++checks_behind_ * check_interval_ns < ns_of(1)) return;
@@ -34994,6 +35249,7 @@ struct repeat_order {
     outbox* out = nullptr;                   // takes the records while the load runs
     progress_meter* meter = nullptr;
     std::function<long long()> start{};  // of a shared load: when to begin it
+    misses_so_far misses{};              // that may end it
     answers_shown show = answers_shown::open;
 };
 
@@ -35043,6 +35299,7 @@ void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather&
             state.planned = planned_here(order.last);
             order.warmup = s.warmup * t.stride;
             order.measured_from_ns = ns_of(s.measured_from);
+            state.early.begin(order.last - order.warmup);
             for (const double at : s.at) order.send_at.push_back(ns_of(at));
             settle_first(order, state);
         });
@@ -35064,6 +35321,7 @@ void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather&
             if (order.measured_by_time && t.requests > 0)
                 order.max_measured = static_cast<long long>(
                     std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
+            if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
             settle_first(order, state);
         });
         gather();
@@ -35097,6 +35355,10 @@ public:
         state_.max_gaps = asked.max_gaps;
         state_.out = asked.out;
         state_.show = asked.show;
+        const planned_traffic& t = *p.sent;
+        const bool may_end = p.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
+                             t.arrivals.kind != arrival_kind::all_at_once;
+        if (may_end) state_.early.take(asked.misses);
     }
     load_of_variant load() { return {&order_, &state_, &d_, &log_}; }
     const load_state& state() const { return state_; }
@@ -35109,6 +35371,10 @@ public:
     }
     repeat_data finished() {
         d_.warmup = state_.settling.seen();
+        d_.ended_early = state_.early.seen();
+        if (const long long at = d_.ended_early.at_ns; at > 0)
+            d_.window = time_interval::between(
+                d_.window.from_ns(), std::clamp(at, d_.window.from_ns(), d_.window.to_ns()));
         fail_unfinished([&](auto&& f) {
             for (finished_request& r : log_.requests()) f(r.what);
         });
@@ -35495,12 +35761,23 @@ private:
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
                    const probe_order* probe) {
         if (!make_ready(what, variant, position, number, probe)) return false;
-        const repeat_order asked = order_of(variant, number, probe);
+        repeat_order asked = order_of(variant, number, probe);
+        if (!probe) asked.misses = misses_that_end();
         load_sharing_of_program->ask(asked);
         const long long was_ahead_ns = day_ahead_ns();
         repeat_data d = recorded_repeat(what, servers_.on(variant), asked);
         note_clock_set(was_ahead_ns, number);
         return keep(std::move(d), probe);
+    }
+    /// Of the objectives that may end the next repeat.
+    misses_so_far misses_that_end() const {
+        const bool ends = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
+        const bool is_usual = judged_.first_repeats == first_analysis &&
+                              judged_.max_repeats >= first_analysis && !p_.searches();
+        if (!ends || !is_usual || servers_.has_baseline() || !mode_.judges() || mode_.appends())
+            return {};
+        const judging_parameters& t = all_.judged_by;
+        return {slos_that_may_end(all_.seen, t), t.rule};
     }
     /// Both variants at the same time.
     bool repeat_at_once(const plan& what, int position, int number) {
@@ -35563,6 +35840,9 @@ private:
             d.part = probe->part;
         }
         note_warmup(d);
+        if (const early_end& end = d.ended_early; !end.by.empty())
+            meter_.say(printed("  %s %d ends early: too many requests miss %s\n",
+                               counted_text(p_), count() + 1, end.by.c_str()));
         const bool whole = !d.cut_short;
         texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
         all_.seen.variant(d.variant).push_back(std::move(d));

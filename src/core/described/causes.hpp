@@ -156,6 +156,8 @@ inline constexpr derived_value derived_values[] = {
     {"first_third", "first",
      [](in_cause c) { return value_text(c.statistic.of, c["first"]); }},
     {"last_third", "last", [](in_cause c) { return value_text(c.statistic.of, c["last"]); }},
+    {"least_value", "least",
+     [](in_cause c) { return value_text(c.statistic.metric, c["least"]); }},
     {"carried_load", "low",
      [](in_cause c) { return value_text(c.statistic.metric, c["low"]); }},
     {"too_much", "high", [](in_cause c) { return value_text(c.statistic.metric, c["high"]); }},

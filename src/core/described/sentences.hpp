@@ -22,6 +22,12 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::nothing, "nothing", "", ""},
     {because::reported, "reported", "", "{words}"},
     {because::stopped, "stopped", "", "{words}"},
+    {because::ended_early, "ended_early", "repeats sent planned least at_most is_open",
+     "{repeats:0} repeat{repeats:s} ended early, the last one after {sent:0} of {planned:0} "
+     "requests: {statistic} could not come back {at_most?under|over} {least_value}"
+     "[{is_open?}, which rules out a pass]"},
+    {because::all_ended_early, "all_ended_early", "", "all repeats ended early, by another "
+     "objective"},
     {because::unsupported, "unsupported", "", "{words}"},
     {because::server_gone, "server_gone", "", "{words}"},
     {because::interrupted, "interrupted", "", "the run was interrupted"},

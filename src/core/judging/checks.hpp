@@ -12,6 +12,7 @@
 #include "core/judging/columns.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/judging/decision.hpp"
+#include "core/judging/early_end.hpp"
 #include "core/judging/load.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/numbers.hpp"
@@ -171,6 +172,7 @@ inline constexpr auto checks = [] {
         {"client_late", objective, late_client, invalidates, late},
         {"answers_differ", objective, of_answers<metric_id::same_answers, answers_differ>, adds},
         {"wrong_answers", objective, of_answers<metric_id::accuracy, wrong_answers>, adds},
+        {"ended_early", objective, [](o in) { return ended_early(in.e, in.v); }, adds},
         {"server_queue", objective, server_state<because::queue_stood>, adds},
         {"server_cache", objective,
          server_state<because::cache_full, because::cache_preempts, because::preempted>, adds},

@@ -67,7 +67,8 @@ struct calibrated {
 enum class because : unsigned char {
     nothing,
     reported,   // a text from outside
-    stopped, unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
+    stopped, ended_early, all_ended_early,
+    unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,

@@ -469,7 +469,7 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     const comparison c = comparison_of(of, t, s);
     const double limit = limit_of(s), s0 = prior_sd_of(e, t, s);
     observed_repeats seen{.scale = is_difference(s) ? c.scale : 1};
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
+    for (std::size_t i = 0; i < c.repeats(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (s.factor > 0 && t.past) return false;
     const judging_rule rule = rule_for(e, t, s);

@@ -90,6 +90,13 @@ struct kept_text {
     double same_characters = not_a_number;
 };
 
+/// Why a repeat sent only a part of its requests: too many of them missed an objective.
+struct early_end {
+    std::string by{};           // its statistic; empty: the repeat is whole
+    std::size_t planned = 0;    // measured requests
+    double least = not_a_number;  // what the statistic could not come back to, in SI units
+    long long at_ns = 0;        // not in files
+};
 /// One repeat of one variant, without its requests.
 struct repeat_facts {
     run_variant variant = run_variant::candidate;
@@ -118,6 +125,7 @@ struct repeat_facts {
     std::string target_gone{};  // why the server went away
     bool interrupted = false;
     bool cut_short = false;     // by the time budget, so it does not count
+    early_end ended_early{};
     bool gaps_counted = false;  // as histograms, because there were too many
     vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds

@@ -346,12 +346,23 @@ private:
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
                    const probe_order* probe) {
         if (!make_ready(what, variant, position, number, probe)) return false;
-        const repeat_order asked = order_of(variant, number, probe);
+        repeat_order asked = order_of(variant, number, probe);
+        if (!probe) asked.misses = misses_that_end();
         load_sharing_of_program->ask(asked);
         const long long was_ahead_ns = day_ahead_ns();
         repeat_data d = recorded_repeat(what, servers_.on(variant), asked);
         note_clock_set(was_ahead_ns, number);
         return keep(std::move(d), probe);
+    }
+    /// Of the objectives that may end the next repeat.
+    misses_so_far misses_that_end() const {
+        const bool ends = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
+        const bool is_usual = judged_.first_repeats == first_analysis &&
+                              judged_.max_repeats >= first_analysis && !p_.searches();
+        if (!ends || !is_usual || servers_.has_baseline() || !mode_.judges() || mode_.appends())
+            return {};
+        const judging_parameters& t = all_.judged_by;
+        return {slos_that_may_end(all_.seen, t), t.rule};
     }
     /// Both variants at the same time.
     bool repeat_at_once(const plan& what, int position, int number) {
@@ -414,6 +425,9 @@ private:
             d.part = probe->part;
         }
         note_warmup(d);
+        if (const early_end& end = d.ended_early; !end.by.empty())
+            meter_.say(printed("  %s %d ends early: too many requests miss %s\n",
+                               counted_text(p_), count() + 1, end.by.c_str()));
         const bool whole = !d.cut_short;
         texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
         all_.seen.variant(d.variant).push_back(std::move(d));

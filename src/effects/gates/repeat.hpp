@@ -163,6 +163,7 @@ struct repeat_order {
     outbox* out = nullptr;                   // takes the records while the load runs
     progress_meter* meter = nullptr;
     std::function<long long()> start{};  // of a shared load: when to begin it
+    misses_so_far misses{};              // that may end it
     answers_shown show = answers_shown::open;
 };
 
@@ -212,6 +213,7 @@ void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather&
             state.planned = planned_here(order.last);
             order.warmup = s.warmup * t.stride;
             order.measured_from_ns = ns_of(s.measured_from);
+            state.early.begin(order.last - order.warmup);
             for (const double at : s.at) order.send_at.push_back(ns_of(at));
             settle_first(order, state);
         });
@@ -233,6 +235,7 @@ void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather&
             if (order.measured_by_time && t.requests > 0)
                 order.max_measured = static_cast<long long>(
                     std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
+            if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
             settle_first(order, state);
         });
         gather();
@@ -266,6 +269,10 @@ public:
         state_.max_gaps = asked.max_gaps;
         state_.out = asked.out;
         state_.show = asked.show;
+        const planned_traffic& t = *p.sent;
+        const bool may_end = p.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
+                             t.arrivals.kind != arrival_kind::all_at_once;
+        if (may_end) state_.early.take(asked.misses);
     }
     load_of_variant load() { return {&order_, &state_, &d_, &log_}; }
     const load_state& state() const { return state_; }
@@ -278,6 +285,10 @@ public:
     }
     repeat_data finished() {
         d_.warmup = state_.settling.seen();
+        d_.ended_early = state_.early.seen();
+        if (const long long at = d_.ended_early.at_ns; at > 0)
+            d_.window = time_interval::between(
+                d_.window.from_ns(), std::clamp(at, d_.window.from_ns(), d_.window.to_ns()));
         fail_unfinished([&](auto&& f) {
             for (finished_request& r : log_.requests()) f(r.what);
         });

@@ -289,6 +289,7 @@ private:
         if (stop_asked.load()) return cut_off("interrupted");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
+        if (shared_.early.has_ended()) agenda_.end_sending(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an
         // answer without end: lost time is forgiven for a second.
         if (io_.alert.is_behind() && ++checks_behind_ * check_interval_ns < ns_of(1)) return;
