@@ -23,6 +23,7 @@
 #include <algorithm>  // sort
 #include <cstddef>
 #include <initializer_list>
+#include <set>
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
@@ -73,9 +74,15 @@ inline given_options merged(const given_options& common, const given_options& ow
     return all;
 }
 
+/// A path for as long as the program runs: places of objectives point to it.
+inline const std::string& kept_path(const std::string& path) {
+    static std::set<std::string>& paths = *new std::set<std::string>;
+    return *paths.insert(path).first;
+}
+
 class gates_reader {
 public:
-    explicit gates_reader(const std::string& path) : path_(*new std::string(path)) {}
+    explicit gates_reader(const std::string& path) : path_(kept_path(path)) {}
 
     /// `called`: options of the command line, which hold for every gate. Throws
     /// std::invalid_argument with file, line, table and key.
