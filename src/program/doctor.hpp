@@ -9,7 +9,9 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/vector.hpp"
+#include "core/judging/at_once.hpp"
 #include "core/judging/rule.hpp"
+#include "core/measured/slices.hpp"
 #include "core/planning/planning.hpp"
 #include "core/stored/calibration.hpp"
 #include "effects/gates/repeat.hpp"
@@ -168,7 +170,8 @@ inline std::string sentence_of(const machine_findings& f) {
 struct noise_row {
     std::string statistic{};
     double estimate = not_a_number, sd = 0;  // sd of the logarithm between repeats
-    double by_limit = 0, in_turns = 0;  // the smallest regression that a gate finds, of the value
+    /// The smallest regression that a gate finds, of the value; none at once if answers are long.
+    double by_limit = 0, in_turns = 0, at_once = not_a_number;
 };
 struct server_findings {
     std::string url{}, load{};
@@ -188,8 +191,11 @@ inline vector<double> spread_distances(std::size_t n, double sd) {
     return d;
 }
 /// The smallest regression that a gate of so many seconds finds in four of five runs, as a
-/// fraction: by a limit with this calibration, and against a baseline in turns.
-inline void set_reach(noise_row& row, std::size_t repeats, double repeat_s, double gate_s) {
+/// fraction: by a limit with this calibration, and against a baseline in turns and at once.
+/// The noise between repeats is taken to be each server's own, so that none of it cancels at once.
+/// `answer_s`: of a typical answer; slices are several times as long.
+inline void set_reach(noise_row& row, std::size_t repeats, double repeat_s, double gate_s,
+                      double answer_s) {
     const auto fits = [&](double each_s, int least, int most) {
         return static_cast<std::size_t>(
             std::clamp(static_cast<int>(gate_s / std::max(each_s, 1e-3)), least, most));
@@ -203,6 +209,13 @@ inline void set_reach(noise_row& row, std::size_t repeats, double repeat_s, doub
     row.in_turns = analysis_of_pairs(spread_distances(pairs, row.sd * std::sqrt(2.0)), prior_sd,
                                      rule_of({}, first_pair_analysis, last_pair_analysis))
                        .detectable;
+    const double slice_s = std::max(least_slice_s, answers_of_slice * answer_s);
+    if (gate_s < slice_s * static_cast<double>(least_slices_at_once)) return;
+    interim_analysis l;
+    l.se = row.sd * std::sqrt(2.0 / static_cast<double>(fits(repeat_s, 1, most_slices_at_once)));
+    l.df = static_cast<double>(blocks_of_slices - 1);
+    decide(l, rule_of({}, 1, 1, 0, 1));
+    row.at_once = l.detectable;
 }
 inline server_findings read_findings(const std::string& directory, const std::string& name) {
     const std::string file = directory + "/calibration.json";
@@ -276,34 +289,42 @@ inline server_findings examined_server(const given_options& o) {
                  ? printed("%lld users", static_cast<long long>(s.arrivals.data().users))
                  : printed("%g requests/s", s.arrivals.data().rate);
     f.repeat_s = s.duration.seconds();
+    double answer_s = 0;
+    for (const noise_row& row : f.rows)
+        if (row.statistic == "mean(e2e)") answer_s = row.estimate;
     for (noise_row& row : f.rows)
-        set_reach(row, static_cast<std::size_t>(f.repeats), f.repeat_s, 300);
+        set_reach(row, static_cast<std::size_t>(f.repeats), f.repeat_s, 300, answer_s);
     return f;
+}
+inline std::string at_once_text(double found) {
+    return std::isnan(found) ? "" : printed(", %.3g %% at once", 100 * found);
 }
 inline std::string findings_text(const server_findings& f) {
     std::string s = printed("\n  %-14s %11s %10s   %s\n", "metric", "measured", "noise",
                             "a gate of 5 min finds a regression of");
     for (const noise_row& r : f.rows)
-        s += printed(
-            "  %-14s %11s %9.3g %%   %.3g %% by a limit, %.3g %% against a baseline in turns\n",
-            r.statistic.c_str(), time_text(r.estimate).c_str(), 100 * r.sd, 100 * r.by_limit,
-            100 * r.in_turns);
+        s += printed("  %-14s %11s %9.3g %%   %.3g %% by a limit, %.3g %% against a baseline in "
+                     "turns%s\n",
+                     r.statistic.c_str(), time_text(r.estimate).c_str(), 100 * r.sd,
+                     100 * r.by_limit, 100 * r.in_turns, at_once_text(r.at_once).c_str());
     return s + "  (in four of five runs; noise: how far repeats of one server differ)\n";
 }
 /// One paragraph for a pull request.
 inline std::string paragraph_of(const machine_findings& m, const server_findings& f) {
     std::string s = sentence_of(m);
     if (f.rows.empty()) return s;
-    double noise = 0, found = 0;
+    double noise = 0, found = 0, at_once = 0;
     for (const noise_row& r : f.rows) {
         noise = std::max(noise, r.sd);
         found = std::max(found, r.in_turns);
+        at_once = std::isnan(r.at_once) ? r.at_once : std::max(at_once, r.at_once);
     }
     return s +
            printed(
                " With %s, %d repeats of %.3g s of the same server differ by up to %.3g %%; a gate "
-               "of 5 minutes finds a regression of %.3g %% against a baseline in turns.",
-               f.load.c_str(), f.repeats, f.repeat_s, 100 * noise, 100 * found);
+               "of 5 minutes finds a regression of %.3g %% against a baseline in turns%s.",
+               f.load.c_str(), f.repeats, f.repeat_s, 100 * noise, 100 * found,
+               at_once_text(at_once).c_str());
 }
 inline std::string doctor_json(const machine_findings& m, const server_findings& f) {
     const auto number = [](double v) {
@@ -333,7 +354,7 @@ inline std::string doctor_json(const machine_findings& m, const server_findings&
         s += (s.back() == '[' ? "\n" : ",\n") + std::string("{\"statistic\":") +
              json_quoted(r.statistic) + ",\"estimate\":" + number(r.estimate) +
              ",\"sd\":" + number(r.sd) + ",\"found_by_a_limit\":" + number(r.by_limit) +
-             ",\"found_in_turns\":" + number(r.in_turns) + ",\"found_at_once\":null}";
+             ",\"found_in_turns\":" + number(r.in_turns) + ",\"found_at_once\":" + number(r.at_once) + "}";
     return s + "]}}\n";
 }
 

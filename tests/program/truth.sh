@@ -293,8 +293,9 @@ END
     "$llmbench" doctor --url "$url" --users 4 --duration 5s --name mine > "$log" 2>&1 || status=$?
     holds "it ends with $status" test "$status" -le 1
     says "With 4 users, 10 repeats" "a gate of 5 min finds a regression of"
+    says_like 'against a baseline in turns, [0-9.e+-]+ % at once\.$'
     found 'd["server"]["repeats"] == 10 and d["server"]["load"] == "4 users"' \
-        'all(m["found_in_turns"] > 0 and m["found_by_a_limit"] > 0 for m in d["server"]["metrics"])' \
+        'all(m["found_in_turns"] > m["found_at_once"] > 0 and m["found_by_a_limit"] > 0 for m in d["server"]["metrics"])' \
         '{m["statistic"] for m in d["server"]["metrics"]} >= {"mean(ttft)", "p90(ttft)", "mean(tpot)"}'
     LLMBENCH_VERBOSE=1 LLMBENCH_CALIBRATION=llmbench-doctor/calibration.json ends 0 run --name mine --url "$url" --users 4 \
         --warmup 4 --requests 40 --slo 'mean(ttft) <= 5 s'

@@ -1,7 +1,7 @@
 // a file of TOML 1.0, with the line of each value
 // Dates, hexadecimal numbers, inf and nan are no value of any option: they are refused.
 // Our own: toml++ 3.3 (Debian 12) ends the program by an assertion at "[\u00e9]", names neither the
-// wrong word nor the earlier line, and would be two more packages. Both agree on 300,000 random texts.
+// wrong word nor the earlier line, and would be two more packages. Both agree on 300,000 texts.
 #pragma once
 
 #include "core/base/vector.hpp"

@@ -1,0 +1,55 @@
+// What `llmbench doctor` says that a gate finds, against gates that are drawn.
+#include "llmbench.hpp"
+#include "program/doctor.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+
+using namespace llmbench_program;
+
+namespace {
+
+/// Of repeats of 20 s, and a gate of 5 minutes.
+noise_row reach_of(double sd, double answer_s = 1) {
+    noise_row row{.sd = sd};
+    set_reach(row, 10, 20, 300, answer_s);
+    return row;
+}
+/// Whether a gate of 5 minutes at once, in slices of 12.5 s, calls so much slower a miss.
+bool is_found(double slower, double sd, generator& random) {
+    const slo s = mean(ttft) <= 1.0 * baseline;
+    const double sd_of_slice = sd * std::sqrt(20 / 12.5);
+    values_at_once v{.slices = most_slices_at_once};
+    for (std::size_t i = 0; i < v.slices; ++i) {
+        v.mine.add((1 + slower) * std::exp(sd_of_slice * random.normal()), i);
+        v.other.add(std::exp(sd_of_slice * random.normal()), i);
+    }
+    return analyses_at_once(s, v, rule_of({}, 1, 1, 0, 1)).at(1).outcome == verdict::fail;
+}
+
+}  // namespace
+
+TEST_CASE("what a gate at once finds is found in about four of five runs") {
+    for (const double sd : {0.002, 0.01, 0.05}) {
+        CAPTURE(sd);
+        generator random(7, 1);
+        const double found = reach_of(sd).at_once;
+        int times = 0;
+        for (int i = 0; i < 500; ++i) times += is_found(found, sd, random);
+        CHECK(times >= 375);
+        CHECK(times <= 475);
+    }
+}
+
+TEST_CASE("at once less is found than in turns, if answers are short enough for slices") {
+    for (const double sd : {0.0005, 0.003, 0.02, 0.1}) {
+        CAPTURE(sd);
+        const noise_row row = reach_of(sd);
+        CHECK(row.at_once > 0);
+        CHECK(row.at_once < row.in_turns);
+    }
+    CHECK(reach_of(0.01, 8).at_once > 0);
+    CHECK(std::isnan(reach_of(0.01, 9).at_once));  // 12 slices of 27 s
+}
