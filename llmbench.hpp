@@ -9794,10 +9794,6 @@ inline void note_unknown_gaps(repeat_data& d) {
         if (is_pooled(r)) d.unknown_gaps += r.unknown_gaps;
 }
 
-inline long long selected_requests(const statistic_data& what, const repeat_data& d) {
-    return std::count_if(d.records.begin(), d.records.end(), selects(what, d));
-}
-
 /// The number of gaps of completed measured requests.
 inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& which = {}) {
     if (d.gaps_counted) return d.pooled_gaps.size();
@@ -18846,12 +18842,6 @@ inline double drawn_seconds(const time_distribution& d, std::uint64_t seed, std:
     generator random(seed, stream);
     if (d.kind == shape::uniform) return d.a + (d.b - d.a) * random.uniform();
     return std::min(d.a * std::exp(d.b * random.normal()), 86400.0);
-}
-inline double mean_seconds(const time_distribution& d) {
-    using shape = time_distribution::shape;
-    return d.kind == shape::fixed     ? d.a
-           : d.kind == shape::uniform ? (d.a + d.b) / 2
-                                      : d.a * std::exp(d.b * d.b / 2);
 }
 inline std::string distribution_text(const time_distribution& d) {
     using shape = time_distribution::shape;

@@ -9802,10 +9802,6 @@ inline void note_unknown_gaps(repeat_data& d) {
         if (is_pooled(r)) d.unknown_gaps += r.unknown_gaps;
 }
 
-inline long long selected_requests(const statistic_data& what, const repeat_data& d) {
-    return std::count_if(d.records.begin(), d.records.end(), selects(what, d));
-}
-
 /// The number of gaps of completed measured requests.
 inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& which = {}) {
     if (d.gaps_counted) return d.pooled_gaps.size();
@@ -18854,12 +18850,6 @@ inline double drawn_seconds(const time_distribution& d, std::uint64_t seed, std:
     generator random(seed, stream);
     if (d.kind == shape::uniform) return d.a + (d.b - d.a) * random.uniform();
     return std::min(d.a * std::exp(d.b * random.normal()), 86400.0);
-}
-inline double mean_seconds(const time_distribution& d) {
-    using shape = time_distribution::shape;
-    return d.kind == shape::fixed     ? d.a
-           : d.kind == shape::uniform ? (d.a + d.b) / 2
-                                      : d.a * std::exp(d.b * d.b / 2);
 }
 inline std::string distribution_text(const time_distribution& d) {
     using shape = time_distribution::shape;
@@ -37937,8 +37927,8 @@ capacity_result find_capacity(const scenario& s, const char* file = __builtin_FI
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CAPACITY_IMPLEMENTED)
 #define LLMBENCH_CAPACITY_IMPLEMENTED
 
-#include <algorithm>  // clamp, find_if, lower_bound, max, min, all_of, none_of, find, count_if
-#include <cmath>  // fabs, isfinite, isnan, log, round, sqrt, expm1, llround
+#include <algorithm>  // clamp, find_if, lower_bound, max, min, all_of, count_if, none_of, find
+#include <cmath>  // fabs, isfinite, isnan, log, round, sqrt, expm1, exp, llround
 #include <cstddef>  // size_t, ptrdiff_t
 #include <map>
 #include <memory>  // make_shared
@@ -38464,7 +38454,8 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
         v.repeats += p.load == asked && !p.invalid;
     }
     const measurements at = measurements_at(e, t, asked);
-    for (const repeat_data& d : at.candidate) v.requests += selected_requests({}, d);
+    for (const repeat_data& d : at.candidate)
+        v.requests += std::count_if(d.records.begin(), d.records.end(), selects(selection{}, d));
     const cause stopped = with_text(because::stopped, e.stopped);
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);
@@ -38693,6 +38684,12 @@ inline int max_probes(const planned_judging& j) {
 
 // ---- the plan of one probe
 
+inline double mean_seconds(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    return d.kind == shape::fixed     ? d.a
+           : d.kind == shape::uniform ? (d.a + d.b) / 2
+                                      : d.a * std::exp(d.b * d.b / 2);
+}
 inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
     return (is_counted_in_users(p.arrivals) ? answer_s + mean_seconds(p.arrivals.think) : 1) / load;
 }

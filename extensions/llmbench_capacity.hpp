@@ -153,8 +153,8 @@ capacity_result find_capacity(const scenario& s, const char* file = __builtin_FI
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CAPACITY_IMPLEMENTED)
 #define LLMBENCH_CAPACITY_IMPLEMENTED
 
-#include <algorithm>  // clamp, find_if, lower_bound, max, min, all_of, none_of, find, count_if
-#include <cmath>  // fabs, isfinite, isnan, log, round, sqrt, expm1, llround
+#include <algorithm>  // clamp, find_if, lower_bound, max, min, all_of, count_if, none_of, find
+#include <cmath>  // fabs, isfinite, isnan, log, round, sqrt, expm1, exp, llround
 #include <cstddef>  // size_t, ptrdiff_t
 #include <map>
 #include <memory>  // make_shared
@@ -680,7 +680,8 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
         v.repeats += p.load == asked && !p.invalid;
     }
     const measurements at = measurements_at(e, t, asked);
-    for (const repeat_data& d : at.candidate) v.requests += selected_requests({}, d);
+    for (const repeat_data& d : at.candidate)
+        v.requests += std::count_if(d.records.begin(), d.records.end(), selects(selection{}, d));
     const cause stopped = with_text(because::stopped, e.stopped);
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);
@@ -909,6 +910,12 @@ inline int max_probes(const planned_judging& j) {
 
 // ---- the plan of one probe
 
+inline double mean_seconds(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    return d.kind == shape::fixed     ? d.a
+           : d.kind == shape::uniform ? (d.a + d.b) / 2
+                                      : d.a * std::exp(d.b * d.b / 2);
+}
 inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
     return (is_counted_in_users(p.arrivals) ? answer_s + mean_seconds(p.arrivals.think) : 1) / load;
 }

@@ -12,7 +12,7 @@
 #include "core/measured/server_metrics.hpp"
 #include "core/measured/settling.hpp"
 
-#include <algorithm>  // count_if, max, partition_point
+#include <algorithm>  // max, partition_point
 #include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <initializer_list>
@@ -217,10 +217,6 @@ inline void note_unknown_gaps(repeat_data& d) {
     d.unknown_gaps = 0;
     for (const record& r : d.records)
         if (is_pooled(r)) d.unknown_gaps += r.unknown_gaps;
-}
-
-inline long long selected_requests(const statistic_data& what, const repeat_data& d) {
-    return std::count_if(d.records.begin(), d.records.end(), selects(what, d));
 }
 
 /// The number of gaps of completed measured requests.

@@ -40,12 +40,6 @@ inline double drawn_seconds(const time_distribution& d, std::uint64_t seed, std:
     if (d.kind == shape::uniform) return d.a + (d.b - d.a) * random.uniform();
     return std::min(d.a * std::exp(d.b * random.normal()), 86400.0);
 }
-inline double mean_seconds(const time_distribution& d) {
-    using shape = time_distribution::shape;
-    return d.kind == shape::fixed     ? d.a
-           : d.kind == shape::uniform ? (d.a + d.b) / 2
-                                      : d.a * std::exp(d.b * d.b / 2);
-}
 inline std::string distribution_text(const time_distribution& d) {
     using shape = time_distribution::shape;
     return d.kind == shape::fixed     ? printed("%.9g s", d.a)

@@ -24,7 +24,7 @@
 #include "core/described/verdict_text.hpp"
 #include "extensions/capacity/core/search.hpp"
 
-#include <algorithm>  // all_of, clamp, max, none_of
+#include <algorithm>  // all_of, clamp, count_if, max, none_of
 #include <cmath>  // expm1, fabs, isnan, log, sqrt
 #include <cstddef>  // ptrdiff_t
 #include <map>
@@ -357,7 +357,8 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
         v.repeats += p.load == asked && !p.invalid;
     }
     const measurements at = measurements_at(e, t, asked);
-    for (const repeat_data& d : at.candidate) v.requests += selected_requests({}, d);
+    for (const repeat_data& d : at.candidate)
+        v.requests += std::count_if(d.records.begin(), d.records.end(), selects(selection{}, d));
     const cause stopped = with_text(because::stopped, e.stopped);
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);

@@ -19,7 +19,7 @@
 #include "extensions/capacity/core/search.hpp"
 
 #include <algorithm>  // find, find_if, max, min
-#include <cmath>  // isfinite, llround
+#include <cmath>  // exp, isfinite, llround
 #include <optional>
 #include <string>
 #include <utility>  // move
@@ -200,6 +200,12 @@ inline int max_probes(const planned_judging& j) {
 
 // ---- the plan of one probe
 
+inline double mean_seconds(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    return d.kind == shape::fixed     ? d.a
+           : d.kind == shape::uniform ? (d.a + d.b) / 2
+                                      : d.a * std::exp(d.b * d.b / 2);
+}
 inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
     return (is_counted_in_users(p.arrivals) ? answer_s + mean_seconds(p.arrivals.think) : 1) / load;
 }
