@@ -2656,7 +2656,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #include <algorithm>  // equal, lexicographical_compare, rotate, count_if, min, max, replace, ...
 #include <array>  // to_array
-#include <bit>  // bit_width
+#include <bit>  // countr_zero, endian, bit_width
 #include <charconv>  // from_chars, to_chars
 #include <climits>  // LLONG_MIN
 #include <cmath>  // fabs, isfinite, isnan, isinf, floor, ceil, erfc, sqrt, log, pow, copysign, ...
@@ -2669,7 +2669,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstring>  // memcpy, strlen, memchr, memcmp
 #include <deque>
 #include <exception>
-#include <functional>  // where bytes come from
+#include <functional>  // less, where bytes come from
 #include <iterator>  // reverse_iterator, size, forward_iterator_tag, begin, end
 #include <limits>  // infinity, of whole numbers
 #include <map>
@@ -2828,7 +2828,13 @@ public:
     template <class It>  // not of its own items
     [[gnu::noinline]] void append(It from, It to) {
         if constexpr (requires { to - from; }) grow_by(static_cast<std::size_t>(to - from));
-        for (; from != to; ++from) emplace_back(*from);
+        if constexpr (std::is_trivially_copyable_v<T> && std::is_convertible_v<It, const T*>) {
+            const auto n = static_cast<std::size_t>(to - from);
+            if (n > 0) std::memcpy(static_cast<void*>(end()), from, n * sizeof(T));
+            size_ += n;
+        } else {
+            for (; from != to; ++from) emplace_back(*from);
+        }
     }
     iterator insert(const_iterator at, T item) {
         const std::ptrdiff_t i = at - items_;
@@ -3440,12 +3446,28 @@ inline std::size_t json_number_length(std::string_view s) {
 }
 /// The value of a JSON number, infinite where no double holds it.
 inline double json_number_value(std::string_view s) {
-    if (const auto whole = parsed_number<long long>(s)) return static_cast<double>(*whole);
+    long long whole = 0;
+    std::size_t i = 0;
+    for (; i < std::min<std::size_t>(s.size(), 18) && s[i] >= '0' && s[i] <= '9'; ++i)
+        whole = whole * 10 + (s[i] - '0');
+    if (i == s.size()) return static_cast<double>(whole);
     if (const auto v = parsed_number<double>(s)) return *v;
     return ::strtod_l(std::string(s).c_str(), nullptr, c_locale());  // may be too small
 }
 /// The end of what stands for itself in a JSON string: a quote, a backslash, a control character.
+/// Eight bytes without one are passed at once.
 inline const char* plain_end(const char* at, const char* end) {
+    constexpr std::uint64_t each = 0x0101010101010101;
+    for (std::uint64_t x = 0; end - at >= 8; at += 8) {
+        std::memcpy(&x, at, 8);
+        const std::uint64_t quote = x ^ each * '"', escape = x ^ each * '\\';
+        const std::uint64_t found = (((x - each * 0x20) & ~x) | ((quote - each) & ~quote) |
+                                     ((escape - each) & ~escape)) & each * 0x80;
+        if (found == 0) continue;
+        if constexpr (std::endian::native == std::endian::little)  // its lowest bit is exact
+            return at + std::countr_zero(found) / 8;
+        break;
+    }
     while (at != end && *at != '"' && *at != '\\' && static_cast<unsigned char>(*at) >= 0x20) ++at;
     return at;
 }
@@ -3498,6 +3520,12 @@ public:
     }
     /// The same for a number, which begins there.
     const char* number_at(const char* from, std::string_view& text) const {
+        const char* at = from;  // mostly a short whole number
+        while (at != end_ && *at >= '0' && *at <= '9') ++at;
+        text = {from, static_cast<std::size_t>(at - from)};
+        const bool is_whole =
+            !text.empty() && text.size() < 300 && (text.size() == 1 || *from != '0');
+        if (is_whole && (at == end_ || (*at != '.' && *at != 'e' && *at != 'E'))) return at;
         text = {from, static_cast<std::size_t>(end_ - from)};
         text = text.substr(0, json_number_length(text));
         const bool may_be_large = text.size() > 300 || text.find_first_of("eE") != text.npos;
@@ -6008,7 +6036,7 @@ public:
             } else if (at_ == state::until_close) {
                 used = bytes.size();
                 on_body(rest);
-            } else if (const std::size_t n = take_usual_chunk_line(rest); n > 0) {
+            } else if (const std::size_t n = take_usual_chunk_lines(rest); n > 0) {
                 used += n;
             } else {
                 used += take_line(rest);
@@ -6055,28 +6083,23 @@ private:
         broken
     };
 
-    /// The lines between the data of chunks, of which each event may have one: the end of a chunk,
-    /// and a size of at most six digits without extensions. Returns 0 for others.
-    std::size_t take_usual_chunk_line(std::string_view s) {
-        if (!line_.empty()) return 0;
-        if (s.size() < 8) return 0;
-        if (at_ == state::chunk_end && s[0] == '\r' && s[1] == '\n') {
-            at_ = state::chunk_size;
-            return 2;
-        }
-        if (at_ != state::chunk_size) return 0;
+    /// The lines between the data of two chunks, of which each event may have them: the end of a
+    /// chunk, and a size of at most six digits without extensions. Returns 0 for others.
+    std::size_t take_usual_chunk_lines(std::string_view s) {
+        if (!line_.empty() || s.size() < 10) return 0;
+        const bool ends = at_ == state::chunk_end && s[0] == '\r' && s[1] == '\n';
+        if (!ends && at_ != state::chunk_size) return 0;
+        at_ = state::chunk_size;
+        const std::size_t from = ends ? 2 : 0;
+        std::size_t i = from;
         std::uint64_t n = 0;
-        std::size_t i = 0;
-        for (; i < 6; ++i) {
-            const char c = s[i];
-            const int digit = c >= '0' && c <= '9'   ? c - '0'
-                              : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                              : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                     : -1;
-            if (digit < 0) break;
-            n = n * 16 + static_cast<unsigned>(digit);
+        for (; i < from + 6; ++i) {
+            const auto decimal = static_cast<unsigned>(s[i] - '0');
+            const auto letter = static_cast<unsigned>((s[i] | 0x20) - 'a');
+            if (decimal > 9 && letter > 5) break;
+            n = n * 16 + (decimal <= 9 ? decimal : letter + 10);
         }
-        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return 0;
+        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return from;
         left_ = n;
         head_size_ = 0;
         at_ = state::chunk_data;
@@ -6249,7 +6272,7 @@ inline bool is_of_tool(std::string_view type) {
 }
 /// Whether the name of an event or field means an error: "error", "response.failed".
 inline bool speaks_of_error(std::string_view name) {
-    if (is_of_tool(name)) return false;
+    if (name.empty() || is_of_tool(name)) return false;
     constexpr std::string_view words[] = {"error", "exception", "fail"};
     for (const std::string_view word : words)
         if (std::search(name.begin(), name.end(), word.begin(), word.end(), [](char a, char b) {
@@ -6268,8 +6291,10 @@ public:
     static constexpr std::size_t max_event = 16 * 1024 * 1024;
 
     /// Calls `on_event(type, data)` for every event with data. False once the stream is broken.
-    template <class OnEvent>
-    bool feed(std::string_view bytes, OnEvent&& on_event) {
+    /// `take_next` is given the bytes from the start of an event on, and may take whole ones off.
+    template <class OnEvent, class TakeNext = bool (*)(std::string_view&)>
+    bool feed(std::string_view bytes, OnEvent&& on_event,
+              TakeNext&& take_next = [](std::string_view&) { return false; }) {
         // The next LF is kept, so that text with many CRs is not searched once per line.
         const char* lf = bytes.data();
         while (!bytes.empty() && !broken_) {
@@ -6277,6 +6302,7 @@ public:
                 after_cr_ = false;
                 if (bytes.front() == '\n') { bytes.remove_prefix(1); continue; }
             }
+            if (is_between_events() && take_next(bytes)) continue;
             const char* const last = bytes.data() + bytes.size();
             if (lf != last && (lf < bytes.data() || *lf != '\n'))
                 lf = found('\n', bytes.data(), last);
@@ -6309,6 +6335,11 @@ public:
             bytes.remove_prefix(end + 1);
         }
         return !broken_;
+    }
+
+    /// What comes begins an event, or a line that says nothing of it.
+    bool is_between_events() const {
+        return line_.empty() && !has_data_ && type_.empty() && !after_cr_ && !first_line_;
     }
 
 private:
@@ -7680,6 +7711,8 @@ struct stream_event : usage_counts {
     bool malformed = false;
     bool is_like_no_other = false;  // depends on more than its own texts and counts
     bool counts_usage = false;      // its tokens are those of the usage
+    bool is_content_alone = false;  // the only choice's, with counts or without
+    bool reports_counts = true;     // any of a usage
 
     /// Sets the reported number of tokens.
     void count(int tokens) {
@@ -7716,9 +7749,16 @@ struct stream_event : usage_counts {
         has_media = has_media || has_any_of(name, {"audio", "image"});
     }
 
+    void note_if_alone() {
+        is_content_alone = content && error.empty() && !malformed && !done && !tokenless &&
+                           !hides_thought && !has_media && finish_reason.empty() && choices == 1;
+        reports_counts = cache_is_apart ||
+                         any_of(all_counts, [&](auto count) { return this->*count >= 0; });
+    }
+
     /// Takes a finish reason in a server's words.
     void finish(std::string_view said, int choice = 0) {
-        const std::string reason = finish_reason_of(said);
+        const std::string reason = said.empty() ? "" : finish_reason_of(said);
         if (reason.empty()) return;
         ++finished;
         note_finish(finish_reason, finish_choice, reason, choice);
@@ -7881,6 +7921,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, const
     if (is_of_tool(type) || is_of_tool(string_member(*v, "type"))) e.error.clear();
     read(*v, e, memory);
     if (e.error.empty() && is_error) e.error = printable(data);
+    e.note_if_alone();
     return e;
 }
 
@@ -7893,14 +7934,14 @@ class event_reader {
 public:
     using read_t = void (*)(const json_view&, stream_event&, stream_memory&);
 
-    /// The event lives until the next call.
+    /// The event lives until the next call. `block`: the bytes of the stream that end with the
+    /// event, with its line ends, where they are known and hold `data`.
     const stream_event& read(std::string_view type, std::string_view data, read_t by,
-                             stream_memory& memory) {
-        if (by == read_ && type == type_ && is_like(data) && is_taken_alike_) {
-            take_again(memory);
-            return last_;
-        }
-        read_alone(type, data, by, memory);
+                             stream_memory& memory, std::string_view block = {}) {
+        const bool tells_block = !block.empty() && !ends_block_;
+        if (by == read_ && !tells_block && type == type_ && is_like(data) && is_taken_alike_)
+            return take_again(memory);
+        last_ = read_json_event(type, data, parsed(data, block), by, memory);
         const bool is_usual = last_.error.empty() && !last_.malformed && !last_.done &&
                               !last_.is_like_no_other && !last_.is_mixed &&
                               !last_.hides_thought && !last_.has_media && !speaks_of_error(type);
@@ -7908,119 +7949,158 @@ public:
         type_ = type;
         return last_;
     }
+    /// Takes an event off the start of a stream's bytes, if it is like the last one. Null if not.
+    const stream_event* read_next(std::string_view& bytes, read_t by, stream_memory& memory) {
+        const std::size_t n = by == read_ ? length_of_next(bytes) : 0;
+        if (n == 0 || !is_taken_alike_) return nullptr;
+        bytes.remove_prefix(n);
+        return &take_again(memory);
+    }
     /// For whole answers.
     const stream_event& read_alone(std::string_view type, std::string_view data, read_t by,
                                    stream_memory& memory) {
         return last_ = read_json_event(type, data, parsed(data), by, memory);
     }
     /// For APIs of users. Null if it is not JSON.
-    const json_view* document(std::string_view data) {
-        if (read_ || !is_like(data)) return parsed(data);
+    const json_view* document(std::string_view data, std::string_view block = {}) {
+        const bool tells_block = !block.empty() && !ends_block_;
+        if (read_ || tells_block || !is_like(data)) return parsed(data, block);
         return json_.values().data();
+    }
+    /// Takes a document off the start of a stream's bytes, if it is like the last one, and returns
+    /// its text, else "".
+    std::string_view next_document(std::string_view& bytes, const json_view*& v) {
+        const std::size_t n = read_ ? 0 : length_of_next(bytes);
+        if (n == 0) return {};
+        v = json_.values().data();
+        const char* const from = bytes.data() + begins_at_;
+        bytes.remove_prefix(n);
+        return {from, n - begins_at_ - (like_.size() - ends_at_)};
+    }
+    /// The value at this path of the last document, null if none. It is at the same place in each
+    /// one alike.
+    const json_view* value_at(std::string_view way) {
+        for (const known_way& w : ways_)
+            if (w.way == way) return w.to;
+        ways_.push_back({std::string(way), detail::value_at(json_.values()[0], way)});
+        return ways_.back().to;
     }
 
 private:
-    /// A string or a number, and what it was in the event that others are like.
-    struct part {
-        json_view* now = nullptr;
-        std::string_view text{};
+    using use = json_view::use;
+    struct known_way {
+        std::string way{};
+        const json_view* to = nullptr;
     };
     static constexpr std::size_t most_bytes = 4096;
 
-    const json_view* parsed(std::string_view data) {
+    const json_view* parsed(std::string_view data, std::string_view block = {}) {
         read_ = nullptr;
-        parts_.clear();
+        varying_.clear();
+        ways_.clear();
         like_.clear();
-        differs_at_ = 0;
-        if (data.size() > most_bytes) return json_.read(data);
-        like_ = data;
-        const json_view* const v = json_.read(like_);
+        ends_block_ = !block.empty();
+        if (!ends_block_) block = data;
+        if (block.size() > most_bytes) return json_.read(data);
+        like_ = block;
+        begins_at_ = static_cast<std::size_t>(data.data() - block.data());
+        ends_at_ = begins_at_ + data.size();
+        const json_view* const v = json_.read({like_.data() + begins_at_, data.size()});
         if (!v) like_.clear();
-        for (json_view& in : json_.values())
-            if (in.is_string() || in.is_number()) parts_.push_back({&in, in.text});
         return v;
     }
-    /// Whether an event differs from that one only in such parts, which then have its texts.
     bool is_like(std::string_view data) {
-        part *next = parts_.begin(), *const end = parts_.end();
+        return !like_.empty() && !data.empty() &&
+               length_of_like(data, begins_at_, ends_at_) == data.size();
+    }
+    std::size_t length_of_next(std::string_view bytes) {
+        const std::string_view first(bytes.data(), std::min(bytes.size(), 2 * most_bytes));
+        return ends_block_ ? length_of_like(first, 0, like_.size()) : 0;
+    }
+    /// Returns the length of what differs from a part of that event, or of its block, only in its
+    /// strings and numbers, which then have these texts; 0 if nothing does.
+    std::size_t length_of_like(std::string_view bytes, std::size_t k, std::size_t to) {
         is_taken_alike_ = true;
-        piece_.begin(data);
-        // Mostly the same part differs as the last time.
-        const std::string_view all_like = like_;
-        const std::size_t differed_at = std::exchange(differs_at_, like_.size());
-        const bool may_skip = data.substr(0, differed_at) == all_like.substr(0, differed_at);
-        for (std::size_t i = may_skip ? differed_at : 0, k = i;;) {  // in the event, in that one
-            const std::string_view rest = data.substr(i), like = all_like.substr(k);
-            const std::size_t same = rest == like ? rest.size() : equal_bytes(rest, like);
-            i += same;
-            k += same;
-            for (; next != end && next->now->to + next->now->is_number() <= k; ++next)
-                next->now->text = next->text;
-            if (i == data.size() && k == like_.size()) return k > 0;
-            if (next == end || next->now->from + next->now->is_string() > k) return false;
-            json_view& v = *next->now;
-            const char* const from = data.data() + i - (k - v.from);
-            const char* const to = v.is_string() ? piece_.string_at(from + 1, v.text)
-                                                 : piece_.number_at(from, v.text);
-            if (!to) return false;
-            differs_at_ = std::min<std::size_t>(differs_at_, v.from);
+        piece_.begin(bytes);
+        const char *at = bytes.data(), *const end = at + bytes.size();
+        for (std::size_t i = 0;;) {
+            const bool varies = i < varying_.size();
+            const std::size_t n =
+                (varies ? begins_at_ + varying_[i]->from + varying_[i]->is_string() : to) - k;
+            const auto left = static_cast<std::size_t>(end - at);
+            if (left < n || std::memcmp(at, like_.data() + k, n) != 0) {
+                if (!varies_at(i, k, at, std::min(left, n))) return 0;
+                continue;
+            }
+            if (!varies) return bytes.size() - (left - n);
+            json_view& v = *varying_[i++];
+            at = v.is_string() ? piece_.string_at(at + n, v.text)
+                               : piece_.number_at(at + n, v.text);
+            if (!at) return 0;
+            k = begins_at_ + v.to;
             is_taken_alike_ = is_taken_alike_ && may_become(v);
-            i = static_cast<std::size_t>(to - data.data());
-            k = v.to;
-            ++next;
         }
     }
-    static std::size_t equal_bytes(std::string_view a, std::string_view b) {
-        const std::size_t most = std::min(a.size(), b.size());
-        std::size_t i = 0;
-        for (std::uint64_t x = 0, y = 0; i + 8 <= most; i += 8) {
-            std::memcpy(&x, a.data() + i, 8);
-            std::memcpy(&y, b.data() + i, 8);
-            if (x != y) break;
-        }
-        while (i < most && a[i] == b[i]) ++i;
-        return i;
+    /// Adds a string or number to those that vary, before the one at `i`: that in which bytes
+    /// differ from the event at `k` on for the first time. False if they differ otherwise.
+    bool varies_at(std::size_t i, std::size_t k, const char* bytes, std::size_t n) {
+        const char* const like = like_.data() + k;
+        const auto same =
+            static_cast<std::size_t>(std::mismatch(bytes, bytes + n, like).first - bytes);
+        if (same == n || k + same < begins_at_) return false;
+        const std::size_t at = k + same - begins_at_;
+        json_view* v = i > 0 ? varying_[i - 1] + 1 : json_.values().begin();
+        while (v != json_.values().end() &&
+               (v->to + v->is_number() <= at || !(v->is_string() || v->is_number())))
+            ++v;
+        if (v == json_.values().end() || v->from + v->is_string() > at) return false;
+        varying_.insert(varying_.begin() + i, v);
+        return true;
     }
     /// Whether the last event's text or count may become this one: neither begins nor ends.
     bool may_become(const json_view& v) const {
-        using use = json_view::use;
         if (v.used == use::count) return last_.*all_counts[v.which] > 0 && count_of(v) > 0;
         return v.used == use::none || (v.used != use::read && !v.text.empty());
     }
-    static bool is_text(const json_view& v) {
-        return v.used == json_view::use::text || v.used == json_view::use::thought;
-    }
     /// Whether the generated text and the reasoning stand in one place each.
-    bool takes_each_once() const {
+    bool takes_each_once() {
         int bytes = 0, texts[2] = {};
-        for (const part& p : parts_) {
-            if (!is_text(*p.now)) continue;
-            bytes += static_cast<int>(p.text.size());
-            if (++texts[p.now->used == json_view::use::thought] > 1) return false;
+        taken_.clear();
+        for (const json_view& v : json_.values()) {
+            if (v.used == use::none || v.used == use::read) continue;
+            taken_.push_back(&v);
+            if (v.used == use::count) continue;
+            bytes += static_cast<int>(v.text.size());
+            if (++texts[v.used == use::thought] > 1) return false;
         }
         return !like_.empty() && bytes == last_.text_bytes && bytes == last_.own_bytes;
     }
-    void take_again(stream_memory& memory) {
+    const stream_event& take_again(stream_memory& memory) {
         last_.text_bytes = last_.reasoning_bytes = 0;
-        for (const part& p : parts_) {
-            const json_view& v = *p.now;
-            const bool reasons = v.used == json_view::use::thought;
-            const int bytes = is_text(v) ? static_cast<int>(v.text.size()) : 0;
+        for (const json_view* v : taken_) {
+            if (v->used == use::count) {
+                last_.*all_counts[v->which] = count_of(*v);
+                continue;
+            }
+            const bool reasons = v->used == use::thought;
+            const auto bytes = static_cast<int>(v->text.size());
             last_.text_bytes += bytes;
             if (reasons) last_.reasoning_bytes = bytes;
-            if (bytes > 0) memory.keep(v.text, reasons);
-            if (v.used == json_view::use::count) last_.*all_counts[v.which] = count_of(v);
+            memory.keep(v->text, reasons);
         }
         last_.own_bytes = last_.text_bytes;
         if (last_.counts_usage) last_.first_tokens = last_.completion_tokens;
+        return last_;
     }
 
     stream_event last_{};
     read_t read_ = nullptr;  // that takes no event but the last one alike: null
-    bool is_taken_alike_ = false;
-    std::size_t differs_at_ = 0;
-    std::string type_{}, like_{};
-    vector<part> parts_{};
+    bool is_taken_alike_ = false, ends_block_ = false;
+    std::string type_{}, like_{};  // the event that others are like, or its block
+    std::size_t begins_at_ = 0, ends_at_ = 0;  // the event in it
+    vector<json_view*> varying_{};     // its strings and numbers that others differ in, in order
+    vector<const json_view*> taken_{};
+    vector<known_way> ways_{};
     json_reader json_{}, piece_{};
 };
 /// Shared by all streams of a thread: those of one server look alike.
@@ -8436,15 +8516,15 @@ struct own_request {
     const request_spec& asked;
 };
 struct own_event {
-    std::string_view data;
+    std::string_view data, block;
     stream_event& says;
     stream_memory& memory;
-    bool is_parsed = false;
     const json_view* json = nullptr;
+    bool is_parsed = json != nullptr;
 
     const json_view* at(std::string_view way) {
-        if (!std::exchange(is_parsed, true)) json = events_of_thread().document(data);
-        return json ? value_at(*json, way) : nullptr;
+        if (!std::exchange(is_parsed, true)) json = events_of_thread().document(data, block);
+        return json ? events_of_thread().value_at(way) : nullptr;
     }
 };
 
@@ -8454,15 +8534,17 @@ inline void write_own(const char* api, void (*write)(api_request&), body_writer&
     api_request seen(r);
     call_of_user({".write of the API \"", api, "\""}, [&] { write(seen); });
 }
-/// An unreadable event is the server's error.
+/// An unreadable event is the server's error. `block`: as in event_reader; `json`: if it is known.
 inline stream_event read_own(void (*read)(api_event&), std::string_view type,
-                             std::string_view data, stream_memory& memory) {
+                             std::string_view data, stream_memory& memory,
+                             std::string_view block = {}, const json_view* json = nullptr) {
     stream_event e;
-    if (trimmed(data).empty()) return e;  // a keep-alive
+    const std::string_view said = trimmed(data);
+    if (said.empty()) return e;  // a keep-alive
     if (speaks_of_error(type)) e.error = printable(data);
-    e.done = trimmed(data) == "[DONE]";
+    e.done = said == "[DONE]";
     if (e.done || !e.error.empty()) return e;
-    own_event seen{data, e, memory};
+    own_event seen{data, block, e, memory, json};
     api_event shown(seen);
     try {
         call_of_user({"reading an event"}, [&] { read(shown); });
@@ -8470,6 +8552,7 @@ inline stream_event read_own(void (*read)(api_event&), std::string_view type,
         e.error = x.what();
         e.malformed = true;
     }
+    e.note_if_alone();
     return e;
 }
 
@@ -8747,31 +8830,8 @@ public:
     /// Calls `on_event(event)` for each event. False if one is too long.
     template <class OnEvent>
     bool feed(std::string_view bytes, OnEvent&& on_event) {
-        switch (framed_) {
-        case framing::events:
-            return events_.feed(bytes, [&](std::string_view type, std::string_view data) {
-                if (over_) return;
-                on_data(type, data, on_event);
-            });
-        case framing::lines:
-            for (std::size_t at; (at = bytes.find('\n')) != std::string_view::npos;) {
-                held_.append(bytes.substr(0, at));
-                if (held_.size() > most) return false;
-                bytes.remove_prefix(at + 1);
-                on_line(on_event);
-            }
-            break;
-        case framing::pieces:
-            if (bytes.empty() || over_) return true;
-            if (api_->own_read) on_data("", bytes, on_event);
-            if (api_->own_read) return true;
-            if (memory_.keeps_answer) memory_.said.answer += bytes;
-            on_event(text_event(bytes));
-            return true;
-        case framing::document: break;
-        }
-        held_.append(bytes);
-        return held_.size() <= most;
+        while (take_next(bytes, on_event)) {}
+        return bytes.empty() || feed_others(bytes, on_event);
     }
     /// Whether no event is the last one.
     bool ends_with_body() const { return framed_ != framing::document && api_->ends_with_body; }
@@ -8781,7 +8841,7 @@ public:
     template <class OnEvent>
     std::string end(OnEvent&& on_event) {
         if (framed_ == framing::document) return on_document(on_event);
-        if (framed_ == framing::lines) on_line(on_event);  // the last line may lack its end
+        if (framed_ == framing::lines) on_line(held_, on_event);  // it may lack its end
         stream_event last;
         last.done = last.is_body_end = true;
         if (ends_with_body()) on_event(last);
@@ -8789,20 +8849,91 @@ public:
     }
 
 private:
+    template <class OnEvent>
+    bool feed_others(std::string_view bytes, OnEvent&& on_event) {
+        switch (framed_) {
+        case framing::events: {
+            std::string_view left;  // from the start of the event on
+            return events_.feed(
+                bytes,
+                [&](std::string_view type, std::string_view data) {
+                    if (!over_)
+                        on_data(type, data, block_of(data, std::exchange(left, {})), on_event);
+                },
+                [&](std::string_view& rest) {
+                    left = rest;
+                    return take_next(rest, on_event);
+                });
+        }
+        case framing::lines:
+            for (;;) {
+                while (take_next(bytes, on_event)) {}
+                const std::size_t at = bytes.find('\n');
+                if (at == std::string_view::npos) break;
+                if (held_.size() + at > most) return false;
+                const bool is_whole = held_.empty();
+                const std::string_view line = bytes.substr(0, at);
+                on_line(is_whole ? line : held_.append(line), on_event,
+                        bytes.substr(0, is_whole ? at + 1 : 0));
+                bytes.remove_prefix(at + 1);
+                held_.clear();
+            }
+            break;
+        case framing::pieces:
+            if (over_) return true;
+            if (api_->own_read) on_data("", bytes, {}, on_event);
+            if (api_->own_read) return true;
+            if (memory_.keeps_answer) memory_.said.answer += bytes;
+            on_event(text_event(bytes));
+            return true;
+        case framing::document: break;
+        }
+        held_.append(bytes);
+        return held_.size() <= most;
+    }
     static stream_event text_event(std::string_view text) {
         stream_event e;
         e.take(text, false);
         return e;
     }
+    /// Takes an event like the one before off the start of the bytes. False if there is none.
     template <class OnEvent>
-    void on_data(std::string_view type, std::string_view data, OnEvent&& on_event) {
-        if (api_->is_own) on_event(read_own(api_->own_read, type, data, memory_));
-        else on_event(events_of_thread().read(type, data, api_->read, memory_));
+    bool take_next(std::string_view& bytes, OnEvent&& on_event) {
+        const bool is_between = framed_ == framing::events  ? events_.is_between_events()
+                                : framed_ == framing::lines ? held_.empty()
+                                                            : false;
+        if (!is_between || over_) return false;
+        if (api_->is_own) return take_next_own(bytes, on_event);
+        const stream_event* e = events_of_thread().read_next(bytes, api_->read, memory_);
+        if (e) on_event(*e);
+        return e;
     }
     template <class OnEvent>
-    void on_line(OnEvent&& on_event) {
-        if (!over_ && !trimmed(held_).empty()) on_data("", trimmed(held_), on_event);
-        held_.clear();
+    [[gnu::noinline]] bool take_next_own(std::string_view& bytes, OnEvent&& on_event) {
+        const json_view* v = nullptr;
+        const std::string_view data = events_of_thread().next_document(bytes, v);
+        if (!data.empty()) on_event(read_own(api_->own_read, "", data, memory_, {}, v));
+        return !data.empty();
+    }
+    /// The bytes of an event up to its blank line, "" if its data are a copy of them.
+    static std::string_view block_of(std::string_view data, std::string_view from) {
+        const std::less<const char*> before;
+        if (before(data.data(), from.data()) || before(from.data() + from.size(), data.data()))
+            return {};
+        const auto n = static_cast<std::size_t>(data.data() - from.data()) + data.size();
+        for (const std::string_view blank : {"\n\n", "\r\n\r\n"})
+            if (from.substr(n).starts_with(blank)) return from.substr(0, n + blank.size());
+        return {};
+    }
+    template <class OnEvent>
+    void on_data(std::string_view type, std::string_view data, std::string_view block,
+                 OnEvent&& on_event) {
+        if (api_->is_own) on_event(read_own(api_->own_read, type, data, memory_, block));
+        else on_event(events_of_thread().read(type, data, api_->read, memory_, block));
+    }
+    template <class OnEvent>
+    void on_line(std::string_view line, OnEvent&& on_event, std::string_view block = {}) {
+        if (!over_ && !trimmed(line).empty()) on_data("", trimmed(line), block, on_event);
     }
     /// Python's json writes numbers that JSON lacks.
     std::string unknown_number() const {
@@ -8892,7 +9023,7 @@ public:
 
 private:
     static constexpr std::uint64_t block = 1024;
-    void add_block() {
+    [[gnu::noinline]] void add_block() {
         // Reuses the block that clear() kept.
         if (size_ == 0 && !blocks_.empty()) return;
         blocks_.emplace_back();
@@ -8918,33 +9049,9 @@ class stream_timeline {
 public:
     void on_event(const stream_event& e, long long now_ns) {
         if (ended_) return;
-        if (e.malformed) return fail(request_status::protocol, e.error);
-        if (e.content && choices_ == 1 && e.choices == 1 &&
-            stream_event::is_state(e.finish_reason, finish_reason_)) {
-            state_ = std::exchange(finish_reason_, {});
-            finished_ = 0;
-        }
-        const bool says_end = !e.finish_reason.empty() && e.finish_reason != state_;
-        if (says_end)
-            stream_event::note_finish(finish_reason_, finish_choice_, e.finish_reason,
-                                      e.finish_choice);
-        if (!e.error.empty()) {
-            end_ns_ = now_ns;
-            return fail(request_status::server, printable(e.error));
-        }
-        if (e.content) on_content(e, now_ns);
-        if (own_bytes_ > most_bytes || came_.events >= max_events)
-            return fail(request_status::protocol,
-                        "the answer does not end: it has over 64 MiB, or 10 million events");
-        came_.hides_thought = came_.hides_thought || e.hides_thought;
-        has_media_ = has_media_ || e.has_media;
-        choices_ = std::max(choices_, e.choices);
-        if (says_end) finished_ += std::max(e.finished, 1);
-        note_usage(usage_, e);
-        tokenless_ = tokenless_ || e.tokenless;
-        if (!e.done) return;
-        if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
-        end(now_ns);
+        if (!e.is_content_alone || e.done) return on_any_event(e, now_ns);
+        on_content(e, now_ns);
+        if (e.reports_counts) note_usage(usage_, e);
     }
     /// The body is complete or cut off.
     void on_body_end(long long now_ns) {
@@ -9008,33 +9115,58 @@ public:
     }
     /// `tells_usage`: the answer should report usage.
     void reset(bool tells_usage = false) {
-        gap_list gaps = std::move(gaps_), bytes = std::move(bytes_);
+        gap_list gaps = std::move(gaps_);
+        vector<std::uint32_t> bytes = std::move(bytes_);
         *this = stream_timeline();
         tells_usage_ = tells_usage;
         gaps.clear();
         bytes.clear();
         gaps_ = std::move(gaps);
-        bytes_ = std::move(bytes);
+        if (bytes.capacity() <= 1024) bytes_ = std::move(bytes);
     }
 
 private:
     static constexpr long long most_bytes = 64 << 20;
 
     int at_once(int tokens, int first) const {
-        const auto as_vector = [](const gap_list& all) {
-            vector<std::uint32_t> v;
-            all.for_each_block([&](const vector<std::uint32_t>& b) {
-                v.insert(v.end(), b.data(), b.data() + b.size());
-            });
-            return v;
-        };
         if (came_.events < 2 || tokens <= first) return 0;
-        return tokens_at_once(as_vector(bytes_), as_vector(gaps_), tokens, first);
+        vector<std::uint32_t> gaps;
+        gaps_.for_each_block([&](const vector<std::uint32_t>& b) {
+            gaps.append(b.begin(), b.end());
+        });
+        return tokens_at_once(bytes_, gaps, tokens, first);
     }
     /// Whether usage counts what came, and so shows that the server generated no more.
     bool counts_all() const {
         const int told = usage_.completion_tokens;
         return told > 0 && 2ll * told >= came_.events && told - max_event_tokens <= came_.bytes;
+    }
+    void on_any_event(const stream_event& e, long long now_ns) {
+        if (e.malformed) return fail(request_status::protocol, e.error);
+        if (e.content && choices_ == 1 && e.choices == 1 &&
+            stream_event::is_state(e.finish_reason, finish_reason_)) {
+            state_ = std::exchange(finish_reason_, {});
+            finished_ = 0;
+        }
+        const bool says_end = !e.finish_reason.empty() && e.finish_reason != state_;
+        if (says_end)
+            stream_event::note_finish(finish_reason_, finish_choice_, e.finish_reason,
+                                      e.finish_choice);
+        if (!e.error.empty()) {
+            end_ns_ = now_ns;
+            return fail(request_status::server, printable(e.error));
+        }
+        if (e.content) on_content(e, now_ns);
+        if (ended_) return;
+        came_.hides_thought = came_.hides_thought || e.hides_thought;
+        has_media_ = has_media_ || e.has_media;
+        choices_ = std::max(choices_, e.choices);
+        if (says_end) finished_ += std::max(e.finished, 1);
+        note_usage(usage_, e);
+        tokenless_ = tokenless_ || e.tokenless;
+        if (!e.done) return;
+        if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
+        end(now_ns);
     }
     void on_content(const stream_event& e, long long now_ns) {
         if (came_.events++ == 0) {
@@ -9053,13 +9185,16 @@ private:
         if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
-        for (auto [all, more] : {std::pair{&came_.bytes, e.text_bytes},
-                                 {&came_.reasoning_bytes, e.reasoning_bytes}})
-            *all += std::min(more, static_cast<int>(max_text_bytes) - *all);
+        constexpr int most = static_cast<int>(max_text_bytes);
+        came_.bytes += std::min(e.text_bytes, most - came_.bytes);
+        came_.reasoning_bytes += std::min(e.reasoning_bytes, most - came_.reasoning_bytes);
         came_.reasoning_events += e.reasoning_bytes > 0;
         own_bytes_ += e.own_bytes;
         bytes_.push_back(static_cast<std::uint32_t>(e.own_bytes));
         last_ns_ = now_ns;
+        if (own_bytes_ > most_bytes || came_.events >= max_events)
+            fail(request_status::protocol,
+                 "the answer does not end: it has over 64 MiB, or 10 million events");
     }
     void end(long long now_ns) {
         end_ns_ = now_ns;
@@ -9075,7 +9210,8 @@ private:
         status_ = request_status::ok;
     }
 
-    gap_list gaps_{}, bytes_{};  // between events, and of each
+    gap_list gaps_{};                // between events
+    vector<std::uint32_t> bytes_{};  // of each
     std::string finish_reason_{}, state_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0, own_bytes_ = 0;
@@ -9098,7 +9234,10 @@ public:
     void feed(std::string_view bytes, long long came_ns) {
         const long long now_ns = not_before_last(came_ns);
         const std::size_t used =
-            http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
+            http_.feed(bytes, [&](std::string_view body) {
+                if (body_is_ == body_kind::asked_for) on_asked_for(body, now_ns);
+                else on_body(body, now_ns);
+            });
         more_came_ = more_came_ || (used < bytes.size() && http_.complete());
         if (http_.complete()) on_complete(now_ns);
         else if (http_.broken()) on_cut(http_.error());
@@ -9168,10 +9307,10 @@ private:
             if (is_as_asked) body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
             body_.clear();
         }
-        if (body_is_ != body_kind::asked_for) {
-            body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
-            return;
-        }
+        if (body_is_ == body_kind::asked_for) return on_asked_for(body, now_ns);
+        body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
+    }
+    void on_asked_for(std::string_view body, long long now_ns) {
         if (timeline_.ended()) return;
         const bool held = reader_.feed(body, [&](const stream_event& e) {
             timeline_.on_event(e, now_ns);

@@ -174,8 +174,10 @@ void must_agree(const json_view* a, const json_view* b) {
 /// The events of one stream of each API.
 struct event_streams {
     static constexpr std::size_t most_apis = 16;
-    event_reader readers[most_apis]{}, documents{};
-    stream_memory memories[most_apis]{}, alone[most_apis]{};
+    event_reader readers[most_apis]{}, of_blocks[most_apis]{}, documents{};
+    stream_memory memories[most_apis]{}, alone[most_apis]{}, in_blocks[most_apis]{};
+    stream_timeline by_block[most_apis]{}, by_event[most_apis]{};
+    long long now = 1000;
 
     void read(std::string_view type, std::string_view whole) {
         const vector<char> copy(whole.begin(), whole.end());
@@ -186,6 +188,9 @@ struct event_streams {
         must_agree(parse_json(data, tree), v != nullptr, "picojson reads it");
         if (v && !json_views::same_value(*v, tree)) must_agree(0, 1, "picojson's values");
         must_agree(documents.document(data), v);
+        const bool may_be_line = data.find('\r') == data.npos;
+        const std::string before = type.empty() ? "data: " : "event: " + std::string(type) + "\ndata: ",
+                          stream = before + std::string(data) + "\n\ndata: {";
         if (std::size(apis) > most_apis) std::abort();
         for (std::size_t i = 0; i < std::size(apis); ++i) {
             if (!apis[i].read) continue;
@@ -197,6 +202,24 @@ struct event_streams {
             must_agree(all_of(e), all_of(by_itself), "an event in a stream and alone");
             must_agree(counts_of(e), counts_of(by_itself), "its counts");
             must_agree(m.said.joined(), n.said.joined(), "the texts so far");
+            if (!may_be_line) continue;
+            stream_memory& b = in_blocks[i];
+            b.keeps_answer = true;
+            std::string_view rest = stream;
+            const llmbench::detail::stream_event* next = of_blocks[i].read_next(rest, apis[i].read, b);
+            if (next) must_agree(rest, std::string_view("data: {"), "the length of an event");
+            else next = &of_blocks[i].read(type, rest.substr(before.size(), data.size()), apis[i].read, b, rest.substr(0, rest.size() - 7));
+            must_agree(all_of(*next), all_of(by_itself), "an event taken off a stream and alone");
+            must_agree(counts_of(*next), counts_of(by_itself), "its counts there");
+            must_agree(b.said.joined(), n.said.joined(), "the texts so far there");
+            by_block[i].on_event(*next, ++now);
+            by_event[i].on_event(by_itself, now);
+            record x, y;
+            by_block[i].write_to(x);
+            by_event[i].write_to(y);
+            must_agree(std::tuple(x.status, x.events, x.output_tokens, x.prompt_tokens, x.text_bytes, str(x.error)),
+                       std::tuple(y.status, y.events, y.output_tokens, y.prompt_tokens, y.text_bytes, str(y.error)), "records");
+            if (by_event[i].ended()) by_block[i].reset(), by_event[i].reset();
         }
     }
 };

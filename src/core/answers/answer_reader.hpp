@@ -27,7 +27,10 @@ public:
     void feed(std::string_view bytes, long long came_ns) {
         const long long now_ns = not_before_last(came_ns);
         const std::size_t used =
-            http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
+            http_.feed(bytes, [&](std::string_view body) {
+                if (body_is_ == body_kind::asked_for) on_asked_for(body, now_ns);
+                else on_body(body, now_ns);
+            });
         more_came_ = more_came_ || (used < bytes.size() && http_.complete());
         if (http_.complete()) on_complete(now_ns);
         else if (http_.broken()) on_cut(http_.error());
@@ -97,10 +100,10 @@ private:
             if (is_as_asked) body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
             body_.clear();
         }
-        if (body_is_ != body_kind::asked_for) {
-            body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
-            return;
-        }
+        if (body_is_ == body_kind::asked_for) return on_asked_for(body, now_ns);
+        body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
+    }
+    void on_asked_for(std::string_view body, long long now_ns) {
         if (timeline_.ended()) return;
         const bool held = reader_.feed(body, [&](const stream_event& e) {
             timeline_.on_event(e, now_ns);

@@ -71,7 +71,7 @@ public:
 
 private:
     static constexpr std::uint64_t block = 1024;
-    void add_block() {
+    [[gnu::noinline]] void add_block() {
         // Reuses the block that clear() kept.
         if (size_ == 0 && !blocks_.empty()) return;
         blocks_.emplace_back();
@@ -97,33 +97,9 @@ class stream_timeline {
 public:
     void on_event(const stream_event& e, long long now_ns) {
         if (ended_) return;
-        if (e.malformed) return fail(request_status::protocol, e.error);
-        if (e.content && choices_ == 1 && e.choices == 1 &&
-            stream_event::is_state(e.finish_reason, finish_reason_)) {
-            state_ = std::exchange(finish_reason_, {});
-            finished_ = 0;
-        }
-        const bool says_end = !e.finish_reason.empty() && e.finish_reason != state_;
-        if (says_end)
-            stream_event::note_finish(finish_reason_, finish_choice_, e.finish_reason,
-                                      e.finish_choice);
-        if (!e.error.empty()) {
-            end_ns_ = now_ns;
-            return fail(request_status::server, printable(e.error));
-        }
-        if (e.content) on_content(e, now_ns);
-        if (own_bytes_ > most_bytes || came_.events >= max_events)
-            return fail(request_status::protocol,
-                        "the answer does not end: it has over 64 MiB, or 10 million events");
-        came_.hides_thought = came_.hides_thought || e.hides_thought;
-        has_media_ = has_media_ || e.has_media;
-        choices_ = std::max(choices_, e.choices);
-        if (says_end) finished_ += std::max(e.finished, 1);
-        note_usage(usage_, e);
-        tokenless_ = tokenless_ || e.tokenless;
-        if (!e.done) return;
-        if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
-        end(now_ns);
+        if (!e.is_content_alone || e.done) return on_any_event(e, now_ns);
+        on_content(e, now_ns);
+        if (e.reports_counts) note_usage(usage_, e);
     }
     /// The body is complete or cut off.
     void on_body_end(long long now_ns) {
@@ -187,33 +163,58 @@ public:
     }
     /// `tells_usage`: the answer should report usage.
     void reset(bool tells_usage = false) {
-        gap_list gaps = std::move(gaps_), bytes = std::move(bytes_);
+        gap_list gaps = std::move(gaps_);
+        vector<std::uint32_t> bytes = std::move(bytes_);
         *this = stream_timeline();
         tells_usage_ = tells_usage;
         gaps.clear();
         bytes.clear();
         gaps_ = std::move(gaps);
-        bytes_ = std::move(bytes);
+        if (bytes.capacity() <= 1024) bytes_ = std::move(bytes);
     }
 
 private:
     static constexpr long long most_bytes = 64 << 20;
 
     int at_once(int tokens, int first) const {
-        const auto as_vector = [](const gap_list& all) {
-            vector<std::uint32_t> v;
-            all.for_each_block([&](const vector<std::uint32_t>& b) {
-                v.insert(v.end(), b.data(), b.data() + b.size());
-            });
-            return v;
-        };
         if (came_.events < 2 || tokens <= first) return 0;
-        return tokens_at_once(as_vector(bytes_), as_vector(gaps_), tokens, first);
+        vector<std::uint32_t> gaps;
+        gaps_.for_each_block([&](const vector<std::uint32_t>& b) {
+            gaps.append(b.begin(), b.end());
+        });
+        return tokens_at_once(bytes_, gaps, tokens, first);
     }
     /// Whether usage counts what came, and so shows that the server generated no more.
     bool counts_all() const {
         const int told = usage_.completion_tokens;
         return told > 0 && 2ll * told >= came_.events && told - max_event_tokens <= came_.bytes;
+    }
+    void on_any_event(const stream_event& e, long long now_ns) {
+        if (e.malformed) return fail(request_status::protocol, e.error);
+        if (e.content && choices_ == 1 && e.choices == 1 &&
+            stream_event::is_state(e.finish_reason, finish_reason_)) {
+            state_ = std::exchange(finish_reason_, {});
+            finished_ = 0;
+        }
+        const bool says_end = !e.finish_reason.empty() && e.finish_reason != state_;
+        if (says_end)
+            stream_event::note_finish(finish_reason_, finish_choice_, e.finish_reason,
+                                      e.finish_choice);
+        if (!e.error.empty()) {
+            end_ns_ = now_ns;
+            return fail(request_status::server, printable(e.error));
+        }
+        if (e.content) on_content(e, now_ns);
+        if (ended_) return;
+        came_.hides_thought = came_.hides_thought || e.hides_thought;
+        has_media_ = has_media_ || e.has_media;
+        choices_ = std::max(choices_, e.choices);
+        if (says_end) finished_ += std::max(e.finished, 1);
+        note_usage(usage_, e);
+        tokenless_ = tokenless_ || e.tokenless;
+        if (!e.done) return;
+        if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
+        end(now_ns);
     }
     void on_content(const stream_event& e, long long now_ns) {
         if (came_.events++ == 0) {
@@ -232,13 +233,16 @@ private:
         if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
-        for (auto [all, more] : {std::pair{&came_.bytes, e.text_bytes},
-                                 {&came_.reasoning_bytes, e.reasoning_bytes}})
-            *all += std::min(more, static_cast<int>(max_text_bytes) - *all);
+        constexpr int most = static_cast<int>(max_text_bytes);
+        came_.bytes += std::min(e.text_bytes, most - came_.bytes);
+        came_.reasoning_bytes += std::min(e.reasoning_bytes, most - came_.reasoning_bytes);
         came_.reasoning_events += e.reasoning_bytes > 0;
         own_bytes_ += e.own_bytes;
         bytes_.push_back(static_cast<std::uint32_t>(e.own_bytes));
         last_ns_ = now_ns;
+        if (own_bytes_ > most_bytes || came_.events >= max_events)
+            fail(request_status::protocol,
+                 "the answer does not end: it has over 64 MiB, or 10 million events");
     }
     void end(long long now_ns) {
         end_ns_ = now_ns;
@@ -254,7 +258,8 @@ private:
         status_ = request_status::ok;
     }
 
-    gap_list gaps_{}, bytes_{};  // between events, and of each
+    gap_list gaps_{};                // between events
+    vector<std::uint32_t> bytes_{};  // of each
     std::string finish_reason_{}, state_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0, own_bytes_ = 0;

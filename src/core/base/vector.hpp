@@ -147,7 +147,13 @@ public:
     template <class It>  // not of its own items
     [[gnu::noinline]] void append(It from, It to) {
         if constexpr (requires { to - from; }) grow_by(static_cast<std::size_t>(to - from));
-        for (; from != to; ++from) emplace_back(*from);
+        if constexpr (std::is_trivially_copyable_v<T> && std::is_convertible_v<It, const T*>) {
+            const auto n = static_cast<std::size_t>(to - from);
+            if (n > 0) std::memcpy(static_cast<void*>(end()), from, n * sizeof(T));
+            size_ += n;
+        } else {
+            for (; from != to; ++from) emplace_back(*from);
+        }
     }
     iterator insert(const_iterator at, T item) {
         const std::ptrdiff_t i = at - items_;

@@ -8,9 +8,11 @@
 #include "core/dialects/table.hpp"
 
 #include <algorithm>  // max, min
+#include <functional>  // less
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>  // exchange
 
 namespace llmbench {
 inline namespace v1 {
@@ -62,31 +64,8 @@ public:
     /// Calls `on_event(event)` for each event. False if one is too long.
     template <class OnEvent>
     bool feed(std::string_view bytes, OnEvent&& on_event) {
-        switch (framed_) {
-        case framing::events:
-            return events_.feed(bytes, [&](std::string_view type, std::string_view data) {
-                if (over_) return;
-                on_data(type, data, on_event);
-            });
-        case framing::lines:
-            for (std::size_t at; (at = bytes.find('\n')) != std::string_view::npos;) {
-                held_.append(bytes.substr(0, at));
-                if (held_.size() > most) return false;
-                bytes.remove_prefix(at + 1);
-                on_line(on_event);
-            }
-            break;
-        case framing::pieces:
-            if (bytes.empty() || over_) return true;
-            if (api_->own_read) on_data("", bytes, on_event);
-            if (api_->own_read) return true;
-            if (memory_.keeps_answer) memory_.said.answer += bytes;
-            on_event(text_event(bytes));
-            return true;
-        case framing::document: break;
-        }
-        held_.append(bytes);
-        return held_.size() <= most;
+        while (take_next(bytes, on_event)) {}
+        return bytes.empty() || feed_others(bytes, on_event);
     }
     /// Whether no event is the last one.
     bool ends_with_body() const { return framed_ != framing::document && api_->ends_with_body; }
@@ -96,7 +75,7 @@ public:
     template <class OnEvent>
     std::string end(OnEvent&& on_event) {
         if (framed_ == framing::document) return on_document(on_event);
-        if (framed_ == framing::lines) on_line(on_event);  // the last line may lack its end
+        if (framed_ == framing::lines) on_line(held_, on_event);  // it may lack its end
         stream_event last;
         last.done = last.is_body_end = true;
         if (ends_with_body()) on_event(last);
@@ -104,20 +83,91 @@ public:
     }
 
 private:
+    template <class OnEvent>
+    bool feed_others(std::string_view bytes, OnEvent&& on_event) {
+        switch (framed_) {
+        case framing::events: {
+            std::string_view left;  // from the start of the event on
+            return events_.feed(
+                bytes,
+                [&](std::string_view type, std::string_view data) {
+                    if (!over_)
+                        on_data(type, data, block_of(data, std::exchange(left, {})), on_event);
+                },
+                [&](std::string_view& rest) {
+                    left = rest;
+                    return take_next(rest, on_event);
+                });
+        }
+        case framing::lines:
+            for (;;) {
+                while (take_next(bytes, on_event)) {}
+                const std::size_t at = bytes.find('\n');
+                if (at == std::string_view::npos) break;
+                if (held_.size() + at > most) return false;
+                const bool is_whole = held_.empty();
+                const std::string_view line = bytes.substr(0, at);
+                on_line(is_whole ? line : held_.append(line), on_event,
+                        bytes.substr(0, is_whole ? at + 1 : 0));
+                bytes.remove_prefix(at + 1);
+                held_.clear();
+            }
+            break;
+        case framing::pieces:
+            if (over_) return true;
+            if (api_->own_read) on_data("", bytes, {}, on_event);
+            if (api_->own_read) return true;
+            if (memory_.keeps_answer) memory_.said.answer += bytes;
+            on_event(text_event(bytes));
+            return true;
+        case framing::document: break;
+        }
+        held_.append(bytes);
+        return held_.size() <= most;
+    }
     static stream_event text_event(std::string_view text) {
         stream_event e;
         e.take(text, false);
         return e;
     }
+    /// Takes an event like the one before off the start of the bytes. False if there is none.
     template <class OnEvent>
-    void on_data(std::string_view type, std::string_view data, OnEvent&& on_event) {
-        if (api_->is_own) on_event(read_own(api_->own_read, type, data, memory_));
-        else on_event(events_of_thread().read(type, data, api_->read, memory_));
+    bool take_next(std::string_view& bytes, OnEvent&& on_event) {
+        const bool is_between = framed_ == framing::events  ? events_.is_between_events()
+                                : framed_ == framing::lines ? held_.empty()
+                                                            : false;
+        if (!is_between || over_) return false;
+        if (api_->is_own) return take_next_own(bytes, on_event);
+        const stream_event* e = events_of_thread().read_next(bytes, api_->read, memory_);
+        if (e) on_event(*e);
+        return e;
     }
     template <class OnEvent>
-    void on_line(OnEvent&& on_event) {
-        if (!over_ && !trimmed(held_).empty()) on_data("", trimmed(held_), on_event);
-        held_.clear();
+    [[gnu::noinline]] bool take_next_own(std::string_view& bytes, OnEvent&& on_event) {
+        const json_view* v = nullptr;
+        const std::string_view data = events_of_thread().next_document(bytes, v);
+        if (!data.empty()) on_event(read_own(api_->own_read, "", data, memory_, {}, v));
+        return !data.empty();
+    }
+    /// The bytes of an event up to its blank line, "" if its data are a copy of them.
+    static std::string_view block_of(std::string_view data, std::string_view from) {
+        const std::less<const char*> before;
+        if (before(data.data(), from.data()) || before(from.data() + from.size(), data.data()))
+            return {};
+        const auto n = static_cast<std::size_t>(data.data() - from.data()) + data.size();
+        for (const std::string_view blank : {"\n\n", "\r\n\r\n"})
+            if (from.substr(n).starts_with(blank)) return from.substr(0, n + blank.size());
+        return {};
+    }
+    template <class OnEvent>
+    void on_data(std::string_view type, std::string_view data, std::string_view block,
+                 OnEvent&& on_event) {
+        if (api_->is_own) on_event(read_own(api_->own_read, type, data, memory_, block));
+        else on_event(events_of_thread().read(type, data, api_->read, memory_, block));
+    }
+    template <class OnEvent>
+    void on_line(std::string_view line, OnEvent&& on_event, std::string_view block = {}) {
+        if (!over_ && !trimmed(line).empty()) on_data("", trimmed(line), block, on_event);
     }
     /// Python's json writes numbers that JSON lacks.
     std::string unknown_number() const {

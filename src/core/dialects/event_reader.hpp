@@ -8,13 +8,11 @@
 #include "core/dialects/output.hpp"
 #include "core/dialects/stream_event.hpp"
 
-#include <algorithm>  // min
+#include <algorithm>  // min, mismatch
 #include <cstddef>  // size_t
-#include <cstdint>  // uint64_t
-#include <cstring>  // memcpy
+#include <cstring>  // memcmp
 #include <string>
 #include <string_view>
-#include <utility>  // exchange
 
 namespace llmbench {
 inline namespace v1 {
@@ -27,14 +25,14 @@ class event_reader {
 public:
     using read_t = void (*)(const json_view&, stream_event&, stream_memory&);
 
-    /// The event lives until the next call.
+    /// The event lives until the next call. `block`: the bytes of the stream that end with the
+    /// event, with its line ends, where they are known and hold `data`.
     const stream_event& read(std::string_view type, std::string_view data, read_t by,
-                             stream_memory& memory) {
-        if (by == read_ && type == type_ && is_like(data) && is_taken_alike_) {
-            take_again(memory);
-            return last_;
-        }
-        read_alone(type, data, by, memory);
+                             stream_memory& memory, std::string_view block = {}) {
+        const bool tells_block = !block.empty() && !ends_block_;
+        if (by == read_ && !tells_block && type == type_ && is_like(data) && is_taken_alike_)
+            return take_again(memory);
+        last_ = read_json_event(type, data, parsed(data, block), by, memory);
         const bool is_usual = last_.error.empty() && !last_.malformed && !last_.done &&
                               !last_.is_like_no_other && !last_.is_mixed &&
                               !last_.hides_thought && !last_.has_media && !speaks_of_error(type);
@@ -42,119 +40,158 @@ public:
         type_ = type;
         return last_;
     }
+    /// Takes an event off the start of a stream's bytes, if it is like the last one. Null if not.
+    const stream_event* read_next(std::string_view& bytes, read_t by, stream_memory& memory) {
+        const std::size_t n = by == read_ ? length_of_next(bytes) : 0;
+        if (n == 0 || !is_taken_alike_) return nullptr;
+        bytes.remove_prefix(n);
+        return &take_again(memory);
+    }
     /// For whole answers.
     const stream_event& read_alone(std::string_view type, std::string_view data, read_t by,
                                    stream_memory& memory) {
         return last_ = read_json_event(type, data, parsed(data), by, memory);
     }
     /// For APIs of users. Null if it is not JSON.
-    const json_view* document(std::string_view data) {
-        if (read_ || !is_like(data)) return parsed(data);
+    const json_view* document(std::string_view data, std::string_view block = {}) {
+        const bool tells_block = !block.empty() && !ends_block_;
+        if (read_ || tells_block || !is_like(data)) return parsed(data, block);
         return json_.values().data();
+    }
+    /// Takes a document off the start of a stream's bytes, if it is like the last one, and returns
+    /// its text, else "".
+    std::string_view next_document(std::string_view& bytes, const json_view*& v) {
+        const std::size_t n = read_ ? 0 : length_of_next(bytes);
+        if (n == 0) return {};
+        v = json_.values().data();
+        const char* const from = bytes.data() + begins_at_;
+        bytes.remove_prefix(n);
+        return {from, n - begins_at_ - (like_.size() - ends_at_)};
+    }
+    /// The value at this path of the last document, null if none. It is at the same place in each
+    /// one alike.
+    const json_view* value_at(std::string_view way) {
+        for (const known_way& w : ways_)
+            if (w.way == way) return w.to;
+        ways_.push_back({std::string(way), detail::value_at(json_.values()[0], way)});
+        return ways_.back().to;
     }
 
 private:
-    /// A string or a number, and what it was in the event that others are like.
-    struct part {
-        json_view* now = nullptr;
-        std::string_view text{};
+    using use = json_view::use;
+    struct known_way {
+        std::string way{};
+        const json_view* to = nullptr;
     };
     static constexpr std::size_t most_bytes = 4096;
 
-    const json_view* parsed(std::string_view data) {
+    const json_view* parsed(std::string_view data, std::string_view block = {}) {
         read_ = nullptr;
-        parts_.clear();
+        varying_.clear();
+        ways_.clear();
         like_.clear();
-        differs_at_ = 0;
-        if (data.size() > most_bytes) return json_.read(data);
-        like_ = data;
-        const json_view* const v = json_.read(like_);
+        ends_block_ = !block.empty();
+        if (!ends_block_) block = data;
+        if (block.size() > most_bytes) return json_.read(data);
+        like_ = block;
+        begins_at_ = static_cast<std::size_t>(data.data() - block.data());
+        ends_at_ = begins_at_ + data.size();
+        const json_view* const v = json_.read({like_.data() + begins_at_, data.size()});
         if (!v) like_.clear();
-        for (json_view& in : json_.values())
-            if (in.is_string() || in.is_number()) parts_.push_back({&in, in.text});
         return v;
     }
-    /// Whether an event differs from that one only in such parts, which then have its texts.
     bool is_like(std::string_view data) {
-        part *next = parts_.begin(), *const end = parts_.end();
+        return !like_.empty() && !data.empty() &&
+               length_of_like(data, begins_at_, ends_at_) == data.size();
+    }
+    std::size_t length_of_next(std::string_view bytes) {
+        const std::string_view first(bytes.data(), std::min(bytes.size(), 2 * most_bytes));
+        return ends_block_ ? length_of_like(first, 0, like_.size()) : 0;
+    }
+    /// Returns the length of what differs from a part of that event, or of its block, only in its
+    /// strings and numbers, which then have these texts; 0 if nothing does.
+    std::size_t length_of_like(std::string_view bytes, std::size_t k, std::size_t to) {
         is_taken_alike_ = true;
-        piece_.begin(data);
-        // Mostly the same part differs as the last time.
-        const std::string_view all_like = like_;
-        const std::size_t differed_at = std::exchange(differs_at_, like_.size());
-        const bool may_skip = data.substr(0, differed_at) == all_like.substr(0, differed_at);
-        for (std::size_t i = may_skip ? differed_at : 0, k = i;;) {  // in the event, in that one
-            const std::string_view rest = data.substr(i), like = all_like.substr(k);
-            const std::size_t same = rest == like ? rest.size() : equal_bytes(rest, like);
-            i += same;
-            k += same;
-            for (; next != end && next->now->to + next->now->is_number() <= k; ++next)
-                next->now->text = next->text;
-            if (i == data.size() && k == like_.size()) return k > 0;
-            if (next == end || next->now->from + next->now->is_string() > k) return false;
-            json_view& v = *next->now;
-            const char* const from = data.data() + i - (k - v.from);
-            const char* const to = v.is_string() ? piece_.string_at(from + 1, v.text)
-                                                 : piece_.number_at(from, v.text);
-            if (!to) return false;
-            differs_at_ = std::min<std::size_t>(differs_at_, v.from);
+        piece_.begin(bytes);
+        const char *at = bytes.data(), *const end = at + bytes.size();
+        for (std::size_t i = 0;;) {
+            const bool varies = i < varying_.size();
+            const std::size_t n =
+                (varies ? begins_at_ + varying_[i]->from + varying_[i]->is_string() : to) - k;
+            const auto left = static_cast<std::size_t>(end - at);
+            if (left < n || std::memcmp(at, like_.data() + k, n) != 0) {
+                if (!varies_at(i, k, at, std::min(left, n))) return 0;
+                continue;
+            }
+            if (!varies) return bytes.size() - (left - n);
+            json_view& v = *varying_[i++];
+            at = v.is_string() ? piece_.string_at(at + n, v.text)
+                               : piece_.number_at(at + n, v.text);
+            if (!at) return 0;
+            k = begins_at_ + v.to;
             is_taken_alike_ = is_taken_alike_ && may_become(v);
-            i = static_cast<std::size_t>(to - data.data());
-            k = v.to;
-            ++next;
         }
     }
-    static std::size_t equal_bytes(std::string_view a, std::string_view b) {
-        const std::size_t most = std::min(a.size(), b.size());
-        std::size_t i = 0;
-        for (std::uint64_t x = 0, y = 0; i + 8 <= most; i += 8) {
-            std::memcpy(&x, a.data() + i, 8);
-            std::memcpy(&y, b.data() + i, 8);
-            if (x != y) break;
-        }
-        while (i < most && a[i] == b[i]) ++i;
-        return i;
+    /// Adds a string or number to those that vary, before the one at `i`: that in which bytes
+    /// differ from the event at `k` on for the first time. False if they differ otherwise.
+    bool varies_at(std::size_t i, std::size_t k, const char* bytes, std::size_t n) {
+        const char* const like = like_.data() + k;
+        const auto same =
+            static_cast<std::size_t>(std::mismatch(bytes, bytes + n, like).first - bytes);
+        if (same == n || k + same < begins_at_) return false;
+        const std::size_t at = k + same - begins_at_;
+        json_view* v = i > 0 ? varying_[i - 1] + 1 : json_.values().begin();
+        while (v != json_.values().end() &&
+               (v->to + v->is_number() <= at || !(v->is_string() || v->is_number())))
+            ++v;
+        if (v == json_.values().end() || v->from + v->is_string() > at) return false;
+        varying_.insert(varying_.begin() + i, v);
+        return true;
     }
     /// Whether the last event's text or count may become this one: neither begins nor ends.
     bool may_become(const json_view& v) const {
-        using use = json_view::use;
         if (v.used == use::count) return last_.*all_counts[v.which] > 0 && count_of(v) > 0;
         return v.used == use::none || (v.used != use::read && !v.text.empty());
     }
-    static bool is_text(const json_view& v) {
-        return v.used == json_view::use::text || v.used == json_view::use::thought;
-    }
     /// Whether the generated text and the reasoning stand in one place each.
-    bool takes_each_once() const {
+    bool takes_each_once() {
         int bytes = 0, texts[2] = {};
-        for (const part& p : parts_) {
-            if (!is_text(*p.now)) continue;
-            bytes += static_cast<int>(p.text.size());
-            if (++texts[p.now->used == json_view::use::thought] > 1) return false;
+        taken_.clear();
+        for (const json_view& v : json_.values()) {
+            if (v.used == use::none || v.used == use::read) continue;
+            taken_.push_back(&v);
+            if (v.used == use::count) continue;
+            bytes += static_cast<int>(v.text.size());
+            if (++texts[v.used == use::thought] > 1) return false;
         }
         return !like_.empty() && bytes == last_.text_bytes && bytes == last_.own_bytes;
     }
-    void take_again(stream_memory& memory) {
+    const stream_event& take_again(stream_memory& memory) {
         last_.text_bytes = last_.reasoning_bytes = 0;
-        for (const part& p : parts_) {
-            const json_view& v = *p.now;
-            const bool reasons = v.used == json_view::use::thought;
-            const int bytes = is_text(v) ? static_cast<int>(v.text.size()) : 0;
+        for (const json_view* v : taken_) {
+            if (v->used == use::count) {
+                last_.*all_counts[v->which] = count_of(*v);
+                continue;
+            }
+            const bool reasons = v->used == use::thought;
+            const auto bytes = static_cast<int>(v->text.size());
             last_.text_bytes += bytes;
             if (reasons) last_.reasoning_bytes = bytes;
-            if (bytes > 0) memory.keep(v.text, reasons);
-            if (v.used == json_view::use::count) last_.*all_counts[v.which] = count_of(v);
+            memory.keep(v->text, reasons);
         }
         last_.own_bytes = last_.text_bytes;
         if (last_.counts_usage) last_.first_tokens = last_.completion_tokens;
+        return last_;
     }
 
     stream_event last_{};
     read_t read_ = nullptr;  // that takes no event but the last one alike: null
-    bool is_taken_alike_ = false;
-    std::size_t differs_at_ = 0;
-    std::string type_{}, like_{};
-    vector<part> parts_{};
+    bool is_taken_alike_ = false, ends_block_ = false;
+    std::string type_{}, like_{};  // the event that others are like, or its block
+    std::size_t begins_at_ = 0, ends_at_ = 0;  // the event in it
+    vector<json_view*> varying_{};     // its strings and numbers that others differ in, in order
+    vector<const json_view*> taken_{};
+    vector<known_way> ways_{};
     json_reader json_{}, piece_{};
 };
 /// Shared by all streams of a thread: those of one server look alike.

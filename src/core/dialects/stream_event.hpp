@@ -59,6 +59,8 @@ struct stream_event : usage_counts {
     bool malformed = false;
     bool is_like_no_other = false;  // depends on more than its own texts and counts
     bool counts_usage = false;      // its tokens are those of the usage
+    bool is_content_alone = false;  // the only choice's, with counts or without
+    bool reports_counts = true;     // any of a usage
 
     /// Sets the reported number of tokens.
     void count(int tokens) {
@@ -95,9 +97,16 @@ struct stream_event : usage_counts {
         has_media = has_media || has_any_of(name, {"audio", "image"});
     }
 
+    void note_if_alone() {
+        is_content_alone = content && error.empty() && !malformed && !done && !tokenless &&
+                           !hides_thought && !has_media && finish_reason.empty() && choices == 1;
+        reports_counts = cache_is_apart ||
+                         any_of(all_counts, [&](auto count) { return this->*count >= 0; });
+    }
+
     /// Takes a finish reason in a server's words.
     void finish(std::string_view said, int choice = 0) {
-        const std::string reason = finish_reason_of(said);
+        const std::string reason = said.empty() ? "" : finish_reason_of(said);
         if (reason.empty()) return;
         ++finished;
         note_finish(finish_reason, finish_choice, reason, choice);
@@ -260,6 +269,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, const
     if (is_of_tool(type) || is_of_tool(string_member(*v, "type"))) e.error.clear();
     read(*v, e, memory);
     if (e.error.empty() && is_error) e.error = printable(data);
+    e.note_if_alone();
     return e;
 }
 

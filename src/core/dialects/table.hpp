@@ -32,15 +32,15 @@ struct own_request {
     const request_spec& asked;
 };
 struct own_event {
-    std::string_view data;
+    std::string_view data, block;
     stream_event& says;
     stream_memory& memory;
-    bool is_parsed = false;
     const json_view* json = nullptr;
+    bool is_parsed = json != nullptr;
 
     const json_view* at(std::string_view way) {
-        if (!std::exchange(is_parsed, true)) json = events_of_thread().document(data);
-        return json ? value_at(*json, way) : nullptr;
+        if (!std::exchange(is_parsed, true)) json = events_of_thread().document(data, block);
+        return json ? events_of_thread().value_at(way) : nullptr;
     }
 };
 
@@ -50,15 +50,17 @@ inline void write_own(const char* api, void (*write)(api_request&), body_writer&
     api_request seen(r);
     call_of_user({".write of the API \"", api, "\""}, [&] { write(seen); });
 }
-/// An unreadable event is the server's error.
+/// An unreadable event is the server's error. `block`: as in event_reader; `json`: if it is known.
 inline stream_event read_own(void (*read)(api_event&), std::string_view type,
-                             std::string_view data, stream_memory& memory) {
+                             std::string_view data, stream_memory& memory,
+                             std::string_view block = {}, const json_view* json = nullptr) {
     stream_event e;
-    if (trimmed(data).empty()) return e;  // a keep-alive
+    const std::string_view said = trimmed(data);
+    if (said.empty()) return e;  // a keep-alive
     if (speaks_of_error(type)) e.error = printable(data);
-    e.done = trimmed(data) == "[DONE]";
+    e.done = said == "[DONE]";
     if (e.done || !e.error.empty()) return e;
-    own_event seen{data, e, memory};
+    own_event seen{data, block, e, memory, json};
     api_event shown(seen);
     try {
         call_of_user({"reading an event"}, [&] { read(shown); });
@@ -66,6 +68,7 @@ inline stream_event read_own(void (*read)(api_event&), std::string_view type,
         e.error = x.what();
         e.malformed = true;
     }
+    e.note_if_alone();
     return e;
 }
 

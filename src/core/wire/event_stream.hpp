@@ -19,7 +19,7 @@ inline bool is_of_tool(std::string_view type) {
 }
 /// Whether the name of an event or field means an error: "error", "response.failed".
 inline bool speaks_of_error(std::string_view name) {
-    if (is_of_tool(name)) return false;
+    if (name.empty() || is_of_tool(name)) return false;
     constexpr std::string_view words[] = {"error", "exception", "fail"};
     for (const std::string_view word : words)
         if (std::search(name.begin(), name.end(), word.begin(), word.end(), [](char a, char b) {
@@ -38,8 +38,10 @@ public:
     static constexpr std::size_t max_event = 16 * 1024 * 1024;
 
     /// Calls `on_event(type, data)` for every event with data. False once the stream is broken.
-    template <class OnEvent>
-    bool feed(std::string_view bytes, OnEvent&& on_event) {
+    /// `take_next` is given the bytes from the start of an event on, and may take whole ones off.
+    template <class OnEvent, class TakeNext = bool (*)(std::string_view&)>
+    bool feed(std::string_view bytes, OnEvent&& on_event,
+              TakeNext&& take_next = [](std::string_view&) { return false; }) {
         // The next LF is kept, so that text with many CRs is not searched once per line.
         const char* lf = bytes.data();
         while (!bytes.empty() && !broken_) {
@@ -47,6 +49,7 @@ public:
                 after_cr_ = false;
                 if (bytes.front() == '\n') { bytes.remove_prefix(1); continue; }
             }
+            if (is_between_events() && take_next(bytes)) continue;
             const char* const last = bytes.data() + bytes.size();
             if (lf != last && (lf < bytes.data() || *lf != '\n'))
                 lf = found('\n', bytes.data(), last);
@@ -79,6 +82,11 @@ public:
             bytes.remove_prefix(end + 1);
         }
         return !broken_;
+    }
+
+    /// What comes begins an event, or a line that says nothing of it.
+    bool is_between_events() const {
+        return line_.empty() && !has_data_ && type_.empty() && !after_cr_ && !first_line_;
     }
 
 private:

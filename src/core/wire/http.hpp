@@ -109,7 +109,7 @@ public:
             } else if (at_ == state::until_close) {
                 used = bytes.size();
                 on_body(rest);
-            } else if (const std::size_t n = take_usual_chunk_line(rest); n > 0) {
+            } else if (const std::size_t n = take_usual_chunk_lines(rest); n > 0) {
                 used += n;
             } else {
                 used += take_line(rest);
@@ -156,28 +156,23 @@ private:
         broken
     };
 
-    /// The lines between the data of chunks, of which each event may have one: the end of a chunk,
-    /// and a size of at most six digits without extensions. Returns 0 for others.
-    std::size_t take_usual_chunk_line(std::string_view s) {
-        if (!line_.empty()) return 0;
-        if (s.size() < 8) return 0;
-        if (at_ == state::chunk_end && s[0] == '\r' && s[1] == '\n') {
-            at_ = state::chunk_size;
-            return 2;
-        }
-        if (at_ != state::chunk_size) return 0;
+    /// The lines between the data of two chunks, of which each event may have them: the end of a
+    /// chunk, and a size of at most six digits without extensions. Returns 0 for others.
+    std::size_t take_usual_chunk_lines(std::string_view s) {
+        if (!line_.empty() || s.size() < 10) return 0;
+        const bool ends = at_ == state::chunk_end && s[0] == '\r' && s[1] == '\n';
+        if (!ends && at_ != state::chunk_size) return 0;
+        at_ = state::chunk_size;
+        const std::size_t from = ends ? 2 : 0;
+        std::size_t i = from;
         std::uint64_t n = 0;
-        std::size_t i = 0;
-        for (; i < 6; ++i) {
-            const char c = s[i];
-            const int digit = c >= '0' && c <= '9'   ? c - '0'
-                              : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                              : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                     : -1;
-            if (digit < 0) break;
-            n = n * 16 + static_cast<unsigned>(digit);
+        for (; i < from + 6; ++i) {
+            const auto decimal = static_cast<unsigned>(s[i] - '0');
+            const auto letter = static_cast<unsigned>((s[i] | 0x20) - 'a');
+            if (decimal > 9 && letter > 5) break;
+            n = n * 16 + (decimal <= 9 ? decimal : letter + 10);
         }
-        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return 0;
+        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return from;
         left_ = n;
         head_size_ = 0;
         at_ = state::chunk_data;

@@ -1,4 +1,5 @@
 // Events in a stream, which are mostly alike: each says what it says alone.
+#include "core/answers/timeline.hpp"
 #include "core/base/json_reader.hpp"
 #include "core/dialects/event_reader.hpp"
 #include "core/dialects/table.hpp"
@@ -17,6 +18,10 @@ auto all_of(const stream_event& e) {
     return std::tuple(e.content, e.answer, e.tokenless, e.done, e.first_tokens, e.counted, e.hides_thought, e.has_media, e.text_bytes,
                       e.reasoning_bytes, e.own_bytes, e.choices, e.finished, e.finish_reason, e.finish_choice, e.error, e.malformed,
                       e.prompt_tokens, e.completion_tokens, e.total_tokens, e.cached_tokens, e.reasoning_tokens);
+}
+auto numbers_of(const record& r) {
+    return std::tuple(r.status, r.events, r.prompt_tokens, r.output_tokens, r.reasoning_tokens, r.cached_tokens, r.text_bytes, r.choices,
+                      r.hidden_tokens, r.first_event_tokens, r.first_answer_ns, r.last_token_ns, str(r.error), str(r.finish_reason));
 }
 /// Two events of each API, and what they may be followed by.
 const std::pair<const char*, const char*> events[] = {
@@ -49,8 +54,10 @@ TEST_CASE("an event of any API says in a stream what it says alone") {
     for (const auto& [api, event] : events) {
         CAPTURE(event);
         const api_traits& a = *api_named(api);
-        event_reader together;
-        stream_memory in_stream{.keeps_answer = true}, alone{.keeps_answer = true};
+        event_reader together, in_blocks;
+        stream_memory in_stream{.keeps_answer = true}, alone{.keeps_answer = true}, in_block{.keeps_answer = true};
+        stream_timeline by_block, by_event;
+        long long now = 1;
         const auto must_agree = [&](const std::string& data) {
             CAPTURE(data);
             const stream_event& e = together.read("", data, a.read, in_stream);
@@ -58,6 +65,20 @@ TEST_CASE("an event of any API says in a stream what it says alone") {
             const stream_event by_itself = read_json_event("", data, json.read(data), a.read, alone);
             CHECK(all_of(e) == all_of(by_itself));
             CHECK(in_stream.said.joined() == alone.said.joined());
+            const std::string stream = "id: 1\nevent: x\ndata: " + data + "\n\ndata: {";
+            std::string_view rest = stream;
+            const stream_event* next = in_blocks.read_next(rest, a.read, in_block);
+            if (next) CHECK(rest == "data: {");
+            else next = &in_blocks.read("x", rest.substr(21, data.size()), a.read, in_block, rest.substr(0, data.size() + 23));
+            CHECK(all_of(*next) == all_of(by_itself));
+            CHECK(in_block.said.joined() == alone.said.joined());
+            by_block.on_event(*next, ++now);
+            by_event.on_event(by_itself, now);
+            record a_record, another;
+            by_block.write_to(a_record);
+            by_event.write_to(another);
+            CHECK(numbers_of(a_record) == numbers_of(another));
+            if (by_event.ended()) by_block.reset(), by_event.reset();
         };
         json_reader json;
         REQUIRE(json.read(event));

@@ -1,5 +1,6 @@
 // Server-sent events.
 #include "llmbench.hpp"
+#include "core/base/vector.hpp"
 #include "core/wire/event_stream.hpp"
 
 #include <string>
