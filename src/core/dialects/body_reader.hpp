@@ -182,7 +182,7 @@ private:
     std::string on_document(OnEvent&& on_event) {
         stream_event e = api_->is_own
                              ? read_own(api_->own_read, "", held_, memory_)
-                             : events_of_thread().read_alone("", held_, api_->read_whole, memory_);
+                             : events_of_thread().read("", held_, api_->read_whole, memory_);
         if (e.malformed && (e.tokenless || api_->is_own)) return e.error;
         if (e.malformed) return "the answer is not a JSON object" + unknown_number();
         if (e.error.empty() && e.content && e.completion_tokens < 0 && !api_->is_own)

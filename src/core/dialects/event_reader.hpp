@@ -4,7 +4,6 @@
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/json_reader.hpp"
-#include "core/wire/event_stream.hpp"
 #include "core/dialects/output.hpp"
 #include "core/dialects/stream_event.hpp"
 
@@ -33,9 +32,8 @@ public:
         if (by == read_ && !tells_block && type == type_ && is_like(data) && is_taken_alike_)
             return take_again(memory);
         last_ = read_json_event(type, data, parsed(data, block), by, memory);
-        const bool is_usual = last_.error.empty() && !last_.malformed && !last_.done &&
-                              !last_.is_like_no_other && !last_.is_mixed &&
-                              !last_.hides_thought && !last_.has_media && !speaks_of_error(type);
+        const bool is_usual =
+            last_.is_content_alone && !last_.is_like_no_other && !last_.is_mixed;
         if (is_usual && takes_each_once()) read_ = by;
         type_ = type;
         return last_;
@@ -46,11 +44,6 @@ public:
         if (n == 0 || !is_taken_alike_) return nullptr;
         bytes.remove_prefix(n);
         return &take_again(memory);
-    }
-    /// For whole answers.
-    const stream_event& read_alone(std::string_view type, std::string_view data, read_t by,
-                                   stream_memory& memory) {
-        return last_ = read_json_event(type, data, parsed(data), by, memory);
     }
     /// For APIs of users. Null if it is not JSON.
     const json_view* document(std::string_view data, std::string_view block = {}) {
