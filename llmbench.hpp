@@ -12652,9 +12652,10 @@ public:
     virtual void estimate(decision& d) const = 0;
     virtual std::string against(const decision& d) const = 0;
     virtual void explain(arithmetic& a, const decision& d) const = 0;
-    /// The baseline's logarithm and the spread between days. Nothing: unknown.
+    /// The baseline's logarithm and the spread between days; of a difference, both in parts of
+    /// `scale`. Nothing: unknown.
     struct level {
-        double log = 0, day_sd = 0;
+        double log = 0, day_sd = 0, scale = 0;
     };
     virtual std::optional<level> level_of(const slo& s) const = 0;
     /// The analysis of repeats by the noise of earlier runs. Nothing: unknown.
@@ -13011,7 +13012,7 @@ inline double client_error_in(const measurements& e, const statistic_data& what)
         }
         error += read + (is_of_sends && sends > 0 ? late / sends : 0);
     }
-    return error;
+    return e.baseline.empty() ? 2 * error : error;  // of an earlier run it is as much
 }
 
 /// Statistics of an earlier run by name, one value per repeat.
@@ -13597,6 +13598,11 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
     if (const auto level = t.past ? t.past->level_of(s) : std::nullopt) {
         c.base_log = level->log;
         c.stored.day_sd = level->day_sd;
+        if (level->scale > 0) {
+            c.factor = s.factor;
+            c.scale = level->scale;
+            c.others_together = level->log * level->scale;
+        }
         return c;
     }
     const auto at = t.stored.values.find(str(s.statistic.name));
@@ -21264,21 +21270,20 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     } else if (s.factor != 0 || s.bound == 0) {
         if (!(s.factor > 0 && std::isfinite(s.factor) && std::isfinite(s.offset)))
             refuse({given, "the limit must be above zero"});
-        if (s.offset != 0 && c.judged.past.by)
-            refuse({given, "a history compares ratios: write 1.05 * baseline"});
         if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
         if (is_cost(metric) && c.is_held_against_the_past())
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
         if (c.judged.by_slices) check_slices(s, given);
-        const bool is_of_pairs = is_difference(s) && c.judged.has_baseline &&
-                                 metric != metric_id::same_answers;
-        if (!may_be_relative(metric) && !is_of_pairs)
-            refuse({given, is_difference(s) && !c.judged.has_baseline
+        const bool has_fractions = c.judged.has_baseline || c.judged.past.by;
+        const bool may_differ =
+            is_difference(s) && has_fractions && metric != metric_id::same_answers;
+        if (!may_be_relative(metric) && !may_differ)
+            refuse({given, is_difference(s) && !has_fractions
                                ? "a stored baseline keeps no fractions"
                                : "a fraction is judged against a limit of its own, or by its "
                                  "difference from a live baseline"});
-        if (is_of_answers(metric) && is_difference(s) && s.factor != 1)
+        if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
             refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
                            "baseline - 1_pct"});
         if (is_of_start(metric) || is_of_recovery(metric))

@@ -12660,9 +12660,10 @@ public:
     virtual void estimate(decision& d) const = 0;
     virtual std::string against(const decision& d) const = 0;
     virtual void explain(arithmetic& a, const decision& d) const = 0;
-    /// The baseline's logarithm and the spread between days. Nothing: unknown.
+    /// The baseline's logarithm and the spread between days; of a difference, both in parts of
+    /// `scale`. Nothing: unknown.
     struct level {
-        double log = 0, day_sd = 0;
+        double log = 0, day_sd = 0, scale = 0;
     };
     virtual std::optional<level> level_of(const slo& s) const = 0;
     /// The analysis of repeats by the noise of earlier runs. Nothing: unknown.
@@ -13019,7 +13020,7 @@ inline double client_error_in(const measurements& e, const statistic_data& what)
         }
         error += read + (is_of_sends && sends > 0 ? late / sends : 0);
     }
-    return error;
+    return e.baseline.empty() ? 2 * error : error;  // of an earlier run it is as much
 }
 
 /// Statistics of an earlier run by name, one value per repeat.
@@ -13605,6 +13606,11 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
     if (const auto level = t.past ? t.past->level_of(s) : std::nullopt) {
         c.base_log = level->log;
         c.stored.day_sd = level->day_sd;
+        if (level->scale > 0) {
+            c.factor = s.factor;
+            c.scale = level->scale;
+            c.others_together = level->log * level->scale;
+        }
         return c;
     }
     const auto at = t.stored.values.find(str(s.statistic.name));
@@ -21272,21 +21278,20 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     } else if (s.factor != 0 || s.bound == 0) {
         if (!(s.factor > 0 && std::isfinite(s.factor) && std::isfinite(s.offset)))
             refuse({given, "the limit must be above zero"});
-        if (s.offset != 0 && c.judged.past.by)
-            refuse({given, "a history compares ratios: write 1.05 * baseline"});
         if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
         if (is_cost(metric) && c.is_held_against_the_past())
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
         if (c.judged.by_slices) check_slices(s, given);
-        const bool is_of_pairs = is_difference(s) && c.judged.has_baseline &&
-                                 metric != metric_id::same_answers;
-        if (!may_be_relative(metric) && !is_of_pairs)
-            refuse({given, is_difference(s) && !c.judged.has_baseline
+        const bool has_fractions = c.judged.has_baseline || c.judged.past.by;
+        const bool may_differ =
+            is_difference(s) && has_fractions && metric != metric_id::same_answers;
+        if (!may_be_relative(metric) && !may_differ)
+            refuse({given, is_difference(s) && !has_fractions
                                ? "a stored baseline keeps no fractions"
                                : "a fraction is judged against a limit of its own, or by its "
                                  "difference from a live baseline"});
-        if (is_of_answers(metric) && is_difference(s) && s.factor != 1)
+        if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
             refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
                            "baseline - 1_pct"});
         if (is_of_start(metric) || is_of_recovery(metric))
@@ -42427,9 +42432,9 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_HISTORY_IMPLEMENTED)
 #define LLMBENCH_HISTORY_IMPLEMENTED
 
-#include <algorithm>  // clamp, find, max, max_element, nth_element, any_of, find_if, min, move, ...
+#include <algorithm>  // all_of, clamp, find, max, max_element, nth_element, any_of, find_if, ...
 #include <cerrno>  // errno, EEXIST
-#include <cmath>  // exp, fabs, log, sqrt, isfinite, pow, round, expm1, isnan, log1p, floor, ceil
+#include <cmath>  // exp, expm1, fabs, log, sqrt, isfinite, pow, round, isnan, log1p, floor, ceil
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <exception>
@@ -42484,10 +42489,24 @@ struct annotation {
 /// One statistic of a gate in one series, oldest run first, with its annotations.
 struct history_series {
     std::string statistic{};  // "mean(tpot)"
-    double offset = 0;        // of its metric: levels are logarithms of value + offset
+    double offset = 0;        // of its metric: levels are logarithms of value + offset, or
+    double scale = 0;         // above 0: values in parts of it, for differences
     bool at_most = true;      // less is better
     vector<series_run> runs{};
     vector<annotation> annotations{};
+    bool has_level(double x) const { return scale > 0 || x + offset > 0; }
+    double level_of(double x) const { return scale > 0 ? x / scale : std::log(x + offset); }
+    double value_of(double level) const {
+        return scale > 0 ? level * scale : std::exp(level) - offset;
+    }
+    /// A difference of levels as a share.
+    double share_of(double by) const { return scale > 0 ? by : std::expm1(by); }
+    /// The mean of all repeats.
+    double mean() const {
+        vector<double> all;
+        for (const series_run& r : runs) all.insert(all.end(), r.repeats.begin(), r.repeats.end());
+        return mean_of(all);
+    }
 };
 
 // The minimum difference between two programs on one machine, days apart.
@@ -42518,7 +42537,7 @@ inline double lag_one(const vector<double>& v) {
     return squares > 0 ? products / squares : 0;
 }
 
-/// A run's repeats as logarithms, with less as better.
+/// A run's repeats as levels, with less as better.
 struct run_level {
     std::size_t run = 0;  // its index in the series
     double mean = 0, variance = 0, repeats = 0;
@@ -42527,11 +42546,14 @@ struct run_level {
 inline vector<run_level> levels_of(const history_series& s, bool at_most) {
     vector<run_level> out;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
-        if (s.runs[i].is_left_out || s.runs[i].repeats.empty()) continue;
-        vector<double> logs;
-        for (const double x : s.runs[i].repeats)
-            logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
-        out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
+        const vector<double>& repeats = s.runs[i].repeats;
+        const bool is_known = std::all_of(repeats.begin(), repeats.end(),
+                                          [&](double x) { return s.has_level(x); });
+        if (s.runs[i].is_left_out || repeats.empty() || !is_known) continue;
+        vector<double> levels;
+        for (const double x : repeats) levels.push_back((at_most ? 1 : -1) * s.level_of(x));
+        out.push_back({i, mean_of(levels), sample_variance(levels),
+                       static_cast<double>(levels.size())});
     }
     return out;
 }
@@ -42667,7 +42689,7 @@ inline const char* to_string(annotation_kind k) {
 using named_text = std::pair<std::string, std::string>;
 struct named_repeats {
     std::string name{};             // "mean(tpot)"
-    vector<double> repeats{};  // SI units, > 0
+    vector<double> repeats{};  // SI units
 };
 
 /// One gate of one run of a program.
@@ -42736,10 +42758,10 @@ inline void fields_of(field_visitor& v, history_run& r) {
         named_repeats& n = r.values[i];
         if (v.assigns()) n.name = names[i];
         v.numbers({names[i].c_str()}, n.repeats, any_number, layout::one_line);
-        const auto is_none = [](double x) { return !std::isfinite(x) || !(x > 0); };
+        const auto is_none = [](double x) { return !std::isfinite(x) || !(x >= 0); };
         const bool holds = !n.repeats.empty() && n.repeats.size() <= max_history_repeats &&
                            std::none_of(n.repeats.begin(), n.repeats.end(), is_none);
-        v.must(holds, names[i].c_str(), "one to 1000 numbers above 0 are allowed");
+        v.must(holds, names[i].c_str(), "one to 1000 numbers from 0 on are allowed");
     }
     v.end();
     v.texts({"more_is_better", "statistics whose names do not say it", if_any}, r.more_is_better);
@@ -42962,6 +42984,11 @@ inline history_series series_of(const history_lines& all,
         s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
                           std::any_of(s.annotations.begin(), s.annotations.end(), leaves_out)});
     }
+    const auto is_zero = [&](const series_run& r) {
+        return std::any_of(r.repeats.begin(), r.repeats.end(),
+                           [&](double x) { return !s.has_level(x); });
+    };
+    if (std::any_of(s.runs.begin(), s.runs.end(), is_zero)) s.scale = std::max(s.mean(), 1e-9);
     return s;
 }
 
@@ -43310,9 +43337,11 @@ struct history_entry {
 /// The statistics that a history keeps of every gate, beside those of its objectives.
 inline constexpr std::string_view usual_statistics[] = {"mean(tpot)", "p50(ttft)", "p90(ttft)",
                                                         "p50(e2e)", "output_throughput"};
-/// Whether every repeat has a value.
-inline bool are_kept(const vector<double>& repeats) {
-    const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
+/// Whether every repeat has a value. Zero is one of a difference.
+inline bool are_kept(const vector<double>& repeats, bool also_zero) {
+    const auto is_one = [&](double v) {
+        return std::isfinite(v) && (v > 0 || (v == 0 && also_zero));
+    };
     return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
 }
 /// A statistic's repeats by its name.
@@ -43320,11 +43349,13 @@ using all_repeats = std::map<std::string, vector<double>>;
 /// The statistics of objectives, and the usual ones, that have a value in every repeat.
 inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts, all_repeats of) {
     vector<named_repeats> values;
-    const auto add = [&](const std::string& name) {
+    const auto add = [&](const std::string& name, bool also_zero = false) {
         vector<double> repeats = std::exchange(of[name], {});
         for (double& v : repeats) v = in_six_digits(v);
-        if (are_kept(repeats)) values.push_back({name, std::move(repeats)});
+        if (are_kept(repeats, also_zero)) values.push_back({name, std::move(repeats)});
     };
+    for (const slo_verdict& v : verdicts)
+        if (is_difference(v.objective)) add(str(v.objective.statistic.name), true);
     for (const slo_verdict& v : verdicts)
         if (may_be_relative(v.objective.statistic.metric)) add(str(v.objective.statistic.name));
     for (const std::string_view usual : usual_statistics) add(std::string(usual));
@@ -43933,13 +43964,28 @@ struct history_analysis {
     bool is_noisier = false;                    // today's repeats vary more than the history's
 };
 
+/// The limit of a run as a level: `factor` times main's, and this beyond it. Of a ratio: its
+/// logarithm.
+struct level_of_limit {
+    double beyond = 0, factor = 1;
+    level_of_limit(double beyond_level, double of_level = 1)
+        : beyond(beyond_level), factor(of_level) {}
+    double of(double level) const { return beyond + (factor - 1) * level; }
+};
+/// What adds to the noise of a run: of a fraction the variance of the counts of one repeat, of a
+/// difference what the client cannot tell.
+struct noise_of_today {
+    double counts = 0, client = 0;
+};
+
 /// The half widths of both bounds. If today's repeats vary no more than the history's, the exact
 /// predictive interval of one more run.
 struct history_reach {
     double pass = 0, fail = 0;
 };
 inline history_reach reach_of(const learned_history& h, double own_variance, std::size_t k,
-                              double runs, double pass_z, double fail_z) {
+                              double runs, double pass_z, double fail_z,
+                              const noise_of_today& today = {}) {
     const auto repeats = static_cast<double>(k);
     // two repeats hardly show their own noise
     const double known = (k == 2 ? 4 : 1) * h.repeats.variance;
@@ -43952,16 +43998,17 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
         const double t = student_t_quantile(p, h.spread.df);
         const double between = t * t * h.spread.sd * h.spread.sd * (1 + 1 / runs);
         const double own = excess > 0 ? student_t_quantile(p, df) : 0;
-        return std::sqrt(between + own * own * excess);
+        const double within = std::max(own * own * excess, z * z * today.counts / repeats);
+        return std::sqrt(between + within) + today.client;
     };
     return {half(pass_z), half(fail_z)};
 }
 
-/// Analyses the first repeats of a run, in logarithms with the history's signs. `line`: logarithm
-/// of the limit's factor, with its sign.
+/// Analyses the first repeats of a run, as levels with the history's signs.
 inline history_analysis analysis_against(const learned_history& h, const vector<double>& run,
-                                 double line, history_analysis_kind kind,
-                                 const history_bounds& bounds = {}) {
+                                 const level_of_limit& line, history_analysis_kind kind,
+                                 const history_bounds& bounds = {},
+                                 const noise_of_today& today = {}) {
     history_analysis l;
     l.kind = kind;
     l.repeats = run.size();
@@ -43976,15 +44023,15 @@ inline history_analysis analysis_against(const learned_history& h, const vector<
                        ? own > 0
                        : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
     const auto outcome_against = [&](const level_of_runs& level, history_reach& reach) {
-        reach = reach_of(h, own, run.size(), level.runs, l.pass_z, l.fail_z);
-        const double distance = mean - level.mean - line;
+        reach = reach_of(h, own, run.size(), level.runs, l.pass_z, l.fail_z, today);
+        const double distance = mean - level.mean - line.of(level.mean);
         if (distance + reach.pass < 0) return verdict::pass;
         const bool is_missed = distance - reach.fail > 0 && !is(history_analysis_kind::early);
         return is_missed ? verdict::fail : verdict::inconclusive;
     };
     history_reach reach;
     l.outcome = outcome_against(h.level, reach);
-    l.distance = mean - h.level.mean - line;
+    l.distance = mean - h.level.mean - line.of(h.level.mean);
     l.pass_bound = l.distance + reach.pass;
     l.fail_bound = l.distance - reach.fail;
     const auto hold = [&](history_hold why) {
@@ -44024,15 +44071,16 @@ inline bool is_last_analysis(const learned_history& h, const history_analysis& l
 /// The verdict of a run on all its repeats: at the first analysis that decides, or at its last. The
 /// late one is made only if the run was open and noisier than the history.
 inline history_analysis judged_against(const learned_history& h, const vector<double>& run,
-                                   double line, bool appended,
-                                   const history_bounds& bounds = {}) {
+                                   const level_of_limit& line, bool appended,
+                                   const history_bounds& bounds = {},
+                                   const noise_of_today& today = {}) {
     history_analysis l;
     for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
         const history_analysis_kind kind = analysis_kind_after(h, k, k == run.size(), appended);
         if (kind == history_analysis_kind::none) continue;
         if (kind == history_analysis_kind::late && !l.is_noisier) break;
         l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
-                             kind, bounds);
+                             kind, bounds, today);
     }
     return l;
 }
@@ -44124,13 +44172,14 @@ inline vector<met_waiver> met_waivers(const vector<const history_run*>& runs,
     return all;
 }
 
-// ===== [E] the history that a gate is judged by, and verdicts by it ==============================
+// ===== [E] the history of each objective of a gate ===============================================
 // All that the rule needs: judging again needs no folder and gives the same bits.
 
 /// One statistic in one direction: data for the rule and the reports.
 struct objective_history {
     std::string statistic{};
     bool at_most = true;
+    double scale = 0;           // of differences: levels are values in parts of it; else logarithms
     learned_history learned{};
     std::string none{};         // why it is not judged by the history
     std::string newest{};       // the newest run's commit or date
@@ -44156,7 +44205,9 @@ struct history_parameters {
     bool is_there() const { return !folder.empty(); }
     const objective_history* of(const slo& s) const {
         for (const objective_history& o : objectives)
-            if (o.statistic == str(s.statistic.name) && o.at_most == s.at_most) return &o;
+            if (o.statistic == str(s.statistic.name) && o.at_most == s.at_most &&
+                (o.scale > 0) == is_difference(s))
+                return &o;
         return nullptr;
     }
 };
@@ -44186,6 +44237,8 @@ inline void fields_of(field_visitor& v, learned_history& h) {
 inline void fields_of(field_visitor& v, objective_history& o) {
     v.text({"statistic"}, o.statistic);
     v.flag({"at_most"}, o.at_most);
+    v.number({"scale", "of differences: all levels are in parts of it, and no logarithms", if_any},
+             o.scale, {0, largest_number, 0});
     fields_of(v, o.learned);
     v.text({"none", "why it is not judged by the runs", if_any}, o.none);
     v.text({"newest", "commit of the newest run, or its date"}, o.newest);
@@ -44241,9 +44294,11 @@ struct history_question {
 inline std::string too_old_text(const std::string& at, const std::string& of) {
     return joined({"the newest run", of, " is of ", at.substr(0, 10), ", over 30 days ago"});
 }
-inline objective_history objective_history_of(const history_series& s, const slo& what,
+inline objective_history objective_history_of(history_series s, const slo& what,
                                               const history_question& asked) {
     objective_history o;
+    s.scale = is_difference(what) ? std::max(std::fabs(what.offset), s.mean()) : 0;
+    o.scale = s.scale;
     o.statistic = str(what.statistic.name);
     o.at_most = what.at_most;
     const history_read r = history_read_as(s, what.at_most, asked.appends, asked.given_sd);
@@ -44258,17 +44313,18 @@ inline objective_history objective_history_of(const history_series& s, const slo
     if (r.segments.size() > 1) {
         const history_segment& last = r.segments.back();
         const history_segment& before = r.segments[r.segments.size() - 2];
-        o.step = std::expm1(sign * (mean_of(means_of(r.runs, last.first, last.end)) -
+        o.step = s.share_of(sign * (mean_of(means_of(r.runs, last.first, last.end)) -
                                     mean_of(means_of(r.runs, before.first, before.end))));
         o.step_at = run(last.first).at.substr(0, 10);
-        const std::string changed = changed_facts(run(last.first - 1).watched, run(last.first).watched);
+        const std::string changed =
+            changed_facts(run(last.first - 1).watched, run(last.first).watched);
         o.step_text = run(last.first).commit.substr(0, 8);
         if (!changed.empty()) o.step_text += (o.step_text.empty() ? "" : ", ") + changed;
     }
     if (const auto d = drift_of_level(r.runs, r.segments, r.learned.spread)) {
-        o.drift = std::expm1(sign * d->by);
-        o.drift_low = std::expm1(sign * (sign > 0 ? d->low : d->high));
-        o.drift_high = std::expm1(sign * (sign > 0 ? d->high : d->low));
+        o.drift = s.share_of(sign * d->by);
+        o.drift_low = s.share_of(sign * (sign > 0 ? d->low : d->high));
+        o.drift_high = s.share_of(sign * (sign > 0 ? d->high : d->low));
         o.drift_since = run(d->since).at.substr(0, 10);
         o.drift_steps = d->steps;
     }
@@ -44322,6 +44378,8 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     return h;
 }
 
+// ===== [E] verdicts by a history =================================================================
+
 inline history_bounds history_bounds_of(const judging_rule& r) {
     const auto z = [](double level) { return -normal_quantile(level); };
     const bool usual = r.pass_level == 0.05 && r.fail_level == 0.01;
@@ -44348,8 +44406,9 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
     case history_hold::none: break;
     case history_hold::main_moved: {
         const main_moved& m = h.moved[l.by];
+        const double share = std::fabs(o.scale > 0 ? m.by : std::expm1(m.by));
         return {because::main_moved,
-                {std::fabs(std::expm1(m.by)), m.by > 0 ? 1.0 : 0.0, m.now.runs - 1},
+                {share, m.by > 0 ? 1.0 : 0.0, m.now.runs - 1},
                 whose::nobody,
                 o.newest};
     }
@@ -44380,11 +44439,35 @@ inline interim_analysis reported_analysis(const history_analysis& l, const learn
     return out;
 }
 
-/// Judges a ratio to main's level. `to_the_end`: with all repeats, whenever they decided.
+/// The limit as a level, and the noise that today's run has beside the history's.
+inline level_of_limit line_of(const objective_history& o, const slo& s) {
+    const double sign = s.at_most ? 1 : -1;
+    if (o.scale > 0) return {sign * s.offset / o.scale, s.factor};
+    return sign * std::log(s.factor);
+}
+inline noise_of_today noise_today(const objective_history& o, const objective_columns& of,
+                                  const slo& s, const comparison& c) {
+    if (!(o.scale > 0)) return {};
+    noise_of_today today{.counts = 0, .client = c.client_error / o.scale};
+    if (!is_request_fraction(s.statistic.metric)) return today;
+    slo own = s;
+    own.bound = std::clamp(s.factor * c.others_together + s.offset, 0.0, 1.0);
+    vector<vector<bool>> misses;
+    for (const shared_column& r : of.mine.each) misses.push_back(r->misses);
+    const miss_counts m = counted_misses(of.mine, own, misses, 0);
+    const double value = std::clamp(of.mine.together, 0.0, 1.0);
+    const double variance = std::max(own.bound * (1 - own.bound), value * (1 - value));
+    today.counts = variance * std::max(1.0, m.effect) * static_cast<double>(misses.size()) /
+                   (m.n * o.scale * o.scale);
+    return today;
+}
+
+/// Judges a ratio to main's level, or a difference. `to_the_end`: with all repeats, whenever they
+/// decided.
 inline decision judge_by_history(const history_parameters& past, const objective_columns& of,
                                  const judging_parameters& t, const slo& s, bool to_the_end) {
     decision d = undecided(s);
-    d.limit = s.factor;
+    d.limit = limit_of(s);
     d.repeats = static_cast<int>(of.repeats());
     d.requests = measured_requests(of, of.repeats(), s.statistic.metric);
     d.is_at_its_end = true;
@@ -44394,7 +44477,8 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const learned_history& h = o.learned;
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
-    observed_repeats seen;
+    if (o.scale > 0) d.scale = o.scale;
+    observed_repeats seen{.scale = d.scale};
     for (std::size_t i = 0; i < of.repeats(); ++i) {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
@@ -44416,13 +44500,15 @@ inline decision judge_by_history(const history_parameters& past, const objective
     d.distances = seen.distances;
     if (seen.values.size() < 2)
         return decided(std::move(d), verdict::inconclusive, {because::one_repeat});
-    const double line = (s.at_most ? 1 : -1) * std::log(d.limit);
+    const level_of_limit line = line_of(o, s);
+    const noise_of_today today = noise_today(o, of, s, c);
     vector<double> run = seen.distances;
-    for (double& x : run) x += h.level.mean + line;
+    for (double& x : run) x += h.level.mean + line.of(h.level.mean);
     const history_bounds bounds = history_bounds_of(t.rule);
     const history_analysis l =
-        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
-                   : judged_against(h, run, line, past.appends, bounds);
+        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds,
+                                      today)
+                   : judged_against(h, run, line, past.appends, bounds, today);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(of, l.repeats, s.statistic.metric);
     d.values.resize(l.repeats);
@@ -44434,7 +44520,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
     if (d.outcome == verdict::fail && !past.knows_card)
         return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
     if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-    return d;
+    return with_client_limit(std::move(d), c);
 }
 
 /// The numbers of such a verdict, and a limit that unchanged code would mostly pass.
@@ -44443,6 +44529,10 @@ inline void estimate_by_history(const learned_history& h, decision& d) {
     const interim_analysis& l = d.last;
     const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     set_interval(d);
+    if (is_difference(d.objective)) {  // in its unit
+        d.detectable = std::log1p(l.detectable) * d.scale;
+        return;
+    }
     d.detectable = fraction_of_limit(d.objective, std::log1p(l.detectable));
     const double se = l.sd * std::sqrt(1 + 1 / h.level.runs);
     const history_bounds bounds = history_bounds_of(d.rule);
@@ -44470,13 +44560,19 @@ inline std::string history_words(const history_parameters& h, const objective_hi
     if (o.is_open_step) words += ", which made main worse and which nobody accepted";
     if (!l.is_enough()) return words;
     const history_bounds bounds = history_bounds_of(rule);
-    const double line = (s.at_most ? 1 : -1) * std::log(s.factor);
-    words += printed(
-        "; runs differ by %.2g %%%s, repeats by %.2g %%; unchanged code passes in "
-        "%d of 100, 10 %% beyond the limit is found in %d",
-        l.spread.sd * 100, l.given_sd > 0 ? " (as given)" : "", std::sqrt(l.repeats.variance) * 100,
-        of_hundred(chance_to_pass(l, line, bounds)),
-        of_hundred(chance_to_find(l, std::log(1.10), bounds)));
+    const double line = line_of(o, s).of(l.level.mean);
+    const auto spread_text = [&](double sd) {
+        return o.scale > 0 ? value_text(s.statistic.metric, sd * o.scale)
+                           : printed("%.2g %%", sd * 100);
+    };
+    words += "; runs differ by " + spread_text(l.spread.sd) +
+             (l.given_sd > 0 ? " (as given)" : "") + ", repeats by " +
+             spread_text(std::sqrt(l.repeats.variance)) +
+             printed("; unchanged code passes in %d of 100",
+                     of_hundred(chance_to_pass(l, line, bounds)));
+    if (!(o.scale > 0))
+        words += printed(", 10 %% beyond the limit is found in %d",
+                         of_hundred(chance_to_find(l, std::log(1.10), bounds)));
     if (o.drift != 0)
         words += printed("; main has drifted by %+.1f %% [%+.1f %%, %+.1f %%] since %s, in %zu "
                          "steps", o.drift * 100, o.drift_low * 100, o.drift_high * 100,
@@ -44505,14 +44601,16 @@ inline vector<std::string> report_lines(const history_parameters& h, const gate_
 inline void add_history(arithmetic& a, const learned_history& h, const decision& d) {
     if (d.repeats < 2) return;
     add_values(a, d);
-    a.line += "; ln distances from the limit " + listed(d.distances) +
+    const bool is_log = !is_difference(d.objective);
+    a.line += (is_log ? "; ln distances from the limit " : "; distances in parts of the scale ") +
+              listed(d.distances) +
               printed(
                   "; %zu runs, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
                   "%.0f runs; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
                   "normal scores %.4f and %.4f)",
                   h.runs, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance), h.repeats.df,
                   h.level.runs, d.last.pass_bound, d.last.fail_bound, d.last.pass_z, d.last.fail_z);
-    a.add("log_distances", d.distances);
+    a.add(is_log ? "log_distances" : "distances", d.distances);
     a.add("nights_sd", {h.spread.sd});
     a.add("nights_df", {h.spread.df});
     a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
@@ -44541,7 +44639,7 @@ public:
     std::optional<level> level_of(const slo& s) const override {
         const objective_history* const o = parameters.of(s);
         if (!o) return std::nullopt;
-        return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd};
+        return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd, o->scale};
     }
     std::optional<interim_analysis> analysis_of(const slo& s, const vector<double>& distances,
                                                 const judging_rule& rule) const override {

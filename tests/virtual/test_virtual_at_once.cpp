@@ -63,6 +63,24 @@ TEST_CASE("a slower server is shown in one minute, by ratio and by difference") 
     check_rejudged(r, s.slos);
 }
 
+TEST_CASE("servers that are both over their capacity are not compared") {
+    // Both queues grow for as long as the load lasts, whatever the engines do.
+    engine mine, other;
+    mine.slots = other.slots = 1;
+    mine.decode_step = 18.6_ms;
+    other.decode_step = 18_ms;
+    scenario s = at_once_with(10_ms, 10_ms, "both saturated at once");
+    s.target = simulated(mine);
+    s.baseline = simulated(other);
+    s.slos = {p50(ttft) <= 2 * baseline, mean(ttft) <= baseline + 100_s};
+    s.duration = 120_s;
+    const result r = run(s);
+    for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(r.verdicts()[i].outcome == verdict::invalid);
+        CHECK(holds(r.verdicts()[i].reason, "over-saturated"));
+    }
+}
+
 TEST_CASE("users of both servers begin together") {
     scenario s = at_once_with(10_ms, 10_ms, "users at once");
     s.arrivals = closed_loop(4);

@@ -37,9 +37,10 @@ public:
     virtual void estimate(decision& d) const = 0;
     virtual std::string against(const decision& d) const = 0;
     virtual void explain(arithmetic& a, const decision& d) const = 0;
-    /// The baseline's logarithm and the spread between days. Nothing: unknown.
+    /// The baseline's logarithm and the spread between days; of a difference, both in parts of
+    /// `scale`. Nothing: unknown.
     struct level {
-        double log = 0, day_sd = 0;
+        double log = 0, day_sd = 0, scale = 0;
     };
     virtual std::optional<level> level_of(const slo& s) const = 0;
     /// The analysis of repeats by the noise of earlier runs. Nothing: unknown.

@@ -153,7 +153,7 @@ inline double client_error_in(const measurements& e, const statistic_data& what)
         }
         error += read + (is_of_sends && sends > 0 ? late / sends : 0);
     }
-    return error;
+    return e.baseline.empty() ? 2 * error : error;  // of an earlier run it is as much
 }
 
 /// Statistics of an earlier run by name, one value per repeat.

@@ -124,6 +124,11 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
     if (const auto level = t.past ? t.past->level_of(s) : std::nullopt) {
         c.base_log = level->log;
         c.stored.day_sd = level->day_sd;
+        if (level->scale > 0) {
+            c.factor = s.factor;
+            c.scale = level->scale;
+            c.others_together = level->log * level->scale;
+        }
         return c;
     }
     const auto at = t.stored.values.find(str(s.statistic.name));

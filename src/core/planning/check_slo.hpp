@@ -179,21 +179,20 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     } else if (s.factor != 0 || s.bound == 0) {
         if (!(s.factor > 0 && std::isfinite(s.factor) && std::isfinite(s.offset)))
             refuse({given, "the limit must be above zero"});
-        if (s.offset != 0 && c.judged.past.by)
-            refuse({given, "a history compares ratios: write 1.05 * baseline"});
         if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
         if (is_cost(metric) && c.is_held_against_the_past())
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
         if (c.judged.by_slices) check_slices(s, given);
-        const bool is_of_pairs = is_difference(s) && c.judged.has_baseline &&
-                                 metric != metric_id::same_answers;
-        if (!may_be_relative(metric) && !is_of_pairs)
-            refuse({given, is_difference(s) && !c.judged.has_baseline
+        const bool has_fractions = c.judged.has_baseline || c.judged.past.by;
+        const bool may_differ =
+            is_difference(s) && has_fractions && metric != metric_id::same_answers;
+        if (!may_be_relative(metric) && !may_differ)
+            refuse({given, is_difference(s) && !has_fractions
                                ? "a stored baseline keeps no fractions"
                                : "a fraction is judged against a limit of its own, or by its "
                                  "difference from a live baseline"});
-        if (is_of_answers(metric) && is_difference(s) && s.factor != 1)
+        if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
             refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
                            "baseline - 1_pct"});
         if (is_of_start(metric) || is_of_recovery(metric))

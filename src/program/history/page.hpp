@@ -78,7 +78,7 @@ inline vector<std::string> statistics_of(const vector<const history_run*>& runs)
 inline drawn_levels levels_drawn(const history_series& s) {
     const double sign = s.at_most ? 1 : -1;
     const history_read r = history_read_as(s, s.at_most, true);
-    const auto value_at = [&](double level) { return std::exp(sign * level) - s.offset; };
+    const auto value_at = [&](double level) { return s.value_of(sign * level); };
     drawn_levels d;
     d.is_trouble.assign(s.runs.size(), false);
     vector<double> rest;
@@ -87,7 +87,7 @@ inline drawn_levels levels_drawn(const history_series& s) {
         const vector<double> own = means_of(r.runs, g.first, g.end);
         if (own.empty()) continue;
         const double level = mean_of(own);
-        const double change = std::isnan(before) ? 0 : std::expm1(sign * (level - before));
+        const double change = std::isnan(before) ? 0 : s.share_of(sign * (level - before));
         d.all.push_back({s.runs[r.runs[g.first].run].at, value_at(level), change, g.is_accepted});
         before = level;
         const double center = median_of(own);

@@ -133,6 +133,62 @@ TEST_CASE("what can be zero is held against runs with the offset that it is judg
     CHECK(verdict_at(10).estimate.value == doctest::Approx(2.0 / 3).epsilon(0.01));
 }
 
+TEST_CASE("a run may be slower by a time: the spread of runs is in the unit") {
+    const slo added = mean(ttft) <= baseline + 6_ms;
+    const history_parameters h = parameters_of(runs_at(30, always), {.folder = "h"}, {added, within_5});
+    const auto verdict_at = [&](double ms) {
+        return judged(run_of({ms, ms + 0.5, ms - 0.5}, h, added), added);
+    };
+    const slo_verdict same = verdict_at(100);
+    CHECK(same.outcome == verdict::pass);
+    CHECK(same.estimate.value == doctest::Approx(0).epsilon(0.001));
+    CHECK(same.estimate.high > 0.001);
+    CHECK(same.estimate.high < 0.006);
+    CHECK(same.denominator == doctest::Approx(0.1).epsilon(0.001));
+    CHECK(str(same.line()).find("mean(ttft) <= baseline + 6 ms  measured") != std::string::npos);
+    CHECK(verdict_at(106).outcome == verdict::inconclusive);
+    CHECK(verdict_at(112).outcome == verdict::fail);
+    CHECK(verdict_at(112).measured == about(0.012));
+    // The ratio beside it has its own levels.
+    CHECK(judged(run_of({100, 100.5, 99.5}, h), within_5).outcome == verdict::pass);
+    // A proportion and a floor.
+    const slo both = mean(ttft) <= 1.10 * baseline + 6_ms;
+    const history_parameters sum = parameters_of(runs_at(30, always), {.folder = "h"}, {both});
+    CHECK(judged(run_of({108, 108.5, 107.5}, sum, both), both).outcome == verdict::pass);
+    CHECK(judged(run_of({125, 125.5, 124.5}, sum, both), both).outcome == verdict::fail);
+}
+
+TEST_CASE("a client that is late by as much as the limit cannot tell it from earlier runs") {
+    const slo added = mean(ttft) <= baseline + 300_us;
+    history_lines lines = runs_at(30, always);
+    for (history_run& r : lines.runs) r.values = {{"mean(ttft)", {0.1, 0.10001, 0.09999}}};
+    const history_parameters h = parameters_of(lines, {.folder = "h"}, {added});
+    measurement m = run_of({90, 90, 90}, h, added);
+    CHECK(judged(m, added).outcome == verdict::pass);
+    for (repeat_data& d : m.candidate) send_late(d, {0.0002});
+    CHECK(judged(m, added).outcome == verdict::inconclusive);
+    CHECK(mentions(judged(m, added).reason, "the client can tell differences from 400 us on"));
+}
+
+TEST_CASE("an error rate is held against those of runs, of which most have none") {
+    const slo few = error_rate <= baseline + 2_pct;
+    history_lines lines = runs_at(30, always);
+    for (std::size_t i = 0; i < lines.runs.size(); ++i)
+        lines.runs[i].values = {{"error_rate", {0, 0, i % 3 == 0 ? 0.002 : 0}}};
+    const history_parameters h = parameters_of(lines, {.folder = "h"}, {few});
+    const auto verdict_at = [&](int n, int failures) {
+        measurement m = measured(vector<repeat_data>(3, repeat_with_failures(n, failures)), {few});
+        m.past = std::make_shared<history_judge>(history_parameters(h));
+        return judged(m, few);
+    };
+    CHECK(verdict_at(500, 0).outcome == verdict::pass);
+    CHECK(verdict_at(500, 2).outcome == verdict::pass);
+    CHECK(verdict_at(40, 0).outcome == verdict::inconclusive);  // too few to show it
+    CHECK(verdict_at(500, 10).outcome == verdict::inconclusive);
+    CHECK(verdict_at(500, 30).outcome == verdict::fail);
+    CHECK(verdict_at(500, 30).measured == about(0.06 - 0.0002222).epsilon(0.01));
+}
+
 TEST_CASE("more repeats are waited for where they would decide, only") {
     const history_parameters h = parameters_of(runs_at(30, always));
     const auto at_its_end = [&](const vector<double>& ms) {
@@ -282,7 +338,9 @@ TEST_CASE("failures that reach a percentile are counted, against the level of th
 
 TEST_CASE("what a result keeps of its runs gives the same verdict, bit for bit") {
     const auto moved = [](std::size_t i) { return i == 28 ? 1.10 : i == 9 ? 1.25 : 1; };
-    const history_parameters h = parameters_of(runs_at(29, moved), {.folder = "h", .card = "9c2e"});
+    const slo added = mean(ttft) <= 1.01 * baseline + 5_ms;
+    const history_parameters h =
+        parameters_of(runs_at(29, moved), {.folder = "h", .card = "9c2e"}, {within_5, added});
     json_writer j;
     j.open('{');
     write_fields(j, const_cast<history_parameters&>(h));
@@ -294,14 +352,15 @@ TEST_CASE("what a result keeps of its runs gives the same verdict, bit for bit")
     const checked_object object(reported, "", "");
     field_reader reader(object, digits, 0);
     fields_of(reader, again);
-    for (const auto& ms : {vector<double>{100, 101, 99}, {110, 111, 109}, {130, 129, 131}}) {
-        const slo_verdict a = verdict_against(ms, h), b = verdict_against(ms, again);
-        CHECK(a.outcome == b.outcome);
-        CHECK(a.estimate.low == b.estimate.low);
-        CHECK(a.estimate.high == b.estimate.high);
-        CHECK(str(a.reason) == str(b.reason));
-        CHECK(str(a.arithmetic) == str(b.arithmetic));
-    }
+    for (const auto& ms : {vector<double>{100, 101, 99}, {110, 111, 109}, {130, 129, 131}})
+        for (const slo& s : {within_5, added}) {
+            const slo_verdict a = judged(run_of(ms, h, s), s), b = judged(run_of(ms, again, s), s);
+            CHECK(a.outcome == b.outcome);
+            CHECK(a.estimate.low == b.estimate.low);
+            CHECK(a.estimate.high == b.estimate.high);
+            CHECK(str(a.reason) == str(b.reason));
+            CHECK(str(a.arithmetic) == str(b.arithmetic));
+        }
 }
 
 TEST_CASE("other error levels move the bounds") {

@@ -347,9 +347,11 @@ struct history_entry {
 /// The statistics that a history keeps of every gate, beside those of its objectives.
 inline constexpr std::string_view usual_statistics[] = {"mean(tpot)", "p50(ttft)", "p90(ttft)",
                                                         "p50(e2e)", "output_throughput"};
-/// Whether every repeat has a value.
-inline bool are_kept(const vector<double>& repeats) {
-    const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
+/// Whether every repeat has a value. Zero is one of a difference.
+inline bool are_kept(const vector<double>& repeats, bool also_zero) {
+    const auto is_one = [&](double v) {
+        return std::isfinite(v) && (v > 0 || (v == 0 && also_zero));
+    };
     return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
 }
 /// A statistic's repeats by its name.
@@ -357,11 +359,13 @@ using all_repeats = std::map<std::string, vector<double>>;
 /// The statistics of objectives, and the usual ones, that have a value in every repeat.
 inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts, all_repeats of) {
     vector<named_repeats> values;
-    const auto add = [&](const std::string& name) {
+    const auto add = [&](const std::string& name, bool also_zero = false) {
         vector<double> repeats = std::exchange(of[name], {});
         for (double& v : repeats) v = in_six_digits(v);
-        if (are_kept(repeats)) values.push_back({name, std::move(repeats)});
+        if (are_kept(repeats, also_zero)) values.push_back({name, std::move(repeats)});
     };
+    for (const slo_verdict& v : verdicts)
+        if (is_difference(v.objective)) add(str(v.objective.statistic.name), true);
     for (const slo_verdict& v : verdicts)
         if (may_be_relative(v.objective.statistic.metric)) add(str(v.objective.statistic.name));
     for (const std::string_view usual : usual_statistics) add(std::string(usual));

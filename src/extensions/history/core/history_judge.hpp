@@ -1,5 +1,4 @@
-// the history that a gate is judged by, and verdicts by it
-// All that the rule needs: judging again needs no folder and gives the same bits.
+// verdicts by a history
 #pragma once
 
 #include "api/result.hpp"
@@ -9,22 +8,20 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/described/described.hpp"
+#include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/values.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/gate_report.hpp"
-#include "extensions/history/core/entry.hpp"
 #include "extensions/history/core/learned.hpp"
-#include "extensions/history/core/levels.hpp"
-#include "extensions/history/core/lines.hpp"
+#include "extensions/history/core/objective_history.hpp"
 #include "extensions/history/core/waivers.hpp"
 
-#include <algorithm>  // clamp, max_element
+#include <algorithm>  // clamp, max
 #include <cmath>  // expm1, fabs, isnan, log, log1p, sqrt, floor
 #include <cstddef>  // size_t
-#include <map>
 #include <memory>  // shared_ptr
 #include <optional>
 #include <string>
@@ -33,201 +30,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// One statistic in one direction: data for the rule and the reports.
-struct objective_history {
-    std::string statistic{};
-    bool at_most = true;
-    learned_history learned{};
-    std::string none{};         // why it is not judged by the history
-    std::string newest{};       // the newest run's commit or date
-    double step = 0;            // at the level's start, as a share; 0: none
-    std::string step_at{};      // its date
-    std::string step_text{};    // commit and changed properties
-    bool is_open_step = false;  // main became worse, not accepted
-    double drift = 0, drift_low = 0, drift_high = 0;  // as shares; 0: none shown
-    std::string drift_since{};
-    std::size_t drift_steps = 0;
-};
-
-/// The runs of main, for a gate's objectives.
-struct history_parameters {
-    std::string folder{};
-    std::string machine{};     // of the runs, in words
-    std::string none{};        // why there is no history to judge by
-    bool appends = false;      // the run joins the history
-    bool knows_card = true;    // whether any run was measured on today's
-    vector<objective_history> objectives{};
-    vector<met_waiver> met{};  // advisory objectives that can block again
-
-    bool is_there() const { return !folder.empty(); }
-    const objective_history* of(const slo& s) const {
-        for (const objective_history& o : objectives)
-            if (o.statistic == str(s.statistic.name) && o.at_most == s.at_most) return &o;
-        return nullptr;
-    }
-};
-
-inline void fields_of(field_visitor& v, main_moved& m) {
-    v.number({"level"}, m.now.mean, any_number);
-    v.number({"nights"}, m.now.runs, {1, most_of_few});
-    v.number({"by", "logarithm"}, m.by, any_number);
-}
-inline void fields_of(field_visitor& v, learned_history& h) {
-    constexpr number_range count{0, most_of_few};
-    v.whole({"nights", "the newest ones, of which all of this is"}, h.runs, {0, most_of_few});
-    v.number({"repeats_variance", "of logarithms, within runs"}, h.repeats.variance, any_number);
-    v.number({"repeats_df"}, h.repeats.df, count);
-    v.number({"repeats_a_night", "harmonic mean"}, h.repeats.repeats, count);
-    v.number({"nights_sd", "of logarithms"}, h.spread.sd, any_number);
-    v.number({"nights_df"}, h.spread.df, count);
-    v.whole({"trouble_nights"}, h.spread.trouble, {0, most_of_few});
-    v.number({"farthest", "of the outlying runs, from its level"}, h.spread.farthest, any_number);
-    v.number({"level", "mean of the newest runs' logarithms; less is better"}, h.level.mean,
-             any_number);
-    v.number({"level_nights"}, h.level.runs, count);
-    v.number({"given_sd", "what runs differ by as the user says; 0: it does not count"}, h.given_sd,
-             any_number);
-    v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
-}
-inline void fields_of(field_visitor& v, objective_history& o) {
-    v.text({"statistic"}, o.statistic);
-    v.flag({"at_most"}, o.at_most);
-    fields_of(v, o.learned);
-    v.text({"none", "why it is not judged by the runs", if_any}, o.none);
-    v.text({"newest", "commit of the newest run, or its date"}, o.newest);
-    v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
-           o.step_at);
-    v.number({"segment_step", "as a share"}, o.step, any_number);
-    v.text({"segment_text"}, o.step_text);
-    v.flag({"open_step", "main became worse, and nobody accepted it"}, o.is_open_step);
-    v.number({"drift", "as a share, 0: none is shown"}, o.drift, any_number);
-    v.number({"drift_low"}, o.drift_low, any_number);
-    v.number({"drift_high"}, o.drift_high, any_number);
-    v.text({"drift_since"}, o.drift_since);
-    v.whole({"drift_steps"}, o.drift_steps, {0, most_of_few});
-}
-inline void fields_of(field_visitor& v, history_parameters& h) {
-    v.text({"folder"}, h.folder);
-    v.text({"machine"}, h.machine);
-    v.text({"none", "why there is nothing to be held against"}, h.none);
-    v.flag({"appends", "the run joins the history"}, h.appends);
-    v.flag({"knows_card", "a run was measured on the card"}, h.knows_card);
-    v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
-    v.list({"waivers", "advisory objectives that can block again", if_any}, h.met,
-           [&](met_waiver& w) { fields_of(v, w); });
-}
-
-inline std::string short_commit(const series_run& n) {
-    return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
-}
-/// The watched properties that differ between two runs: "vLLM 0.32 -> vLLM 0.33".
-inline std::string changed_facts(const vector<named_text>& before,
-                                 const vector<named_text>& after) {
-    std::string words;
-    for (const auto& [name, now] : after)
-        for (const auto& [known, then] : before) {
-            if (known != name || then.empty() || then == now) continue;
-            words += words.empty() ? "" : ", ";
-            words += name == "card"        ? "another card"
-                     : name == "arguments" ? "other arguments"
-                     : name == "server"    ? then + " -> " + now
-                                           : name + " " + then + " -> " + now;
-        }
-    return words;
-}
-
-/// The questioner's data, beside the gate's objectives.
-struct history_question {
-    std::string folder{};
-    double given_sd = 0;
-    bool appends = false;
-    std::string oldest{};  // a newest run before that is too old
-    std::string card{};    // today's, "" if unknown
-};
-inline std::string too_old_text(const std::string& at, const std::string& of) {
-    return joined({"the newest run", of, " is of ", at.substr(0, 10), ", over 30 days ago"});
-}
-inline objective_history objective_history_of(const history_series& s, const slo& what,
-                                              const history_question& asked) {
-    objective_history o;
-    o.statistic = str(what.statistic.name);
-    o.at_most = what.at_most;
-    const history_read r = history_read_as(s, what.at_most, asked.appends, asked.given_sd);
-    o.learned = r.learned;
-    if (r.runs.empty()) return o;
-    const double sign = what.at_most ? 1 : -1;
-    const auto run = [&](std::size_t i) -> const series_run& { return s.runs[r.runs[i].run]; };
-    const series_run& newest = run(r.runs.size() - 1);
-    o.newest = short_commit(newest);
-    if (newest.at < asked.oldest) o.none = too_old_text(newest.at, " with " + o.statistic);
-    o.is_open_step = !r.segments.back().is_accepted;
-    if (r.segments.size() > 1) {
-        const history_segment& last = r.segments.back();
-        const history_segment& before = r.segments[r.segments.size() - 2];
-        o.step = std::expm1(sign * (mean_of(means_of(r.runs, last.first, last.end)) -
-                                    mean_of(means_of(r.runs, before.first, before.end))));
-        o.step_at = run(last.first).at.substr(0, 10);
-        const std::string changed = changed_facts(run(last.first - 1).watched, run(last.first).watched);
-        o.step_text = run(last.first).commit.substr(0, 8);
-        if (!changed.empty()) o.step_text += (o.step_text.empty() ? "" : ", ") + changed;
-    }
-    if (const auto d = drift_of_level(r.runs, r.segments, r.learned.spread)) {
-        o.drift = std::expm1(sign * d->by);
-        o.drift_low = std::expm1(sign * (sign > 0 ? d->low : d->high));
-        o.drift_high = std::expm1(sign * (sign > 0 ? d->high : d->low));
-        o.drift_since = run(d->since).at.substr(0, 10);
-        o.drift_steps = d->steps;
-    }
-    return o;
-}
-
-/// Returns why a series has no runs: the series with most, and its first difference.
-inline std::string why_no_runs(const history_lines& lines, const run_series& mine,
-                               const std::map<std::string, run_series>& known) {
-    const auto runs = runs_by_series(lines, mine.gate);
-    if (const std::string none = no_valid_run_of(lines, mine.gate); !none.empty()) return none;
-    const auto most = std::max_element(runs.begin(), runs.end(),
-                                       [](auto& a, auto& b) { return a.second < b.second; });
-    const std::string count = plural(most->second, "run");
-    const auto at = known.find(most->first);
-    if (at == known.end()) return count + " of another series, none of this one";
-    const std::string there = machine_text(at->second), here = machine_text(mine);
-    if (there != here) return count + " of " + there + ", none of " + here;
-    return count + " of another series, none of this one: " + first_difference(mine, at->second);
-}
-
-/// Values, speeds and rates have a spread between repeats, as have objectives on a baseline.
-inline history_parameters history_parameters_of(const history_lines& lines, const run_series& mine,
-                                      const std::map<std::string, run_series>& known,
-                                      const vector<slo>& slos, const history_question& asked) {
-    history_parameters h;
-    h.folder = asked.folder;
-    h.machine = machine_text(mine);
-    h.appends = asked.appends;
-    const std::string id = id_of(mine);
-    const vector<const history_run*> runs = runs_of(lines, mine.gate, id);
-    if (runs.empty()) {
-        h.none = why_no_runs(lines, mine, known);
-        return h;
-    }
-    if (runs.back()->at < asked.oldest) h.none = too_old_text(runs.back()->at, "");
-    bool any_card = false, same_card = false;
-    for (const history_run* r : runs)
-        for (const auto& [name, value] : r->watched)
-            if (name == "card") {
-                any_card = true;
-                same_card = same_card || value == asked.card;
-            }
-    h.knows_card = same_card || !any_card || asked.card.empty();
-    h.met = met_waivers(runs, slos);
-    for (const slo& s : slos) {
-        if (!(is_judged_by_spread(s.statistic.metric) || s.factor > 0) || h.of(s)) continue;
-        h.objectives.push_back(
-            objective_history_of(series_of(lines, runs, str(s.statistic.name)), s, asked));
-    }
-    return h;
-}
 
 inline history_bounds history_bounds_of(const judging_rule& r) {
     const auto z = [](double level) { return -normal_quantile(level); };
@@ -255,8 +57,9 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
     case history_hold::none: break;
     case history_hold::main_moved: {
         const main_moved& m = h.moved[l.by];
+        const double share = std::fabs(o.scale > 0 ? m.by : std::expm1(m.by));
         return {because::main_moved,
-                {std::fabs(std::expm1(m.by)), m.by > 0 ? 1.0 : 0.0, m.now.runs - 1},
+                {share, m.by > 0 ? 1.0 : 0.0, m.now.runs - 1},
                 whose::nobody,
                 o.newest};
     }
@@ -287,11 +90,35 @@ inline interim_analysis reported_analysis(const history_analysis& l, const learn
     return out;
 }
 
-/// Judges a ratio to main's level. `to_the_end`: with all repeats, whenever they decided.
+/// The limit as a level, and the noise that today's run has beside the history's.
+inline level_of_limit line_of(const objective_history& o, const slo& s) {
+    const double sign = s.at_most ? 1 : -1;
+    if (o.scale > 0) return {sign * s.offset / o.scale, s.factor};
+    return sign * std::log(s.factor);
+}
+inline noise_of_today noise_today(const objective_history& o, const objective_columns& of,
+                                  const slo& s, const comparison& c) {
+    if (!(o.scale > 0)) return {};
+    noise_of_today today{.counts = 0, .client = c.client_error / o.scale};
+    if (!is_request_fraction(s.statistic.metric)) return today;
+    slo own = s;
+    own.bound = std::clamp(s.factor * c.others_together + s.offset, 0.0, 1.0);
+    vector<vector<bool>> misses;
+    for (const shared_column& r : of.mine.each) misses.push_back(r->misses);
+    const miss_counts m = counted_misses(of.mine, own, misses, 0);
+    const double value = std::clamp(of.mine.together, 0.0, 1.0);
+    const double variance = std::max(own.bound * (1 - own.bound), value * (1 - value));
+    today.counts = variance * std::max(1.0, m.effect) * static_cast<double>(misses.size()) /
+                   (m.n * o.scale * o.scale);
+    return today;
+}
+
+/// Judges a ratio to main's level, or a difference. `to_the_end`: with all repeats, whenever they
+/// decided.
 inline decision judge_by_history(const history_parameters& past, const objective_columns& of,
                                  const judging_parameters& t, const slo& s, bool to_the_end) {
     decision d = undecided(s);
-    d.limit = s.factor;
+    d.limit = limit_of(s);
     d.repeats = static_cast<int>(of.repeats());
     d.requests = measured_requests(of, of.repeats(), s.statistic.metric);
     d.is_at_its_end = true;
@@ -301,7 +128,8 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const learned_history& h = o.learned;
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
-    observed_repeats seen;
+    if (o.scale > 0) d.scale = o.scale;
+    observed_repeats seen{.scale = d.scale};
     for (std::size_t i = 0; i < of.repeats(); ++i) {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
@@ -323,13 +151,15 @@ inline decision judge_by_history(const history_parameters& past, const objective
     d.distances = seen.distances;
     if (seen.values.size() < 2)
         return decided(std::move(d), verdict::inconclusive, {because::one_repeat});
-    const double line = (s.at_most ? 1 : -1) * std::log(d.limit);
+    const level_of_limit line = line_of(o, s);
+    const noise_of_today today = noise_today(o, of, s, c);
     vector<double> run = seen.distances;
-    for (double& x : run) x += h.level.mean + line;
+    for (double& x : run) x += h.level.mean + line.of(h.level.mean);
     const history_bounds bounds = history_bounds_of(t.rule);
     const history_analysis l =
-        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
-                   : judged_against(h, run, line, past.appends, bounds);
+        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds,
+                                      today)
+                   : judged_against(h, run, line, past.appends, bounds, today);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(of, l.repeats, s.statistic.metric);
     d.values.resize(l.repeats);
@@ -341,7 +171,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
     if (d.outcome == verdict::fail && !past.knows_card)
         return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
     if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-    return d;
+    return with_client_limit(std::move(d), c);
 }
 
 /// The numbers of such a verdict, and a limit that unchanged code would mostly pass.
@@ -350,6 +180,10 @@ inline void estimate_by_history(const learned_history& h, decision& d) {
     const interim_analysis& l = d.last;
     const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
     set_interval(d);
+    if (is_difference(d.objective)) {  // in its unit
+        d.detectable = std::log1p(l.detectable) * d.scale;
+        return;
+    }
     d.detectable = fraction_of_limit(d.objective, std::log1p(l.detectable));
     const double se = l.sd * std::sqrt(1 + 1 / h.level.runs);
     const history_bounds bounds = history_bounds_of(d.rule);
@@ -377,13 +211,19 @@ inline std::string history_words(const history_parameters& h, const objective_hi
     if (o.is_open_step) words += ", which made main worse and which nobody accepted";
     if (!l.is_enough()) return words;
     const history_bounds bounds = history_bounds_of(rule);
-    const double line = (s.at_most ? 1 : -1) * std::log(s.factor);
-    words += printed(
-        "; runs differ by %.2g %%%s, repeats by %.2g %%; unchanged code passes in "
-        "%d of 100, 10 %% beyond the limit is found in %d",
-        l.spread.sd * 100, l.given_sd > 0 ? " (as given)" : "", std::sqrt(l.repeats.variance) * 100,
-        of_hundred(chance_to_pass(l, line, bounds)),
-        of_hundred(chance_to_find(l, std::log(1.10), bounds)));
+    const double line = line_of(o, s).of(l.level.mean);
+    const auto spread_text = [&](double sd) {
+        return o.scale > 0 ? value_text(s.statistic.metric, sd * o.scale)
+                           : printed("%.2g %%", sd * 100);
+    };
+    words += "; runs differ by " + spread_text(l.spread.sd) +
+             (l.given_sd > 0 ? " (as given)" : "") + ", repeats by " +
+             spread_text(std::sqrt(l.repeats.variance)) +
+             printed("; unchanged code passes in %d of 100",
+                     of_hundred(chance_to_pass(l, line, bounds)));
+    if (!(o.scale > 0))
+        words += printed(", 10 %% beyond the limit is found in %d",
+                         of_hundred(chance_to_find(l, std::log(1.10), bounds)));
     if (o.drift != 0)
         words += printed("; main has drifted by %+.1f %% [%+.1f %%, %+.1f %%] since %s, in %zu "
                          "steps", o.drift * 100, o.drift_low * 100, o.drift_high * 100,
@@ -412,14 +252,16 @@ inline vector<std::string> report_lines(const history_parameters& h, const gate_
 inline void add_history(arithmetic& a, const learned_history& h, const decision& d) {
     if (d.repeats < 2) return;
     add_values(a, d);
-    a.line += "; ln distances from the limit " + listed(d.distances) +
+    const bool is_log = !is_difference(d.objective);
+    a.line += (is_log ? "; ln distances from the limit " : "; distances in parts of the scale ") +
+              listed(d.distances) +
               printed(
                   "; %zu runs, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
                   "%.0f runs; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
                   "normal scores %.4f and %.4f)",
                   h.runs, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance), h.repeats.df,
                   h.level.runs, d.last.pass_bound, d.last.fail_bound, d.last.pass_z, d.last.fail_z);
-    a.add("log_distances", d.distances);
+    a.add(is_log ? "log_distances" : "distances", d.distances);
     a.add("nights_sd", {h.spread.sd});
     a.add("nights_df", {h.spread.df});
     a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
@@ -448,7 +290,7 @@ public:
     std::optional<level> level_of(const slo& s) const override {
         const objective_history* const o = parameters.of(s);
         if (!o) return std::nullopt;
-        return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd};
+        return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd, o->scale};
     }
     std::optional<interim_analysis> analysis_of(const slo& s, const vector<double>& distances,
                                                 const judging_rule& rule) const override {

@@ -320,13 +320,28 @@ struct history_analysis {
     bool is_noisier = false;                    // today's repeats vary more than the history's
 };
 
+/// The limit of a run as a level: `factor` times main's, and this beyond it. Of a ratio: its
+/// logarithm.
+struct level_of_limit {
+    double beyond = 0, factor = 1;
+    level_of_limit(double beyond_level, double of_level = 1)
+        : beyond(beyond_level), factor(of_level) {}
+    double of(double level) const { return beyond + (factor - 1) * level; }
+};
+/// What adds to the noise of a run: of a fraction the variance of the counts of one repeat, of a
+/// difference what the client cannot tell.
+struct noise_of_today {
+    double counts = 0, client = 0;
+};
+
 /// The half widths of both bounds. If today's repeats vary no more than the history's, the exact
 /// predictive interval of one more run.
 struct history_reach {
     double pass = 0, fail = 0;
 };
 inline history_reach reach_of(const learned_history& h, double own_variance, std::size_t k,
-                              double runs, double pass_z, double fail_z) {
+                              double runs, double pass_z, double fail_z,
+                              const noise_of_today& today = {}) {
     const auto repeats = static_cast<double>(k);
     // two repeats hardly show their own noise
     const double known = (k == 2 ? 4 : 1) * h.repeats.variance;
@@ -339,16 +354,17 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
         const double t = student_t_quantile(p, h.spread.df);
         const double between = t * t * h.spread.sd * h.spread.sd * (1 + 1 / runs);
         const double own = excess > 0 ? student_t_quantile(p, df) : 0;
-        return std::sqrt(between + own * own * excess);
+        const double within = std::max(own * own * excess, z * z * today.counts / repeats);
+        return std::sqrt(between + within) + today.client;
     };
     return {half(pass_z), half(fail_z)};
 }
 
-/// Analyses the first repeats of a run, in logarithms with the history's signs. `line`: logarithm
-/// of the limit's factor, with its sign.
+/// Analyses the first repeats of a run, as levels with the history's signs.
 inline history_analysis analysis_against(const learned_history& h, const vector<double>& run,
-                                 double line, history_analysis_kind kind,
-                                 const history_bounds& bounds = {}) {
+                                 const level_of_limit& line, history_analysis_kind kind,
+                                 const history_bounds& bounds = {},
+                                 const noise_of_today& today = {}) {
     history_analysis l;
     l.kind = kind;
     l.repeats = run.size();
@@ -363,15 +379,15 @@ inline history_analysis analysis_against(const learned_history& h, const vector<
                        ? own > 0
                        : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
     const auto outcome_against = [&](const level_of_runs& level, history_reach& reach) {
-        reach = reach_of(h, own, run.size(), level.runs, l.pass_z, l.fail_z);
-        const double distance = mean - level.mean - line;
+        reach = reach_of(h, own, run.size(), level.runs, l.pass_z, l.fail_z, today);
+        const double distance = mean - level.mean - line.of(level.mean);
         if (distance + reach.pass < 0) return verdict::pass;
         const bool is_missed = distance - reach.fail > 0 && !is(history_analysis_kind::early);
         return is_missed ? verdict::fail : verdict::inconclusive;
     };
     history_reach reach;
     l.outcome = outcome_against(h.level, reach);
-    l.distance = mean - h.level.mean - line;
+    l.distance = mean - h.level.mean - line.of(h.level.mean);
     l.pass_bound = l.distance + reach.pass;
     l.fail_bound = l.distance - reach.fail;
     const auto hold = [&](history_hold why) {
@@ -411,15 +427,16 @@ inline bool is_last_analysis(const learned_history& h, const history_analysis& l
 /// The verdict of a run on all its repeats: at the first analysis that decides, or at its last. The
 /// late one is made only if the run was open and noisier than the history.
 inline history_analysis judged_against(const learned_history& h, const vector<double>& run,
-                                   double line, bool appended,
-                                   const history_bounds& bounds = {}) {
+                                   const level_of_limit& line, bool appended,
+                                   const history_bounds& bounds = {},
+                                   const noise_of_today& today = {}) {
     history_analysis l;
     for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
         const history_analysis_kind kind = analysis_kind_after(h, k, k == run.size(), appended);
         if (kind == history_analysis_kind::none) continue;
         if (kind == history_analysis_kind::late && !l.is_noisier) break;
         l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
-                             kind, bounds);
+                             kind, bounds, today);
     }
     return l;
 }

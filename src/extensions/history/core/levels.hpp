@@ -5,8 +5,8 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 
-#include <algorithm>  // clamp, find, max, max_element, nth_element
-#include <cmath>  // exp, fabs, log, sqrt
+#include <algorithm>  // all_of, clamp, find, max, max_element, nth_element
+#include <cmath>  // exp, expm1, fabs, log, sqrt
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // pair
@@ -37,10 +37,24 @@ struct annotation {
 /// One statistic of a gate in one series, oldest run first, with its annotations.
 struct history_series {
     std::string statistic{};  // "mean(tpot)"
-    double offset = 0;        // of its metric: levels are logarithms of value + offset
+    double offset = 0;        // of its metric: levels are logarithms of value + offset, or
+    double scale = 0;         // above 0: values in parts of it, for differences
     bool at_most = true;      // less is better
     vector<series_run> runs{};
     vector<annotation> annotations{};
+    bool has_level(double x) const { return scale > 0 || x + offset > 0; }
+    double level_of(double x) const { return scale > 0 ? x / scale : std::log(x + offset); }
+    double value_of(double level) const {
+        return scale > 0 ? level * scale : std::exp(level) - offset;
+    }
+    /// A difference of levels as a share.
+    double share_of(double by) const { return scale > 0 ? by : std::expm1(by); }
+    /// The mean of all repeats.
+    double mean() const {
+        vector<double> all;
+        for (const series_run& r : runs) all.insert(all.end(), r.repeats.begin(), r.repeats.end());
+        return mean_of(all);
+    }
 };
 
 // The minimum difference between two programs on one machine, days apart.
@@ -71,7 +85,7 @@ inline double lag_one(const vector<double>& v) {
     return squares > 0 ? products / squares : 0;
 }
 
-/// A run's repeats as logarithms, with less as better.
+/// A run's repeats as levels, with less as better.
 struct run_level {
     std::size_t run = 0;  // its index in the series
     double mean = 0, variance = 0, repeats = 0;
@@ -80,11 +94,14 @@ struct run_level {
 inline vector<run_level> levels_of(const history_series& s, bool at_most) {
     vector<run_level> out;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
-        if (s.runs[i].is_left_out || s.runs[i].repeats.empty()) continue;
-        vector<double> logs;
-        for (const double x : s.runs[i].repeats)
-            logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
-        out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
+        const vector<double>& repeats = s.runs[i].repeats;
+        const bool is_known = std::all_of(repeats.begin(), repeats.end(),
+                                          [&](double x) { return s.has_level(x); });
+        if (s.runs[i].is_left_out || repeats.empty() || !is_known) continue;
+        vector<double> levels;
+        for (const double x : repeats) levels.push_back((at_most ? 1 : -1) * s.level_of(x));
+        out.push_back({i, mean_of(levels), sample_variance(levels),
+                       static_cast<double>(levels.size())});
     }
     return out;
 }

@@ -39,7 +39,7 @@ inline const char* to_string(annotation_kind k) {
 using named_text = std::pair<std::string, std::string>;
 struct named_repeats {
     std::string name{};             // "mean(tpot)"
-    vector<double> repeats{};  // SI units, > 0
+    vector<double> repeats{};  // SI units
 };
 
 /// One gate of one run of a program.
@@ -108,10 +108,10 @@ inline void fields_of(field_visitor& v, history_run& r) {
         named_repeats& n = r.values[i];
         if (v.assigns()) n.name = names[i];
         v.numbers({names[i].c_str()}, n.repeats, any_number, layout::one_line);
-        const auto is_none = [](double x) { return !std::isfinite(x) || !(x > 0); };
+        const auto is_none = [](double x) { return !std::isfinite(x) || !(x >= 0); };
         const bool holds = !n.repeats.empty() && n.repeats.size() <= max_history_repeats &&
                            std::none_of(n.repeats.begin(), n.repeats.end(), is_none);
-        v.must(holds, names[i].c_str(), "one to 1000 numbers above 0 are allowed");
+        v.must(holds, names[i].c_str(), "one to 1000 numbers from 0 on are allowed");
     }
     v.end();
     v.texts({"more_is_better", "statistics whose names do not say it", if_any}, r.more_is_better);
@@ -334,6 +334,11 @@ inline history_series series_of(const history_lines& all,
         s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
                           std::any_of(s.annotations.begin(), s.annotations.end(), leaves_out)});
     }
+    const auto is_zero = [&](const series_run& r) {
+        return std::any_of(r.repeats.begin(), r.repeats.end(),
+                           [&](double x) { return !s.has_level(x); });
+    };
+    if (std::any_of(s.runs.begin(), s.runs.end(), is_zero)) s.scale = std::max(s.mean(), 1e-9);
     return s;
 }
 
