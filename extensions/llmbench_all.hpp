@@ -16433,6 +16433,7 @@ inline constexpr auto checks = [] {
         {"undisturbed", objective, undisturbed, opens},
         {"too_close", objective, too_close, advises},
         {"cached", objective, part_of_cache, adds},
+        {"ended_early", objective, [](o in) { return ended_early(in.e, in.v); }, adds},
         // ---- of every verdict by then
         {"cut_off", objective, cut_off},
         {"read_late", objective, read_late},
@@ -16440,7 +16441,6 @@ inline constexpr auto checks = [] {
         {"client_late", objective, late_client, invalidates, late},
         {"answers_differ", objective, of_answers<metric_id::same_answers, answers_differ>, adds},
         {"wrong_answers", objective, of_answers<metric_id::accuracy, wrong_answers>, adds},
-        {"ended_early", objective, [](o in) { return ended_early(in.e, in.v); }, adds},
         {"server_queue", objective, server_state<because::queue_stood>, adds},
         {"server_cache", objective,
          server_state<because::cache_full, because::cache_preempts, because::preempted>, adds},

@@ -98,6 +98,7 @@ TEST_CASE("users send no more once a repeat has ended, and failures end one as w
     s.slos = {p50(ttft) <= 10_s};
     const result errors = run(s);
     CHECK(outcome_of(errors, "error_rate <= 1 %") == verdict::fail);
+    CHECK(holds(reason_of(errors, "error_rate <= 1 %"), "error_rate could not come back under 14.14 %"));
     CHECK(repeats_of(errors).size() == 2);
     CHECK(measured_in(errors, 0) < 40);
     check_rejudged(errors, s.slos);
