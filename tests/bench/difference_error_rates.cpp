@@ -1,7 +1,7 @@
 // How often a verdict on two servers that were loaded at once is wrong, and what it finds: two equal
 // servers, whose limit moves instead of the truth, under noise that both share, noise of each, a
 // drift, and bursts. The shipped functions judge the slices; beside them the pairs that a gate in
-// turns measures in the same time.
+// turns measures in the same time. And differences of fractions in turns: errors, right answers.
 #include "core/judging/at_once.hpp"
 #include "core/judging/fraction_pairs.hpp"
 #include "extensions/answers/api.hpp"
@@ -351,6 +351,38 @@ void rates_of_fractions(const options& o, bounds& must) {
             }
 }
 
+/// Paired answers of one load at once, by slices and by their counts.
+void rates_of_answers_at_once(const options& o, bounds& must) {
+    std::printf("\n");
+    print_head("accuracy >= baseline - 1 pct, at once", {"the same", "1 % less", "4 % less"});
+    for (const int n : {480, 2000})
+        for (const double apart : {0.0, 0.02, 0.1}) {
+            const three_rates r = over_trials<three_rates>(
+                o.trials, [&](three_rates& sum, std::uint64_t trial) {
+                    for (std::size_t i = 0; i < 3; ++i) {
+                        generator random(mixed(mixed(o.seed) + trial), 800 + i);
+                        const double off = i == 0 ? 0 : i == 1 ? -0.01 : -0.04;
+                        const drawn_questions q =
+                            questions_of(n, std::max(apart, -off), off, 0.05, random);
+                        values_at_once v;
+                        v.slices = most_slices_at_once;
+                        v.is_fraction = true;
+                        for (std::size_t k = 0; k < q.mine.size(); ++k) {
+                            const std::size_t slice = k * v.slices / q.mine.size();
+                            v.mine.add(random.uniform() < q.mine[k], slice);
+                            v.other.add(random.uniform() < q.other[k], slice);
+                            v.mine.questions.push_back(static_cast<long long>(k));
+                            v.other.questions.push_back(static_cast<long long>(k));
+                        }
+                        sum[i].add(
+                            judged_at_once(v, accuracy >= baseline - 1_pct, -0.01).outcome, 1);
+                    }
+                });
+            print_levels(printed("%d questions, %.0f %% differ, 5 %% flip", n, apart * 100), r,
+                         must, true);
+        }
+}
+
 bool study_of_differences(const options& o) {
     std::printf("Pass/fail/inconclusive in %%; %lld loads. \"In turns\": four pairs in the same time; "
                 "variance: of the ratio,\nat once over in turns.\n", o.trials);
@@ -358,8 +390,9 @@ bool study_of_differences(const options& o) {
     if (o.does("ratios")) rates_of_ratios(o, must);
     if (o.does("proxy")) rates_of_a_proxy(o, must);
     if (o.does("fractions")) rates_of_fractions(o, must);
+    if (o.does("answers")) rates_of_answers_at_once(o, must);
     return must.met();
 }
-const registered differences({"difference", 2000, 100, {"ratios", "proxy", "fractions"}, study_of_differences});
+const registered differences({"difference", 2000, 100, {"ratios", "proxy", "fractions", "answers"}, study_of_differences});
 
 }  // namespace

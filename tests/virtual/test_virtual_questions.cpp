@@ -140,6 +140,26 @@ TEST_CASE("against a baseline the same questions cancel their difficulty") {
     CHECK(holds(line_of(worse), " wrong"));
 }
 
+TEST_CASE("answers are compared in pairs, in turns and at once, and again from the files") {
+    const sums file(240);
+    for (const bool is_at_once : {false, true}) {
+        CAPTURE(is_at_once);
+        scenario s = asking(file, knowing(10_pct), is_at_once ? "pairs at once" : "pairs in turns");
+        s.baseline = simulated(knowing(10_pct));
+        s.slos = {accuracy >= baseline - 3_pct};
+        if (is_at_once) {
+            s.pairs = at_once;
+            s.arrivals = constant(3_rps);
+        }
+        const result same = run(s);
+        CHECK(same.verdicts()[0].outcome == verdict::pass);  // all of them differ in no question
+        CHECK(holds(line_of(same), "measured 0 % (9"));
+        check_rejudged(same, s.slos);
+        s.target = simulated(knowing(25_pct));
+        CHECK(run(s).verdicts()[0].outcome == verdict::fail);
+    }
+}
+
 TEST_CASE("a part of a mix asks its questions in turn, and only their answers are graded") {
     const sums file(20);
     scenario s = asking(file, knowing(), "questions beside a load");

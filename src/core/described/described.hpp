@@ -114,8 +114,8 @@ struct arithmetic {
               {"others", p.other_trials}, {"is_paired", p.is_paired},
               {"only", p.is_paired ? printed("%.6g", p.only_mine) : std::string()},
               {"not", p.is_paired ? printed("%.6g", p.only_other) : std::string()}});
-        add_each({{"fraction", p.mine}, {"fraction_of_baseline", p.other}, {"trials", p.trials},
-                  {"trials_of_baseline", p.other_trials}});
+        add_each({{"fraction", p.mine}, {"fraction_of_baseline", p.other},
+                  {"independent", p.trials}, {"independent_of_baseline", p.other_trials}});
         if (p.is_paired)
             add_each({{"only_candidate_right", p.only_mine},
                       {"only_baseline_right", p.only_other}});

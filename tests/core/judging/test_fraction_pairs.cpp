@@ -83,7 +83,7 @@ TEST_CASE("an error rate may be higher by so much than the baseline's") {
     CHECK(v.numerator == about(0.006));
     CHECK(v.denominator == about(0.002));
     CHECK(str(v.method) == "counts of both, a score");
-    CHECK(input(v, "trials") == about(2000));
+    CHECK(input(v, "independent") == about(2000));
     CHECK(v.estimate.low < 0.004);
     CHECK(v.estimate.high < 0.01);
 }
@@ -123,6 +123,6 @@ TEST_CASE("right answers are compared question by question") {
     CHECK(input(v, "only_candidate_right") == about(0.001));
     CHECK(input(v, "only_baseline_right") == about(0.003));
     // The same questions again are no new ones.
-    CHECK(input(v, "trials") == about(1000).epsilon(0.01));
-    CHECK(input(verdict_on_answers(1, 3, s, 8), "trials") == about(1000).epsilon(0.01));
+    CHECK(input(v, "independent") == about(1000).epsilon(0.01));
+    CHECK(input(verdict_on_answers(1, 3, s, 8), "independent") == about(1000).epsilon(0.01));
 }
