@@ -2387,7 +2387,8 @@ struct record {
     int unknown_gaps = 0;           ///< gaps between events that a late client read together
     long long first_early_ns = 0;   ///< the first token may be earlier by up to this
     int text_bytes = 0;             ///< of generated text; a fragment of a tool call counts as 256
-    int most_prompt_tokens = 0;     ///< upper bound for the text that was sent
+    /// Upper bound for the text that was sent; negative: the server adds a history that it keeps.
+    int most_prompt_tokens = 0;
     int most_output_tokens = 0;     ///< asked for
     int choices = 0;                ///< answers in this stream
     types::maybe<bool> right{};  ///< whether the answer is right; none: no question
@@ -2670,7 +2671,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <deque>
 #include <exception>
 #include <functional>  // less, where bytes come from
-#include <iterator>  // reverse_iterator, size, forward_iterator_tag, begin, end
+#include <iterator>  // reverse_iterator, size, forward_iterator_tag, prev, begin, end
 #include <limits>  // infinity, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, make_shared, unique_ptr
@@ -5982,6 +5983,21 @@ struct header_field {
     std::string value{};
 };
 
+/// Calls `on(name, value, line)` for each header line behind the first line of a head, which ends
+/// without CR LF. Returns false at one without a colon.
+template <class On>
+bool for_each_field(std::string_view head, On&& on) {
+    for (std::size_t at = std::min(head.find("\r\n"), head.size()); at < head.size();) {
+        const std::size_t end = std::min(head.find("\r\n", at + 2), head.size());
+        const std::string_view line = head.substr(at + 2, end - at - 2);
+        const std::size_t colon = line.find(':');
+        if (colon == std::string_view::npos) return false;
+        on(line.substr(0, colon), trimmed(line.substr(colon + 1)), line);
+        at = end;
+    }
+    return true;
+}
+
 enum class http_method : unsigned char { get, post };
 
 /// A request's text. `fields`: more header lines, each with its CR LF. Only a POST has a body and
@@ -7592,7 +7608,7 @@ struct asked_answer {
     int results = 0;             // vectors or scores; 0: generated text, or unknown
     int documents = 0;           // read with a query
     int characters = 0;          // of the input: usage with this number counts characters
-    int most_prompt_tokens = 0;  // in usage; 0: unknown
+    int most_prompt_tokens = 0;  // in usage; 0: unknown; negative: beside a history of the server
     int most_output_tokens = 0;  // asked for; 0: no limit
     bool expects_usage = false;  // expected, since tokens are unknown without it
 };
@@ -8733,7 +8749,7 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
     const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
-    if (!r.previous_response.empty()) asked.most_prompt_tokens = 0;  // the server has a history
+    if (!r.previous_response.empty()) asked.most_prompt_tokens *= -1;
     asked.most_output_tokens = r.max_tokens;
     asked.expects_usage = a.reports_usage && !r.events_are_tokens;
     return asked;
@@ -11862,8 +11878,9 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
                                "most", if_any},
             r.first_early_ns, {0, max_count});
     v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
-    v.whole({"most_prompt_tokens", "that what was sent can be", at_times}, r.most_prompt_tokens,
-            bytes);
+    v.whole({"most_prompt_tokens", "that what was sent can be; negative where the server adds the "
+                                   "history that it keeps", at_times},
+            r.most_prompt_tokens, {-max_text_bytes, max_text_bytes});
     v.whole({"most_output_tokens", "that were asked for", at_times}, r.most_output_tokens,
             reported);
     v.whole({"choices", "answers that share the stream", at_times}, r.choices, few);
@@ -12703,6 +12720,7 @@ enum class because : unsigned char {
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
+    untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ, below_client,
     no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
@@ -12720,8 +12738,8 @@ enum class because : unsigned char {
     // the server's answers
     over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
     gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
-    too_long, filtered, several_choices, short_prompts, equal_prompts, known_prompts,
-    cached_over_prompt, no_usage,
+    too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
+    known_prompts, cached_over_prompt, no_usage,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
     in_one_piece, in_a_burst, comes_in_bursts, baseline_fails,
     baseline_may_fail,
@@ -15496,6 +15514,9 @@ struct answer_counts {
     std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
     std::size_t over_prompt = 0;              // more prompt tokens than possible
     std::size_t filtered = 0;                 // cut off by a content filter
+    // Turns whose history the server keeps; with a prompt no longer than the one before; without
+    // usage to tell.
+    std::size_t going_on = 0, without_history = 0, untold_history = 0;
     // Of answers that the client read without delay, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_burst = 0;
@@ -15610,6 +15631,37 @@ private:
     };
     std::map<int, with_tokens> by_tokens_{};
 };
+/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
+/// are more than those of the turn before, and at most these, its answer and the text sent. Only
+/// main lines are read, each of which is one chain.
+class kept_histories {
+public:
+    explicit kept_histories(const vector<record>& all) {
+        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
+        if (std::none_of(all.begin(), all.end(), goes_on)) return;
+        for (const record& r : all)
+            if (r.status == request_status::ok && r.depth == 0)
+                turns_.emplace(std::pair(r.conversation, r.turn), &r);
+    }
+    void count_in(answer_counts& c, const record& r) const {
+        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
+        auto at = turns_.find({r.conversation, r.turn});
+        if (at == turns_.begin() || at == turns_.end()) return;
+        const record& before = *std::prev(at)->second;
+        if (before.conversation != r.conversation) return;
+        ++c.going_on;
+        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
+            ++c.untold_history;
+            return;
+        }
+        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
+        c.without_history += r.prompt_tokens <= before.prompt_tokens;
+        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
+    }
+
+private:
+    std::map<std::pair<long long, int>, const record*> turns_{};
+};
 /// A user's metric is asked for its values only if it is one of `asked`.
 inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
                                       const statistic_data& asked = {}) {
@@ -15628,6 +15680,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
         c.short_prompts += static_cast<std::size_t>(d.short_prompts);
         const long long reported = c.cache.requests;
         const selects selected(which, d);
+        const kept_histories kept(d.records);
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
@@ -15635,6 +15688,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
             ++c.requests;
             if (ok) add_completed(c, r, fast_gap);
             if (ok) equal.add(r);
+            if (ok) kept.count_in(c, r);
             for (const metric_id m : may_miss) {
                 if (!is_in_turns_of(m, r.turn)) continue;
                 value_count& n = c.values[static_cast<std::size_t>(m)];
@@ -15687,6 +15741,15 @@ inline cause prompts_of_one_size(const answer_counts& c) {
     if (2 * c.equal_prompts <= c.completed) return {};
     return {because::equal_prompts, {as_number(c.equal_prompts), as_number(c.completed),
                                      static_cast<double>(c.equal_tokens)}};
+}
+
+inline cause no_history(const answer_counts& c) {
+    if (!is_too_much(c.without_history, c.going_on)) return {};
+    return {because::no_history, {as_number(c.without_history), as_number(c.going_on)}};
+}
+/// That nothing shows whether the server kept the history, in over 5 % of the turns.
+inline cause untold_history(const answer_counts& c) {
+    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
 }
 
 /// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
@@ -16415,6 +16478,7 @@ inline constexpr auto checks = [] {
         {"several_choices", answers, too_much<because::several_choices, &c::of_choices>},
         {"short_prompts", answers, too_much<because::short_prompts, &c::short_prompts>},
         {"equal_prompts", answers, [](o in) { return prompts_of_one_size(*in.answers); }},
+        {"no_history", answers, [](o in) { return no_history(*in.answers); }},
         {"known_prompts", answers, [](o in) { return known_prompts(in.answers->cache); }},
         {"no_usage", answers, unusable_usage<because::no_usage, &c::without_usage>},
         {"usage_over_length", answers, unusable_usage<because::usage_over_length, &c::over_length>},
@@ -16441,6 +16505,11 @@ inline constexpr auto checks = [] {
         {"too_close", objective, too_close, advises},
         {"cached", objective, part_of_cache, adds},
         {"ended_early", objective, [](o in) { return ended_early(in.e, in.v); }, adds},
+        {"untold_history", objective,
+         [](o in) {
+             const bool matters = in.is_in(verdict::pass) && in.is_of(is_of_service);
+             return matters ? untold_history(in.g.candidate) : cause{};
+         }, adds},
         // ---- of every verdict by then
         {"cut_off", objective, cut_off},
         {"read_late", objective, read_late},
@@ -16943,6 +17012,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "server's prefix cache"},
     {because::cached_in_both, "cached_in_both", "cached baseline", "{cached:.3g%} % of the "
      "prompt tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
+    {because::untold_history, "untold_history", "", "the server reports no prompt tokens, which "
+     "would show whether it kept the history"},
     {because::failed, "failed", "failed of", "{failed:0} of {of:0} failed, limit {limit}"},
     {because::failed_over, "failed_over", "failed of is_one_burst", "{failed:0} of {of:0} "
      "failed, over the limit of {limit}, not shown to be more than "
@@ -17095,6 +17166,9 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::equal_prompts, "equal_prompts", "requests completed tokens", "{some_completed} "
      "report {tokens:0} prompt tokens each, though what was sent has other lengths: it reads no "
      "more of a prompt"},
+    {because::no_history, "no_history", "turns of", "{turns:0} of {of:0} turns that go on from a "
+     "response have no more prompt tokens than the turn before: it ignores the history, loses or "
+     "cuts it, or its usage leaves it out"},
     {because::known_prompts, "known_prompts", "cached shared", "{cached:.3g%} % of the prompt "
      "tokens came from its prefix cache, the workload shares at most {shared:.3g%} %: the "
      "prompts were seen before"},
@@ -31450,10 +31524,11 @@ private:
 
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
         const bool by_id = agenda_.goes_on(w.index) && server_has_history(w.index);
-        if (by_id && r.status == request_status::ok && a.said().id.empty()) {
-            r.status = request_status::protocol;
-            r.error = "the response has no id that its next turn could name (server_history)";
-        }
+        if (by_id && r.status == request_status::ok)
+            if (const char* const why = fault_of_id(a.said().id)) {
+                r.status = request_status::protocol;
+                r.error = why;
+            }
         const request_status status = r.status;
         const long long end = r.end_ns;
         answers_.on_answer(w, r, a);
@@ -31465,6 +31540,16 @@ private:
     }
     bool server_has_history(std::size_t index) const {
         return own_place_of(sent_, index).part.common.server_history;
+    }
+    /// Why the next turn cannot go on from this response, null if it can. Two conversations that go
+    /// on from one id would get each other's history.
+    const char* fault_of_id(const std::string& id) {
+        if (id.empty())
+            return "the response has no id that its next turn could name (server_history)";
+        fnv1a hash;
+        add_text(hash, id);
+        const bool is_new = ids_.insert(hash.value()).second;
+        return is_new ? nullptr : "the response has the id of an earlier one";
     }
     void on_idle(connection& c) override { pool_.set_idle(c); }
     void on_retired(connection& c) override { pool_.retire(c); }
@@ -31538,6 +31623,7 @@ private:
     answer_keeper answers_;
     client_io io_;
     connection_pool pool_;
+    std::set<std::uint64_t> ids_{};  // hashes of those of responses that turns go on from
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
     bool some_leave_ = false;      // before their answer is complete
@@ -47572,24 +47658,19 @@ private:
             broken_ = raw_.size() > 64 * 1024;
             return false;
         }
-        std::string_view head = std::string_view(raw_).substr(0, end);
-        const std::size_t first = std::min(head.find("\r\n"), head.size());
-        const std::string_view line = head.substr(0, first);
+        const std::string_view head = std::string_view(raw_).substr(0, end);
+        const std::string_view line = head.substr(0, head.find("\r\n"));
         const std::size_t a = line.find(' '), b = line.rfind(' ');
         if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.")
             return !(broken_ = true);
         method = line.substr(0, a);
         path = line.substr(a + 1, b - a - 1);
         keep_alive = line.back() == '1';
-        head.remove_prefix(std::min(first + 2, head.size()));
-        while (!head.empty()) {
-            const std::size_t eol = std::min(head.find("\r\n"), head.size());
-            const std::size_t colon = head.substr(0, eol).find(':');
-            if (colon == std::string_view::npos) return !(broken_ = true);
-            fields.push_back({std::string(head.substr(0, colon)),
-                              std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
-            head.remove_prefix(std::min(eol + 2, head.size()));
-        }
+        const bool has_fields = for_each_field(
+            head, [&](std::string_view name, std::string_view value, std::string_view) {
+                fields.push_back({std::string(name), std::string(value)});
+            });
+        if (!has_fields) return !(broken_ = true);
         for (const header_field& f : fields) {
             if (!same_ignoring_case(f.name, "content-length")) continue;
             const auto length = parsed_number<std::size_t>(f.value);
@@ -50320,20 +50401,13 @@ private:
 
     std::string upgrade_of(std::string_view head) {
         std::string lines;
-        std::size_t at = std::min(head.find("\r\n"), head.size());
-        const std::string_view first = head.substr(0, at);
+        for_each_field(head, [&](std::string_view name, std::string_view, std::string_view line) {
+            for (const char* of_post : {"content-length", "content-type", "accept", "connection"})
+                if (same_ignoring_case(name, of_post)) return;
+            lines.append(line).append("\r\n");
+        });
+        const std::string_view first = head.substr(0, head.find("\r\n"));
         const std::size_t from = std::min(first.find(' '), first.size());
-        while (at < head.size()) {
-            at += 2;
-            const std::size_t eol = std::min(head.find("\r\n", at), head.size());
-            const std::string_view line = head.substr(at, eol - at);
-            const std::string_view name = line.substr(0, line.find(':'));
-            bool is_of_post = false;
-            for (const char* other : {"content-length", "content-type", "accept", "connection"})
-                is_of_post = is_of_post || same_ignoring_case(name, other);
-            if (!is_of_post) lines.append(line).append("\r\n");
-            at = eol;
-        }
         std::string nonce;
         for (int i = 0; i < 4; ++i) {
             const std::uint32_t word = random_word();
@@ -50388,20 +50462,13 @@ private:
     }
     std::string fault_of_upgrade(std::string_view head) const {
         std::string upgrade, accept, agreed;
-        for (std::size_t at = head.find("\r\n"); at < head.size();) {
-            at += 2;
-            const std::size_t eol = std::min(head.find("\r\n", at), head.size());
-            const std::string_view line = head.substr(at, eol - at);
-            const std::size_t colon = std::min(line.find(':'), line.size());
-            const std::string_view name = line.substr(0, colon);
-            const std::string value(trimmed(line.substr(std::min(colon + 1, line.size()))));
+        for_each_field(head, [&](std::string_view name, std::string_view value, std::string_view) {
             if (same_ignoring_case(name, "upgrade")) upgrade = value;
             if (same_ignoring_case(name, "sec-websocket-accept")) accept = value;
             if (same_ignoring_case(name, "sec-websocket-extensions") ||
                 same_ignoring_case(name, "sec-websocket-protocol"))
-                agreed = std::string(name);
-            at = eol;
-        }
+                agreed = name;
+        });
         if (!same_ignoring_case(upgrade, "websocket"))
             return "the server's upgrade is to \"" + printable(upgrade, 40) + "\", not to websocket";
         if (accept != accepted_key(key_))

@@ -475,24 +475,19 @@ private:
             broken_ = raw_.size() > 64 * 1024;
             return false;
         }
-        std::string_view head = std::string_view(raw_).substr(0, end);
-        const std::size_t first = std::min(head.find("\r\n"), head.size());
-        const std::string_view line = head.substr(0, first);
+        const std::string_view head = std::string_view(raw_).substr(0, end);
+        const std::string_view line = head.substr(0, head.find("\r\n"));
         const std::size_t a = line.find(' '), b = line.rfind(' ');
         if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.")
             return !(broken_ = true);
         method = line.substr(0, a);
         path = line.substr(a + 1, b - a - 1);
         keep_alive = line.back() == '1';
-        head.remove_prefix(std::min(first + 2, head.size()));
-        while (!head.empty()) {
-            const std::size_t eol = std::min(head.find("\r\n"), head.size());
-            const std::size_t colon = head.substr(0, eol).find(':');
-            if (colon == std::string_view::npos) return !(broken_ = true);
-            fields.push_back({std::string(head.substr(0, colon)),
-                              std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
-            head.remove_prefix(std::min(eol + 2, head.size()));
-        }
+        const bool has_fields = for_each_field(
+            head, [&](std::string_view name, std::string_view value, std::string_view) {
+                fields.push_back({std::string(name), std::string(value)});
+            });
+        if (!has_fields) return !(broken_ = true);
         for (const header_field& f : fields) {
             if (!same_ignoring_case(f.name, "content-length")) continue;
             const auto length = parsed_number<std::size_t>(f.value);

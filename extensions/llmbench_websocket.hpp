@@ -251,20 +251,13 @@ private:
 
     std::string upgrade_of(std::string_view head) {
         std::string lines;
-        std::size_t at = std::min(head.find("\r\n"), head.size());
-        const std::string_view first = head.substr(0, at);
+        for_each_field(head, [&](std::string_view name, std::string_view, std::string_view line) {
+            for (const char* of_post : {"content-length", "content-type", "accept", "connection"})
+                if (same_ignoring_case(name, of_post)) return;
+            lines.append(line).append("\r\n");
+        });
+        const std::string_view first = head.substr(0, head.find("\r\n"));
         const std::size_t from = std::min(first.find(' '), first.size());
-        while (at < head.size()) {
-            at += 2;
-            const std::size_t eol = std::min(head.find("\r\n", at), head.size());
-            const std::string_view line = head.substr(at, eol - at);
-            const std::string_view name = line.substr(0, line.find(':'));
-            bool is_of_post = false;
-            for (const char* other : {"content-length", "content-type", "accept", "connection"})
-                is_of_post = is_of_post || same_ignoring_case(name, other);
-            if (!is_of_post) lines.append(line).append("\r\n");
-            at = eol;
-        }
         std::string nonce;
         for (int i = 0; i < 4; ++i) {
             const std::uint32_t word = random_word();
@@ -319,20 +312,13 @@ private:
     }
     std::string fault_of_upgrade(std::string_view head) const {
         std::string upgrade, accept, agreed;
-        for (std::size_t at = head.find("\r\n"); at < head.size();) {
-            at += 2;
-            const std::size_t eol = std::min(head.find("\r\n", at), head.size());
-            const std::string_view line = head.substr(at, eol - at);
-            const std::size_t colon = std::min(line.find(':'), line.size());
-            const std::string_view name = line.substr(0, colon);
-            const std::string value(trimmed(line.substr(std::min(colon + 1, line.size()))));
+        for_each_field(head, [&](std::string_view name, std::string_view value, std::string_view) {
             if (same_ignoring_case(name, "upgrade")) upgrade = value;
             if (same_ignoring_case(name, "sec-websocket-accept")) accept = value;
             if (same_ignoring_case(name, "sec-websocket-extensions") ||
                 same_ignoring_case(name, "sec-websocket-protocol"))
-                agreed = std::string(name);
-            at = eol;
-        }
+                agreed = name;
+        });
         if (!same_ignoring_case(upgrade, "websocket"))
             return "the server's upgrade is to \"" + printable(upgrade, 40) + "\", not to websocket";
         if (accept != accepted_key(key_))

@@ -62,7 +62,8 @@ struct record {
     int unknown_gaps = 0;           ///< gaps between events that a late client read together
     long long first_early_ns = 0;   ///< the first token may be earlier by up to this
     int text_bytes = 0;             ///< of generated text; a fragment of a tool call counts as 256
-    int most_prompt_tokens = 0;     ///< upper bound for the text that was sent
+    /// Upper bound for the text that was sent; negative: the server adds a history that it keeps.
+    int most_prompt_tokens = 0;
     int most_output_tokens = 0;     ///< asked for
     int choices = 0;                ///< answers in this stream
     types::maybe<bool> right{};  ///< whether the answer is right; none: no question

@@ -9,7 +9,9 @@
 #include "virtual/scripted_server.hpp"
 #include "llmbench_sessions.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <picojson.h>
 #include <string>
@@ -119,6 +121,75 @@ TEST_CASE("a turn behind a failed one goes on from the last answer there was") {
     CHECK(sent[1].previous == first);
     CHECK(sent[2].previous == first);  // the second one was never an answer
     CHECK(sent[3].previous == third);
+}
+
+TEST_CASE("a server that lacks the history of later turns is found by their prompt tokens") {
+    const auto verdict_of = [](const std::function<int(int turn)>& input_tokens) {
+        int n = 0, turn = 0;
+        const scripted::server server([&](const scripted::request& q) {
+            turn = holds(q.body, "previous_response_id") ? turn + 1 : 0;
+            return response("r" + std::to_string(++n), input_tokens(turn));
+        });
+        scenario s = talk(server.url(), 5);
+        s.repeats = 2;
+        s.slos = {mean(ttft) <= 10_s};
+        const slo_verdict v = run(s).verdicts()[0];
+        return std::string(to_string(v.outcome)) + ": " + std::string(v.reason);
+    };
+    const std::string grows = verdict_of([](int turn) { return 30 + 26 * turn; });
+    CHECK(grows == "pass: ");
+    // It ignores the id; forgets after the second turn; keeps the last turn only; cuts at a length.
+    CHECK(verdict_of([](int) { return 30; }) ==
+          "invalid: server: 30 of 30 turns that go on from a response have no more prompt tokens than "
+          "the turn before: it ignores the history, loses or cuts it, or its usage leaves it out");
+    CHECK(holds(verdict_of([](int turn) { return turn == 3 ? 30 : 30 + 26 * turn; }), "server: 10 of 30"));
+    CHECK(holds(verdict_of([](int turn) { return turn == 0 ? 30 : 56; }), "server: 20 of 30"));
+    CHECK(holds(verdict_of([](int turn) { return std::min(30 + 26 * turn, 80); }), "server: 10 of 30"));
+    CHECK(verdict_of([](int) { return 0; }) ==
+          "pass: the server reports no prompt tokens, which would show whether it kept the history");
+    CHECK(grows == verdict_of([](int turn) { return 30 + 900 * turn; }));  // templates, per turn
+    engine e = quick_engine();
+    e.faults.ignores_history = true;
+    const logging_server server(e);
+    scenario s = talk(server.url(), 5);
+    s.repeats = 2;
+    s.slos = {mean(ttft) <= 10_s, mean(ttft_per_prompt_token) <= 10_s};
+    const auto verdicts = run(s).verdicts();
+    CHECK(holds(std::string(verdicts[0].reason), "server: 30 of 30 turns that go on from a response"));
+    CHECK(verdicts[1].outcome == verdict::invalid);
+    s.options.server_history = false;
+    CHECK(run(s).verdicts()[0].outcome == verdict::pass);
+}
+
+TEST_CASE("more prompt tokens than the history can have are no prompt tokens to divide by") {
+    int n = 0, turn = 0;
+    const scripted::server server([&](const scripted::request& q) {
+        turn = holds(q.body, "previous_response_id") ? turn + 1 : 0;
+        return response("r" + std::to_string(++n), 30 + 5000 * turn);
+    });
+    scenario s = talk(server.url(), 5);
+    s.repeats = 2;
+    s.slos = {mean(ttft) <= 10_s, mean(ttft_per_prompt_token) <= 10_s};
+    const auto verdicts = run(s).verdicts();
+    CHECK(verdicts[0].outcome == verdict::pass);
+    CHECK(holds(std::string(verdicts[1].reason), "server: 30 of 40 completed requests have more prompt tokens"));
+}
+
+TEST_CASE("a response with the id of an earlier one is an error: histories would be mixed up") {
+    int n = 0;
+    const scripted::server server([&](const scripted::request& q) {
+        ++n;
+        const bool again = holds(q.body, "\"previous_response_id\":\"r" + std::to_string(n - 1) + "\"");
+        return response("r" + std::to_string(again ? n - 1 : n), 30 + n * 30);
+    });
+    int failed = 0;
+    for (const record& r : records_of(talk(server.url(), 3))) {
+        if (status(r) == "ok") continue;
+        ++failed;
+        CHECK(status(r) == "protocol");
+        CHECK(error(r) == "the response has the id of an earlier one");
+    }
+    CHECK(failed > 0);
 }
 
 TEST_CASE("an answer without an id ends what could follow, and only then is an error") {

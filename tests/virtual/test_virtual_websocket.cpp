@@ -226,8 +226,11 @@ TEST_CASE("pings are answered, between turns and within an answer, and messages 
     const std::string whole = R"({"type":"response.output_text.delta","delta":" word"})";
     const std::string fragments = frame(1, whole.substr(0, 9), false) + frame(9, "are you there") +
                                   frame(0, whole.substr(9), false) + frame(0, "");
+    int n = 0;
     websocket_server server([&](const std::string&, std::size_t) {
-        return fragments + frame(10, "unasked") + delta() + ending("r") + frame(9, "idle");
+        ++n;
+        return fragments + frame(10, "unasked") + delta() + ending("r" + std::to_string(n), 30 * n) +
+               frame(9, "idle");
     });
     server.greeting = frame(9, "hello");
     for (const record& r : records_of(talk(server.url()))) {

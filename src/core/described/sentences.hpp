@@ -58,6 +58,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "server's prefix cache"},
     {because::cached_in_both, "cached_in_both", "cached baseline", "{cached:.3g%} % of the "
      "prompt tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
+    {because::untold_history, "untold_history", "", "the server reports no prompt tokens, which "
+     "would show whether it kept the history"},
     {because::failed, "failed", "failed of", "{failed:0} of {of:0} failed, limit {limit}"},
     {because::failed_over, "failed_over", "failed of is_one_burst", "{failed:0} of {of:0} "
      "failed, over the limit of {limit}, not shown to be more than "
@@ -210,6 +212,9 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::equal_prompts, "equal_prompts", "requests completed tokens", "{some_completed} "
      "report {tokens:0} prompt tokens each, though what was sent has other lengths: it reads no "
      "more of a prompt"},
+    {because::no_history, "no_history", "turns of", "{turns:0} of {of:0} turns that go on from a "
+     "response have no more prompt tokens than the turn before: it ignores the history, loses or "
+     "cuts it, or its usage leaves it out"},
     {because::known_prompts, "known_prompts", "cached shared", "{cached:.3g%} % of the prompt "
      "tokens came from its prefix cache, the workload shares at most {shared:.3g%} %: the "
      "prompts were seen before"},

@@ -80,7 +80,7 @@ struct asked_answer {
     int results = 0;             // vectors or scores; 0: generated text, or unknown
     int documents = 0;           // read with a query
     int characters = 0;          // of the input: usage with this number counts characters
-    int most_prompt_tokens = 0;  // in usage; 0: unknown
+    int most_prompt_tokens = 0;  // in usage; 0: unknown; negative: beside a history of the server
     int most_output_tokens = 0;  // asked for; 0: no limit
     bool expects_usage = false;  // expected, since tokens are unknown without it
 };

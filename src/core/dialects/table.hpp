@@ -248,7 +248,7 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
     const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
-    if (!r.previous_response.empty()) asked.most_prompt_tokens = 0;  // the server has a history
+    if (!r.previous_response.empty()) asked.most_prompt_tokens *= -1;
     asked.most_output_tokens = r.max_tokens;
     asked.expects_usage = a.reports_usage && !r.events_are_tokens;
     return asked;

@@ -140,6 +140,7 @@ inline constexpr auto checks = [] {
         {"several_choices", answers, too_much<because::several_choices, &c::of_choices>},
         {"short_prompts", answers, too_much<because::short_prompts, &c::short_prompts>},
         {"equal_prompts", answers, [](o in) { return prompts_of_one_size(*in.answers); }},
+        {"no_history", answers, [](o in) { return no_history(*in.answers); }},
         {"known_prompts", answers, [](o in) { return known_prompts(in.answers->cache); }},
         {"no_usage", answers, unusable_usage<because::no_usage, &c::without_usage>},
         {"usage_over_length", answers, unusable_usage<because::usage_over_length, &c::over_length>},
@@ -166,6 +167,11 @@ inline constexpr auto checks = [] {
         {"too_close", objective, too_close, advises},
         {"cached", objective, part_of_cache, adds},
         {"ended_early", objective, [](o in) { return ended_early(in.e, in.v); }, adds},
+        {"untold_history", objective,
+         [](o in) {
+             const bool matters = in.is_in(verdict::pass) && in.is_of(is_of_service);
+             return matters ? untold_history(in.g.candidate) : cause{};
+         }, adds},
         // ---- of every verdict by then
         {"cut_off", objective, cut_off},
         {"read_late", objective, read_late},

@@ -73,6 +73,7 @@ enum class because : unsigned char {
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
+    untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ, below_client,
     no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
@@ -90,8 +91,8 @@ enum class because : unsigned char {
     // the server's answers
     over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
     gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
-    too_long, filtered, several_choices, short_prompts, equal_prompts, known_prompts,
-    cached_over_prompt, no_usage,
+    too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
+    known_prompts, cached_over_prompt, no_usage,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
     in_one_piece, in_a_burst, comes_in_bursts, baseline_fails,
     baseline_may_fail,

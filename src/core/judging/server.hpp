@@ -16,11 +16,13 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
-#include <algorithm>  // max, min, nth_element, sort
+#include <algorithm>  // max, min, none_of, nth_element, sort
 #include <array>
 #include <cstddef>  // ptrdiff_t, size_t
+#include <iterator>  // prev
 #include <map>
 #include <set>
+#include <utility>  // pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -57,6 +59,9 @@ struct answer_counts {
     std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
     std::size_t over_prompt = 0;              // more prompt tokens than possible
     std::size_t filtered = 0;                 // cut off by a content filter
+    // Turns whose history the server keeps; with a prompt no longer than the one before; without
+    // usage to tell.
+    std::size_t going_on = 0, without_history = 0, untold_history = 0;
     // Of answers that the client read without delay, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_burst = 0;
@@ -171,6 +176,37 @@ private:
     };
     std::map<int, with_tokens> by_tokens_{};
 };
+/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
+/// are more than those of the turn before, and at most these, its answer and the text sent. Only
+/// main lines are read, each of which is one chain.
+class kept_histories {
+public:
+    explicit kept_histories(const vector<record>& all) {
+        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
+        if (std::none_of(all.begin(), all.end(), goes_on)) return;
+        for (const record& r : all)
+            if (r.status == request_status::ok && r.depth == 0)
+                turns_.emplace(std::pair(r.conversation, r.turn), &r);
+    }
+    void count_in(answer_counts& c, const record& r) const {
+        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
+        auto at = turns_.find({r.conversation, r.turn});
+        if (at == turns_.begin() || at == turns_.end()) return;
+        const record& before = *std::prev(at)->second;
+        if (before.conversation != r.conversation) return;
+        ++c.going_on;
+        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
+            ++c.untold_history;
+            return;
+        }
+        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
+        c.without_history += r.prompt_tokens <= before.prompt_tokens;
+        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
+    }
+
+private:
+    std::map<std::pair<long long, int>, const record*> turns_{};
+};
 /// A user's metric is asked for its values only if it is one of `asked`.
 inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
                                       const statistic_data& asked = {}) {
@@ -189,6 +225,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
         c.short_prompts += static_cast<std::size_t>(d.short_prompts);
         const long long reported = c.cache.requests;
         const selects selected(which, d);
+        const kept_histories kept(d.records);
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
@@ -196,6 +233,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
             ++c.requests;
             if (ok) add_completed(c, r, fast_gap);
             if (ok) equal.add(r);
+            if (ok) kept.count_in(c, r);
             for (const metric_id m : may_miss) {
                 if (!is_in_turns_of(m, r.turn)) continue;
                 value_count& n = c.values[static_cast<std::size_t>(m)];
@@ -248,6 +286,15 @@ inline cause prompts_of_one_size(const answer_counts& c) {
     if (2 * c.equal_prompts <= c.completed) return {};
     return {because::equal_prompts, {as_number(c.equal_prompts), as_number(c.completed),
                                      static_cast<double>(c.equal_tokens)}};
+}
+
+inline cause no_history(const answer_counts& c) {
+    if (!is_too_much(c.without_history, c.going_on)) return {};
+    return {because::no_history, {as_number(c.without_history), as_number(c.going_on)}};
+}
+/// That nothing shows whether the server kept the history, in over 5 % of the turns.
+inline cause untold_history(const answer_counts& c) {
+    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
 }
 
 /// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a

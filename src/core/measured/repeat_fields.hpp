@@ -82,8 +82,9 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
                                "most", if_any},
             r.first_early_ns, {0, max_count});
     v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
-    v.whole({"most_prompt_tokens", "that what was sent can be", at_times}, r.most_prompt_tokens,
-            bytes);
+    v.whole({"most_prompt_tokens", "that what was sent can be; negative where the server adds the "
+                                   "history that it keeps", at_times},
+            r.most_prompt_tokens, {-max_text_bytes, max_text_bytes});
     v.whole({"most_output_tokens", "that were asked for", at_times}, r.most_output_tokens,
             reported);
     v.whole({"choices", "answers that share the stream", at_times}, r.choices, few);

@@ -48,6 +48,21 @@ struct header_field {
     std::string value{};
 };
 
+/// Calls `on(name, value, line)` for each header line behind the first line of a head, which ends
+/// without CR LF. Returns false at one without a colon.
+template <class On>
+bool for_each_field(std::string_view head, On&& on) {
+    for (std::size_t at = std::min(head.find("\r\n"), head.size()); at < head.size();) {
+        const std::size_t end = std::min(head.find("\r\n", at + 2), head.size());
+        const std::string_view line = head.substr(at + 2, end - at - 2);
+        const std::size_t colon = line.find(':');
+        if (colon == std::string_view::npos) return false;
+        on(line.substr(0, colon), trimmed(line.substr(colon + 1)), line);
+        at = end;
+    }
+    return true;
+}
+
 enum class http_method : unsigned char { get, post };
 
 /// A request's text. `fields`: more header lines, each with its CR LF. Only a POST has a body and

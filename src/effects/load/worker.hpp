@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/bytes.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
 #include "core/dialects/request_body.hpp"
@@ -10,6 +11,7 @@
 #include "core/answers/answer_reader.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/alertness.hpp"
+#include "core/traffic/places.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"
@@ -23,7 +25,9 @@
 
 #include <algorithm>  // find_if, max, min
 #include <cmath>  // ceil
+#include <cstdint>  // uint64_t
 #include <deque>
+#include <set>
 #include <string>
 #include <utility>  // exchange, move
 
@@ -243,10 +247,11 @@ private:
 
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
         const bool by_id = agenda_.goes_on(w.index) && server_has_history(w.index);
-        if (by_id && r.status == request_status::ok && a.said().id.empty()) {
-            r.status = request_status::protocol;
-            r.error = "the response has no id that its next turn could name (server_history)";
-        }
+        if (by_id && r.status == request_status::ok)
+            if (const char* const why = fault_of_id(a.said().id)) {
+                r.status = request_status::protocol;
+                r.error = why;
+            }
         const request_status status = r.status;
         const long long end = r.end_ns;
         answers_.on_answer(w, r, a);
@@ -258,6 +263,16 @@ private:
     }
     bool server_has_history(std::size_t index) const {
         return own_place_of(sent_, index).part.common.server_history;
+    }
+    /// Why the next turn cannot go on from this response, null if it can. Two conversations that go
+    /// on from one id would get each other's history.
+    const char* fault_of_id(const std::string& id) {
+        if (id.empty())
+            return "the response has no id that its next turn could name (server_history)";
+        fnv1a hash;
+        add_text(hash, id);
+        const bool is_new = ids_.insert(hash.value()).second;
+        return is_new ? nullptr : "the response has the id of an earlier one";
     }
     void on_idle(connection& c) override { pool_.set_idle(c); }
     void on_retired(connection& c) override { pool_.retire(c); }
@@ -331,6 +346,7 @@ private:
     answer_keeper answers_;
     client_io io_;
     connection_pool pool_;
+    std::set<std::uint64_t> ids_{};  // hashes of those of responses that turns go on from
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
     bool some_leave_ = false;      // before their answer is complete

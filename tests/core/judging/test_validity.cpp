@@ -4,6 +4,7 @@
 #include "core/judging/checks.hpp"
 #include "support/verdicts.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -343,6 +344,33 @@ TEST_CASE("a server that reads a part of each prompt is asked another load") {
     m.candidate[1].short_prompts = 1;
     CHECK(reason() == "server: 11 of 200 completed requests report under 80 % of the prompt tokens "
                       "that were asked for: it reads only a part of its prompts");
+}
+
+TEST_CASE("a turn is compared with the last answered one of its conversation's main line") {
+    // Conversations of five turns: two on the main line, a subagent, a failed turn, the third.
+    measurement m = measured(repeats_with_ttft({100, 100}));
+    for (repeat_data& d : m.candidate)
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            record& r = d.records[i];
+            r.conversation = static_cast<long long>(i / 5);
+            r.turn = std::array{0, 1, 0, 2, 3}[i % 5];
+            r.depth = i % 5 == 2;
+            r.prompt_tokens = std::array{300, 400, 50, 0, 500}[i % 5];
+            r.most_prompt_tokens = i % 5 == 0 || i % 5 == 2 ? 2000 : -2000;
+            if (i % 5 == 3) r.status = request_status::http;
+        }
+    const auto reason = [&] { return str(judged(m, mean(ttft) <= 1_s).reason); };
+    CHECK(reason() == "");
+    const auto with_last = [&](int tokens) {
+        for (repeat_data& d : m.candidate)
+            for (std::size_t i = 4; i < d.records.size(); i += 5) d.records[i].prompt_tokens = tokens;
+        return reason();
+    };
+    CHECK(with_last(401) == "");
+    CHECK(with_last(400) == "server: 8 of 16 turns that go on from a response have no more prompt tokens "
+                            "than the turn before: it ignores the history, loses or cuts it, or its "
+                            "usage leaves it out");
+    CHECK(with_last(0) == "the server reports no prompt tokens, which would show whether it kept the history");
 }
 
 TEST_CASE("a ratio of two statistics is one of each repeat, judged by what the ratios spread by") {
