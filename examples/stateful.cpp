@@ -1,6 +1,7 @@
 // What does it save to leave the conversation on the server? Later turns with `previous_response_id`
 // against the whole history in each turn, one gate on one server:
 //   LLMBENCH_URL=http://127.0.0.1:8000 ./stateful
+// At the same time in the place of turns: .pairs = at_once, .arrivals = poisson(1_rps), .duration = 70_s.
 // Over a WebSocket: include llmbench_websocket.hpp, and set .transport = websocket() in the target.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"

@@ -1997,6 +1997,7 @@ struct tls_options {
 class own_transport {
 public:
     virtual ~own_transport() = default;
+    virtual types::text name() const = 0;  ///< in reports, "WebSocket"
     /// Returns what to send for an HTTP/1.1 POST: its header lines, an empty line, its JSON body.
     virtual types::text sent(const types::text& request) = 0;
     struct carried {
@@ -5913,6 +5914,9 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
         return u;
     }
     u.tls = whole.substr(0, 8) == "https://";
+    if (whole.substr(0, 5) == "ws://" || whole.substr(0, 6) == "wss://")
+        throw refuse("a WebSocket is asked for by its transport, the URL begins with http:// or "
+                     "https://");
     if (!u.tls && whole.substr(0, 7) != "http://")
         throw refuse("it must start with http://, https:// or unix:/");
     std::string_view rest = whole.substr(u.tls ? 8 : 7);
@@ -22032,6 +22036,7 @@ struct target_facts {
     std::string url{};  // a file for stored results, several for other tools' files
     std::string model{};
     std::string api{};
+    std::string transport{};  // "" for HTTP
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of synthetic prompts
     std::string version{};   // as the server says, "vllm 0.11.0"
@@ -22452,7 +22457,9 @@ inline std::string plan_text(const plan& p) {
     if (n > 0) t += printed(", %lld requests", n);
     else if (sent.duration_s > 0) t += printed(", %g s", sent.duration_s);
     if (sent.is_read) return joined({t, ", ", sent.workload_text});
-    return joined({t, warmup_text(p), ", ", sent.workload_text, seed});
+    const bool is_kept = sent.common.server_history && !sent.otherwise;  // which names it
+    return joined({t, warmup_text(p), ", ", sent.workload_text,
+                   is_kept ? ", the server keeps the history" : "", seed});
 }
 
 inline bool has_fixed_repeats(const planned_judging& j) {
@@ -23316,6 +23323,7 @@ inline void fields_of(field_visitor& v, target_facts& t) {
     v.text({"url", "of a stored baseline its file"}, t.url);
     v.text({"model"}, t.model);
     v.text({"api"}, t.api);
+    v.text({"transport", "where it is not HTTP", if_any}, t.transport);
     v.text({"version", "of the server, as it says", if_any}, t.version);
     v.text({"settings", "of the server, as it says", if_any}, t.settings);
     v.text({"command", "that started it, without secrets", if_any}, t.command);
@@ -23771,6 +23779,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     same("definitions version", old.definitions, definitions_version);
     same("model", old.target.model, target.model);
     same("api", old.target.api, target.api);
+    same("transport", old.target.transport, target.transport);
     // The description of a load may change, its values may not. Older files have no values.
     if (old.load.values.empty() || old.load.values != load.values) {
         same("arrivals", old.load.arrivals, load.arrivals);
@@ -24578,12 +24587,13 @@ inline std::string target_text(const target_facts& t) {
         return filled("files of {measured_by}: {url}[; model {model}]",
                       {{"measured_by", t.measured_by}, {"url", t.url}, {"model", t.model}});
     const bool is_named = t.is_rehearsal || t.is_virtual || t.kind == target_kind::endpoint;
-    return filled("[{kind} at ]{place}[, model {model}][, options {options}][, {unverified}]",
+    return filled("[{kind} at ]{place}[ over {transport}][, model {model}][, options {options}]"
+                  "[, {unverified}]",
                   {{"kind", is_named ? "" : to_string(t.kind)},
                    {"place", t.is_rehearsal ? "rehearsed on a model in virtual time"
                              : t.is_virtual ? "simulated in virtual time"
                                             : t.url.c_str()},
-                   {"model", t.model}, {"options", t.options},
+                   {"transport", t.transport}, {"model", t.model}, {"options", t.options},
                    {"unverified", t.tls == tls_trust::not_verified ? unverified_text : ""}});
 }
 /// Returns the text for the baseline's target, "" if there is none.
@@ -33439,11 +33449,12 @@ public:
         load_.api = &api_of(at_);
         facts_.api = load_.api->name;
         load_.transport = at_.transport;
-        const bool carries = !at_.transport ||
-            std::unique_ptr<own_transport>(at_.transport(load_.api->name)) != nullptr;
-        if (!carries)
+        if (!at_.transport) return;
+        const std::unique_ptr<own_transport> carrier(at_.transport(load_.api->name));
+        if (!carrier)
             refuse({"endpoint.transport does not carry ", load_.api->name,
                     ": websocket() is for .api = openai_responses"});
+        facts_.transport = str(carrier->name());
     }
 
     /// Makes this the baseline of `target`, which outlives it.
@@ -33810,10 +33821,14 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
     });
 }
 
-/// Whether two targets are one server, with the same model, path and route: a gateway tells those
-/// apart.
+/// Whether both are sent the same requests: a gateway tells models, paths and headers apart, and a
+/// server its transports.
+inline bool are_asked_alike(const load_target& a, const load_target& b) {
+    return a.path == b.path && a.model == b.model && a.fields == b.fields &&
+           a.transport == b.transport;
+}
 inline bool are_one_server(const load_target& a, const load_target& b) {
-    return is_same_place(a, b) && a.path == b.path && a.model == b.model && a.fields == b.fields;
+    return is_same_place(a, b) && are_asked_alike(a, b);
 }
 
 /// Returns why a candidate and its baseline are one server, "" if they are two.
@@ -33843,12 +33858,12 @@ inline bool count_alike(const page_reading& a, const page_reading& b) {
     return is_reported && !differ;
 }
 /// Whether both pages show one process: they report the same start, or the same counts before and
-/// after a request for one token to one of them. A gateway tells models, paths and headers apart.
+/// after a request for one token to one of them.
 inline bool lead_to_one_process(const load_target& a, const server_pages& its,
                                 const load_target& b, const server_pages& other,
                                 const request_spec& common) {
-    const bool ask_alike = a.path == b.path && a.model == b.model && a.fields == b.fields;
-    if (!its.first_is_servers || !other.first_is_servers || !ask_alike || is_same_place(a, b))
+    if (!its.first_is_servers || !other.first_is_servers || !are_asked_alike(a, b) ||
+        is_same_place(a, b))
         return false;
     const page_reading mine = reading_of_server(its), theirs = reading_of_server(other);
     const bool one_beginning = mine.began == theirs.began;
@@ -35109,6 +35124,11 @@ public:
         return any;
     }
     void check_two_servers() const {
+        const bool is_one = !other_ || is_same_place(candidate_.load(), other_->load());
+        if (is_one && p_.judged->is_at_once && users_of(*p_.sent) > 0)
+            refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of both "
+                    "fall into step there, and one of them always waits for its twin. Give it a "
+                    "rate, as poisson(8_rps)"});
         if (!other_) return;
         const std::string& mine = candidate_.facts().url;
         const std::string& its = other_->facts().url;
@@ -43400,7 +43420,7 @@ inline run_series series_of_load(const std::string& gate, const std::string& def
     return {.gate = gate,
             .definitions = definitions,
             .model = target.model,
-            .api = target.api,
+            .api = target.api + (target.transport.empty() ? "" : " over " + target.transport),
             .arrivals = load.arrivals,
             .workload = load.sent.workload_text,
             .extent = load.extent,
@@ -50366,6 +50386,7 @@ private:
 /// One socket, from the upgrade on: one request at a time.
 class responses_socket final : public own_transport {
 public:
+    types::text name() const override { return "WebSocket"; }
     types::text sent(const types::text& request) override {
         const std::string_view http(request.data(), request.size());
         const std::size_t end = std::min(http.find("\r\n\r\n"), http.size());
@@ -50408,6 +50429,9 @@ private:
         });
         const std::string_view first = head.substr(0, head.find("\r\n"));
         const std::size_t from = std::min(first.find(' '), first.size());
+        fnv1a seed;
+        seed.add(head.data(), head.size());  // with the id of the request
+        drawn_ = seed.value();
         std::string nonce;
         for (int i = 0; i < 4; ++i) {
             const std::uint32_t word = random_word();

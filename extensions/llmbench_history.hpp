@@ -947,7 +947,7 @@ inline run_series series_of_load(const std::string& gate, const std::string& def
     return {.gate = gate,
             .definitions = definitions,
             .model = target.model,
-            .api = target.api,
+            .api = target.api + (target.transport.empty() ? "" : " over " + target.transport),
             .arrivals = load.arrivals,
             .workload = load.sent.workload_text,
             .extent = load.extent,

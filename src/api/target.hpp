@@ -33,6 +33,7 @@ struct tls_options {
 class own_transport {
 public:
     virtual ~own_transport() = default;
+    virtual types::text name() const = 0;  ///< in reports, "WebSocket"
     /// Returns what to send for an HTTP/1.1 POST: its header lines, an empty line, its JSON body.
     virtual types::text sent(const types::text& request) = 0;
     struct carried {

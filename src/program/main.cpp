@@ -12,6 +12,7 @@
 #include "extensions/machines.hpp"   // llmbench merge, LLMBENCH_SHARD
 #include "extensions/sessions.hpp"   // llmbench convert
 #include "extensions/simulated.hpp"  // llmbench serve, LLMBENCH_REHEARSE
+#include "extensions/websocket.hpp"  // --websocket
 
 #include "program/arguments.hpp"
 #include "program/convert.hpp"

@@ -17,6 +17,7 @@
 #include "extensions/capacity/api.hpp"
 #include "extensions/history/api.hpp"
 #include "extensions/sessions/api.hpp"
+#include "extensions/websocket/api.hpp"
 #include "program/slo_text.hpp"
 #include "program/values.hpp"
 
@@ -88,12 +89,19 @@ inline slo_list slos_of(const vector<std::string>& texts) {
     return all;
 }
 
+/// How requests are sent: over HTTP without it.
+inline new_transport transport_of(const given_options& o) {
+    check_fit(o, api_of(o) == openai_responses, " needs --api openai_responses",
+              {"--websocket", "--server-history"});
+    return o.has("--websocket") ? websocket() : nullptr;
+}
 /// The server that this option names. Target and baseline are made here alone, so that both are
 /// sent the same requests.
 inline endpoint endpoint_of(const given_options& o, const char* url) {
     endpoint e{.url = o[url], .model = o["--model"]};
     e.api = api_of(o);
     e.path = o["--path"];
+    e.transport = transport_of(o);
     e.api_key_env = o["--key-variable"];
     for (const std::string& h : o.all("--header"))
         e.headers.push_back(pair_of({"--header", h}, ':', "such as 'X-Tenant: blue'"));
@@ -124,6 +132,7 @@ inline any_target target_of(const given_options& o) {
         set(p.ready_within, o, "--ready-within", time_of);
         p.api = api_of(o);
         p.path = o["--path"];
+        p.transport = transport_of(o);
         p.model = o["--model"];
         p.metrics_url = o["--metrics-url"];
         return p;
@@ -303,6 +312,7 @@ inline request_options options_of(const given_options& o) {
     r.system_prompt = o["--system-prompt"];
     r.stream = !o.has("--no-stream");
     r.extra_body = o["--extra-body"];
+    r.server_history = o.has("--server-history");
     return r;
 }
 

@@ -109,6 +109,30 @@ TEST_CASE("a baseline's URL is one more server for the same requests") {
     ::unsetenv("LLMBENCH_BASELINE_API_KEY");
 }
 
+TEST_CASE("the server keeps the history, over a WebSocket, where the API can") {
+    given_options o = on_a_server();
+    o.texts["--turns"] = {"4"};
+    CHECK_FALSE(scenario_of(o).options.server_history);
+    CHECK((scenario_of(o).target.what().get<endpoint>()->transport == nullptr));
+    for (const char* option : {"--server-history", "--websocket"}) {
+        given_options other = o;
+        other.texts[option] = {""};
+        CHECK(refusal_of([&] { scenario_of(other); }) ==
+              std::string(option) + " needs --api openai_responses");
+    }
+    o.texts["--api"] = {"openai_responses"};
+    o.texts["--server-history"] = o.texts["--websocket"] = {""};
+    o.texts["--baseline-url"] = {"http://127.0.0.1:8001"};
+    const scenario s = scenario_of(o);
+    CHECK(s.options.server_history);
+    CHECK((s.target.what().get<endpoint>()->transport == websocket()));
+    CHECK((s.baseline.live().what().get<endpoint>()->transport == websocket()));
+    o.texts.erase("--url");
+    o.texts.erase("--baseline-url");
+    o.texts["--command"] = {"serve {port}"};
+    CHECK((scenario_of(o).target.what().get<process>()->transport == websocket()));
+}
+
 TEST_CASE("where nobody says how long, a repeat has what its objectives and users need") {
     given_options o = on_a_server();
     CHECK(scenario_of(o).requests == 100);

@@ -1,5 +1,5 @@
 // What the parts have that is not inline, once for all unit tests. It leaves out what has effects, but for
-// the reading of questions and sessions. Embeddings, searches and side tasks are known.
+// the reading of questions and sessions. Embeddings, searches, side tasks and WebSockets are known.
 #include "core/bodies/values.hpp"
 #include "core/bodies/result.hpp"
 #include "extensions/answers/read_questions.hpp"
@@ -7,3 +7,4 @@
 #include "extensions/embeddings/known_inputs.hpp"
 #include "extensions/faults/bodies.hpp"
 #include "extensions/sessions/read_sessions.hpp"
+#include "extensions/websocket/bodies.hpp"

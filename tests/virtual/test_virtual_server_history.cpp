@@ -260,6 +260,41 @@ TEST_CASE("the server's history against the whole history is an A/B of one gate"
     CHECK(candidates == 400);
 }
 
+TEST_CASE("both ways at once: a server whose cache has the whole history, too, is as fast by either") {
+    engine e = quick_engine();
+    e.prefill_per_token = 100_us;
+    const logging_server server(e);
+    scenario s = talk(server.url());
+    s.workload = llmbench::conversations{.turns = fixed(4), .user_tokens = fixed(64),
+                                         .output_tokens = fixed(16)};
+    s.baseline = otherwise{.options = request_options{}};
+    s.pairs = at_once;
+    s.requests = 0;
+    s.duration = 70_s;
+    s.repeats = {};
+    s.slos = {mean(later_turn_ttft) <= 1.25 * baseline};
+    CHECK(holds(refusal_of(s), "users of both fall into step there"));
+    s.arrivals = poisson(2_rps);
+    const auto verdict_of = [&] {
+        const result r = run(s);
+        std::map<run_variant, double> tokens, turns;
+        for (const record& q : r.requests()) {
+            CHECK(status(q) == "ok");
+            turns[q.variant] += q.turn > 0 ? 1 : 0;
+            tokens[q.variant] += q.turn > 0 ? q.prompt_tokens : 0;
+        }
+        const auto mean_of = [&](run_variant v) { return tokens[v] / turns[v]; };
+        CHECK(turns[run_variant::candidate] > 100);
+        CHECK(mean_of(run_variant::candidate) ==
+              doctest::Approx(mean_of(run_variant::baseline)).epsilon(0.02));
+        return r.verdicts()[0];
+    };
+    const slo_verdict v = verdict_of();
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.measured == doctest::Approx(1).epsilon(0.1));
+    CHECK(v.decided_by == verdict_method::slices_at_once);
+}
+
 TEST_CASE("recorded sessions go on from the last answer of their chain, at the recorded lengths") {
     const files::scratch here;
     const std::string path = here.file("sessions.jsonl");

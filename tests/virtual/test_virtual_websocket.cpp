@@ -33,12 +33,14 @@ std::string frame(int opcode, const std::string& payload, bool is_last = true) {
     return f + payload;
 }
 std::string text(const std::string& json) { return frame(1, json); }
-std::string delta() { return text(R"({"type":"response.output_text.delta","delta":" word"})"); }
-std::string ending(const std::string& id, int input_tokens = 30) {
-    return text(R"({"type":"response.completed","response":{"id":")" + id +
-                R"(","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},)"
-                R"("usage":{"input_tokens":)" + std::to_string(input_tokens) + R"(,"output_tokens":2}}})");
+constexpr const char* content = R"({"type":"response.output_text.delta","delta":" word"})";
+std::string end_of(const std::string& id, int input_tokens) {
+    return R"({"type":"response.completed","response":{"id":")" + id +
+           R"(","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},)"
+           R"("usage":{"input_tokens":)" + std::to_string(input_tokens) + R"(,"output_tokens":2}}})";
 }
+std::string delta() { return text(content); }
+std::string ending(const std::string& id, int input_tokens = 30) { return text(end_of(id, input_tokens)); }
 std::string answer(const std::string& id, int input_tokens = 30) {
     return delta() + delta() + ending(id, input_tokens);
 }
@@ -93,10 +95,10 @@ private:
                 if (held_.size() < end + 4 + n) return;
                 held_.erase(0, end + 4 + n);
                 const bool models = head.starts_with("GET");
+                const std::string id = "c" + std::to_string(++of_.by_http_);
                 const std::string body = models ? R"({"object":"list","data":[{"id":"m"}]})"
-                    : "data: {\"type\":\"response.output_text.delta\",\"delta\":\" word\"}\n\n"
-                      "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"c\",\"status\":\"completed\","
-                      "\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n";
+                    : scripted::sse_event(content) + scripted::sse_event(content) +
+                      scripted::sse_event(end_of(id, 5 + 3 * of_.by_http_));
                 return send(scripted::sized("200 OK", models ? "application/json" : "text/event-stream", body));
             }
             held_.erase(0, end + 4);
@@ -156,6 +158,7 @@ private:
     const answers with_;
     const std::string instead_;
     std::vector<std::shared_ptr<socket_log>> sockets_{};
+    int by_http_ = 0;
     virtual_world::port port_;
 };
 
@@ -202,6 +205,8 @@ TEST_CASE("a conversation has one socket for all its turns, and requests are mes
         }
         const std::vector<socket_log> sockets = server.sockets();
         REQUIRE(sockets.size() == 2);
+        CHECK(sockets[0].upgrade.substr(sockets[0].upgrade.find("-Key: ")) !=
+              sockets[1].upgrade.substr(sockets[1].upgrade.find("-Key: ")));
         int id = 0;
         for (const socket_log& s : sockets) {
             CHECK(s.upgrade.starts_with("GET /v1/responses HTTP/1.1\r\n"));
@@ -312,6 +317,41 @@ TEST_CASE("a server's error event is its error, and the socket goes on") {
     CHECK(error(records[1]) == "Previous response with id 'r1' not found.");
     CHECK(status(records[2]) == "ok");
     CHECK(server.sockets().size() == 1);
+}
+
+TEST_CASE("a WebSocket against plain HTTP, one server, in turns and at once") {
+    int n = 0;
+    const websocket_server server([&](const std::string&, std::size_t nth) {
+        ++n;
+        return answer("r" + std::to_string(n), static_cast<int>(nth) * 40);
+    });
+    scenario s = talk(server.url(), 20);
+    s.baseline = endpoint{.url = server.url(), .model = "m", .api = openai_responses};
+    s.slos = {mean(later_turn_ttft) <= 1.25 * baseline};
+    s.repeats = 4;
+    const auto sent = [&] {
+        const result r = run(s);
+        CHECK(r.verdicts()[0].outcome == verdict::pass);
+        std::map<run_variant, std::size_t> all;
+        for (const record& q : r.requests()) {
+            CHECK(error(q) == "");
+            ++all[q.variant];
+        }
+        return all;
+    };
+    const auto in_turns = sent();
+    CHECK(in_turns.at(run_variant::candidate) == 4 * 60);
+    CHECK(in_turns.at(run_variant::baseline) == 4 * 60);
+    std::size_t messages = 0;
+    for (const socket_log& socket : server.sockets()) messages += socket.messages.size();
+    CHECK(messages == 4 * 60);
+    s.pairs = at_once;
+    s.arrivals = poisson(1_rps);
+    s.requests = 0;
+    s.duration = 70_s;
+    s.repeats = {};
+    const auto together = sent();
+    CHECK(together.at(run_variant::candidate) == together.at(run_variant::baseline));
 }
 
 TEST_CASE("an API that the transport does not carry is refused") {

@@ -92,7 +92,9 @@ inline std::string plan_text(const plan& p) {
     if (n > 0) t += printed(", %lld requests", n);
     else if (sent.duration_s > 0) t += printed(", %g s", sent.duration_s);
     if (sent.is_read) return joined({t, ", ", sent.workload_text});
-    return joined({t, warmup_text(p), ", ", sent.workload_text, seed});
+    const bool is_kept = sent.common.server_history && !sent.otherwise;  // which names it
+    return joined({t, warmup_text(p), ", ", sent.workload_text,
+                   is_kept ? ", the server keeps the history" : "", seed});
 }
 
 inline bool has_fixed_repeats(const planned_judging& j) {

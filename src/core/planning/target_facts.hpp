@@ -29,6 +29,7 @@ struct target_facts {
     std::string url{};  // a file for stored results, several for other tools' files
     std::string model{};
     std::string api{};
+    std::string transport{};  // "" for HTTP
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of synthetic prompts
     std::string version{};   // as the server says, "vllm 0.11.0"

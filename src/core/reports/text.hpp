@@ -161,12 +161,13 @@ inline std::string target_text(const target_facts& t) {
         return filled("files of {measured_by}: {url}[; model {model}]",
                       {{"measured_by", t.measured_by}, {"url", t.url}, {"model", t.model}});
     const bool is_named = t.is_rehearsal || t.is_virtual || t.kind == target_kind::endpoint;
-    return filled("[{kind} at ]{place}[, model {model}][, options {options}][, {unverified}]",
+    return filled("[{kind} at ]{place}[ over {transport}][, model {model}][, options {options}]"
+                  "[, {unverified}]",
                   {{"kind", is_named ? "" : to_string(t.kind)},
                    {"place", t.is_rehearsal ? "rehearsed on a model in virtual time"
                              : t.is_virtual ? "simulated in virtual time"
                                             : t.url.c_str()},
-                   {"model", t.model}, {"options", t.options},
+                   {"transport", t.transport}, {"model", t.model}, {"options", t.options},
                    {"unverified", t.tls == tls_trust::not_verified ? unverified_text : ""}});
 }
 /// Returns the text for the baseline's target, "" if there is none.

@@ -33,6 +33,7 @@ inline void fields_of(field_visitor& v, target_facts& t) {
     v.text({"url", "of a stored baseline its file"}, t.url);
     v.text({"model"}, t.model);
     v.text({"api"}, t.api);
+    v.text({"transport", "where it is not HTTP", if_any}, t.transport);
     v.text({"version", "of the server, as it says", if_any}, t.version);
     v.text({"settings", "of the server, as it says", if_any}, t.settings);
     v.text({"command", "that started it, without secrets", if_any}, t.command);

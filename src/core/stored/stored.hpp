@@ -260,6 +260,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     same("definitions version", old.definitions, definitions_version);
     same("model", old.target.model, target.model);
     same("api", old.target.api, target.api);
+    same("transport", old.target.transport, target.transport);
     // The description of a load may change, its values may not. Older files have no values.
     if (old.load.values.empty() || old.load.values != load.values) {
         same("arrivals", old.load.arrivals, load.arrivals);

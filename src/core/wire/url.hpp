@@ -98,6 +98,9 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
         return u;
     }
     u.tls = whole.substr(0, 8) == "https://";
+    if (whole.substr(0, 5) == "ws://" || whole.substr(0, 6) == "wss://")
+        throw refuse("a WebSocket is asked for by its transport, the URL begins with http:// or "
+                     "https://");
     if (!u.tls && whole.substr(0, 7) != "http://")
         throw refuse("it must start with http://, https:// or unix:/");
     std::string_view rest = whole.substr(u.tls ? 8 : 7);

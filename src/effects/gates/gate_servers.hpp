@@ -83,6 +83,11 @@ public:
         return any;
     }
     void check_two_servers() const {
+        const bool is_one = !other_ || is_same_place(candidate_.load(), other_->load());
+        if (is_one && p_.judged->is_at_once && users_of(*p_.sent) > 0)
+            refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of both "
+                    "fall into step there, and one of them always waits for its twin. Give it a "
+                    "rate, as poisson(8_rps)"});
         if (!other_) return;
         const std::string& mine = candidate_.facts().url;
         const std::string& its = other_->facts().url;

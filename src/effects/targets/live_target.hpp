@@ -90,11 +90,12 @@ public:
         load_.api = &api_of(at_);
         facts_.api = load_.api->name;
         load_.transport = at_.transport;
-        const bool carries = !at_.transport ||
-            std::unique_ptr<own_transport>(at_.transport(load_.api->name)) != nullptr;
-        if (!carries)
+        if (!at_.transport) return;
+        const std::unique_ptr<own_transport> carrier(at_.transport(load_.api->name));
+        if (!carrier)
             refuse({"endpoint.transport does not carry ", load_.api->name,
                     ": websocket() is for .api = openai_responses"});
+        facts_.transport = str(carrier->name());
     }
 
     /// Makes this the baseline of `target`, which outlives it.

@@ -75,10 +75,14 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
     });
 }
 
-/// Whether two targets are one server, with the same model, path and route: a gateway tells those
-/// apart.
+/// Whether both are sent the same requests: a gateway tells models, paths and headers apart, and a
+/// server its transports.
+inline bool are_asked_alike(const load_target& a, const load_target& b) {
+    return a.path == b.path && a.model == b.model && a.fields == b.fields &&
+           a.transport == b.transport;
+}
 inline bool are_one_server(const load_target& a, const load_target& b) {
-    return is_same_place(a, b) && a.path == b.path && a.model == b.model && a.fields == b.fields;
+    return is_same_place(a, b) && are_asked_alike(a, b);
 }
 
 /// Returns why a candidate and its baseline are one server, "" if they are two.
@@ -108,12 +112,12 @@ inline bool count_alike(const page_reading& a, const page_reading& b) {
     return is_reported && !differ;
 }
 /// Whether both pages show one process: they report the same start, or the same counts before and
-/// after a request for one token to one of them. A gateway tells models, paths and headers apart.
+/// after a request for one token to one of them.
 inline bool lead_to_one_process(const load_target& a, const server_pages& its,
                                 const load_target& b, const server_pages& other,
                                 const request_spec& common) {
-    const bool ask_alike = a.path == b.path && a.model == b.model && a.fields == b.fields;
-    if (!its.first_is_servers || !other.first_is_servers || !ask_alike || is_same_place(a, b))
+    if (!its.first_is_servers || !other.first_is_servers || !are_asked_alike(a, b) ||
+        is_same_place(a, b))
         return false;
     const page_reading mine = reading_of_server(its), theirs = reading_of_server(other);
     const bool one_beginning = mine.began == theirs.began;

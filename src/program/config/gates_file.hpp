@@ -347,7 +347,8 @@ private:
 
     static bool is_of_requests(std::string_view key) {
         for (const char* k :
-             {"max-tokens", "temperature", "system-prompt", "extra-body", "no-stream"})
+             {"max-tokens", "temperature", "system-prompt", "extra-body", "no-stream",
+              "server-history"})
             if (key == k) return true;
         return false;
     }

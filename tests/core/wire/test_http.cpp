@@ -98,6 +98,9 @@ TEST_CASE("a URL has a host, a port and a path") {
 TEST_CASE("a URL that is refused is told with its field, its value and the reason") {
     CHECK(refusal("localhost:8000") ==
           "target.url is \"localhost:8000\": it must start with http://, https:// or unix:/");
+    for (const char* url : {"ws://localhost:8000", "wss://localhost/v1"})
+        CHECK(refusal(url) == std::string("target.url is \"") + url + "\": a WebSocket is asked for by "
+                              "its transport, the URL begins with http:// or https://");
     CHECK(refusal("") == "target.url is \"\": it must start with http://, https:// or unix:/");
     CHECK(refusal("http://") == "target.url is \"http://\": the host is missing");
     CHECK(refusal("http://:8000") == "target.url is \"http://:8000\": the host is missing");

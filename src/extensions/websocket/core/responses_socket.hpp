@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
@@ -26,6 +27,7 @@ namespace detail {
 /// One socket, from the upgrade on: one request at a time.
 class responses_socket final : public own_transport {
 public:
+    types::text name() const override { return "WebSocket"; }
     types::text sent(const types::text& request) override {
         const std::string_view http(request.data(), request.size());
         const std::size_t end = std::min(http.find("\r\n\r\n"), http.size());
@@ -68,6 +70,9 @@ private:
         });
         const std::string_view first = head.substr(0, head.find("\r\n"));
         const std::size_t from = std::min(first.find(' '), first.size());
+        fnv1a seed;
+        seed.add(head.data(), head.size());  // with the id of the request
+        drawn_ = seed.value();
         std::string nonce;
         for (int i = 0; i < 4; ++i) {
             const std::uint32_t word = random_word();
