@@ -62,9 +62,7 @@ inline vector<option_group> run_groups() {
               {"--system-prompt", "TEXT", "stands before every prompt"},
               {"--extra-body", "JSON", "fields of every request's body"},
               {"--no-stream", "", "answers in one piece", takes::nothing},
-              {"--server-history", "",
-               "later turns send their own input and previous_response_id, as\n"
-               "openai_responses can", takes::nothing}}},
+              {"--server-history", "", "kept by it, with openai_responses", takes::nothing}}},
             {"How long",
              {{"--requests", "N",
                "measured in a repeat; default: 100, or what objectives and users need"},
