@@ -63,7 +63,7 @@ ends 1 'FAIL +mean\(tpot\)' "$work/venv/bin/llmbench" run --url "$url" --users 4
     --slo 'mean(tpot) <= 0.1 ms'
 cp -r "$top/examples/python" "$work/recipes"
 cd "$work/recipes"
-LLMBENCH_URL=$url ends 0 '^OK' "$work/venv/bin/python" -m unittest discover -s recipes -p test_gates_unittest.py
+LLMBENCH_URL=$url ends 0 '^OK' "$work/venv/bin/python" -m unittest discover -s recipes -p unittest_gates.py
 
 python=
 for candidate in /usr/bin/python3 python3; do
@@ -75,7 +75,7 @@ if [[ ! $python ]]; then
 fi
 PYTHONPATH=$("$work/venv/bin/python" -c 'import llmbench, os; print(os.path.dirname(os.path.dirname(llmbench.__file__)))')
 export PYTHONPATH PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
-ends 0 '2 passed' "$python" -m pytest -q -p no:cacheprovider --junitxml=all.xml recipes/test_gates.py  # with a server of its own
+ends 0 '2 passed' "$python" -m pytest -q -p no:cacheprovider --junitxml=all.xml recipes  # with a server of its own
 python3 - "$work/all.xml" << 'END' || die "junit.xml has not both: pytest's tests, and the objectives of the gates"
 import sys
 import xml.etree.ElementTree as xml
@@ -85,7 +85,7 @@ assert any("p90(ttft) <= 2 s" in n for n in names) and any("p50(e2e) <= 5 s" in 
 END
 # A miss, an inconclusive gate (its few requests cannot show so low an error rate), a rehearsal, and a file that is refused.
 sed -i 's/mean(tpot) <= 200 ms/mean(tpot) <= 0.1 ms/; s/"p50(e2e) <= 5 s"/"error_rate <= 0.5 %"/' "$work/recipes/gates.toml"
-ends 1 '1 failed, 1 xfailed' "$python" -m pytest -q -p no:cacheprovider recipes/test_gates.py
-LLMBENCH_REHEARSE=1 ends 0 '2 skipped' "$python" -m pytest -q -p no:cacheprovider recipes/test_gates.py
+ends 1 '1 failed, 1 xfailed' "$python" -m pytest -q -p no:cacheprovider recipes
+LLMBENCH_REHEARSE=1 ends 0 '2 skipped' "$python" -m pytest -q -p no:cacheprovider recipes
 echo 'rte = 8' >> "$work/recipes/gates.toml"
-ends 2 'rte is no key of a gate, is rate meant' "$python" -m pytest -q -p no:cacheprovider recipes/test_gates.py
+ends 2 'rte is no key of a gate, is rate meant' "$python" -m pytest -q -p no:cacheprovider recipes

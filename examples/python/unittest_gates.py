@@ -1,4 +1,4 @@
-"""The same without pytest: LLMBENCH_URL=http://127.0.0.1:8000 python3 -m unittest test_gates_unittest"""
+"""The same without pytest: LLMBENCH_URL=http://127.0.0.1:8000 python3 -m unittest unittest_gates"""
 import json
 import pathlib
 import subprocess
