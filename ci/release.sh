@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Makes a release of the last commit in build/release-VERSION/: the header and the extensions, the program
 # and its wheel for machines like this one, a source archive, ports for vcpkg and Conan that name it, and SHA256SUMS.
-#   ci/release.sh [--no-tests] [URL]      URL: where people will find these files, as README.md has it in
-#                                         RELEASE=; default: that folder
+#   ci/release.sh [--no-tests] [--arm64] [URL]     URL: where people will find these files, as README.md
+#                                                  has it in RELEASE=; default: that folder
+#   --arm64: the program and its wheel for Linux on Arm64, too, by Debian's cross compiler
 # Refuses a tree with changes. Runs the README's two commands and every test before, unless told not to.
 # The program is made from the archive and needs no library; it then runs in a root with nothing else in
 # it, and judges a server outside of that. So does the wheel, in an empty environment.
@@ -10,12 +11,12 @@ set -euo pipefail
 # shellcheck source=ci/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-tests=1
-if [[ ${1:-} == --no-tests ]]; then
-    tests=
+tests=1 arm64=
+while [[ ${1:-} == --no-tests || ${1:-} == --arm64 ]]; do
+    if [[ $1 == --arm64 ]]; then arm64=1; else tests=; fi
     shift
-fi
-[[ $# -le 1 && ${1:-} != -* ]] || die "usage: ci/release.sh [--no-tests] [URL]"
+done
+[[ $# -le 1 && ${1:-} != -* ]] || die "usage: ci/release.sh [--no-tests] [--arm64] [URL]"
 changes=$(git status --porcelain)
 [[ -z $changes ]] || die "the tree has changes, a release is of a commit: $(head -n 3 <<< "$changes" | paste -sd,)"
 version=$(version)
@@ -97,6 +98,12 @@ need_pytest
 wheel=$(python3 ci/packaging/wheel.py "$out/$program" "$out" "$out/$program.licenses")
 bash tests/packaging/python.sh "$out/$program" "$wheel"
 bash ci/packaging/image.sh "$out/$program" "$out/$program.licenses"
+if [[ $arm64 ]]; then
+    bash "$source/ci/portability.sh" arm64-program
+    aarch64-linux-gnu-strip -o "$out/llmbench-linux-aarch64" "$source/build/arm64-program/llmbench"
+    cp "$out/$program.licenses" "$out/llmbench-linux-aarch64.licenses"  # the same libraries
+    python3 ci/packaging/wheel.py "$out/llmbench-linux-aarch64" "$out" "$out/llmbench-linux-aarch64.licenses"
+fi
 
 say "ports that name $url/$archive"
 mkdir -p "$out/ports/vcpkg" "$out/ports/conan"

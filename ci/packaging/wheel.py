@@ -4,10 +4,11 @@
 
 A static program becomes a wheel for any Linux with its processor (manylinux and musllinux); any other is one
 for machines like this (linux_ARCH), which no index takes. LICENCES: a file on what is linked into the
-program. The same program gives the same bytes. Needs Python 3.8 and nothing else.
+program. The same program gives the same bytes. Needs Python 3.8, and qemu-user for another processor's program.
 """
 import base64
 import hashlib
+import platform
 import re
 import struct
 import subprocess
@@ -65,18 +66,23 @@ class Refused(Exception):
     pass
 
 
-def platform_of(program):
-    """The platform tags of an ELF file: by its processor, and whether it asks for a dynamic loader."""
-    data = program.read_bytes()
+def machine_of(data, program):
+    """The processor of an ELF file."""
     if data[:6] != b"\x7fELF\x02\x01":
         raise Refused(f"{program} is no program of a 64-bit Linux")
     machine, = struct.unpack_from("<H", data, 18)
     if machine not in MACHINES:
         raise Refused(f"{program} is for processor {machine}: there are wheels for x86_64 and aarch64")
+    return MACHINES[machine]
+
+
+def platform_of(program):
+    """The platform tags: by the processor, and whether the program asks for a dynamic loader."""
+    data = program.read_bytes()
+    name = machine_of(data, program)
     start, = struct.unpack_from("<Q", data, 32)
     size, count = struct.unpack_from("<HH", data, 54)
     is_static = all(struct.unpack_from("<I", data, start + i * size)[0] != 3 for i in range(count))  # PT_INTERP
-    name = MACHINES[machine]
     if not is_static:
         return f"linux_{name}"
     return f"manylinux_2_17_{name}.musllinux_1_1_{name}"
@@ -84,7 +90,9 @@ def platform_of(program):
 
 def version_of(program):
     """1.0.0-rc.1 as Python writes it, 1.0.0rc1."""
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    machine = machine_of(program.read_bytes(), program)
+    emulator = [] if machine == platform.machine() else [f"qemu-{machine}"]
+    said = subprocess.run([*emulator, program, "--version"], capture_output=True, text=True, check=True).stdout
     found = re.fullmatch(r"llmbench (\d+\.\d+\.\d+)(?:-(rc)\.(\d+))?\n", said)
     if not found:
         raise Refused(f"{program} --version says {said!r}")
@@ -92,14 +100,14 @@ def version_of(program):
 
 
 def write_wheel(program, folder, licences):
-    platform, version = platform_of(program), version_of(program)
+    tags, version = platform_of(program), version_of(program)
     info = f"llmbench-{version}.dist-info"
     licence = Path(__file__).resolve().parents[2] / "LICENSE"
     files = [("llmbench/__init__.py", PACKAGE.format(version=version).encode(), 0o644),
              ("llmbench/__main__.py", MAIN.encode(), 0o644),
              ("llmbench/bin/llmbench", program.read_bytes(), 0o755),
              (f"{info}/METADATA", METADATA.format(version=version).encode(), 0o644),
-             (f"{info}/WHEEL", (WHEEL + "".join(f"Tag: py3-none-{p}\n" for p in platform.split("."))).encode(), 0o644),
+             (f"{info}/WHEEL", (WHEEL + "".join(f"Tag: py3-none-{p}\n" for p in tags.split("."))).encode(), 0o644),
              (f"{info}/entry_points.txt", b"[console_scripts]\nllmbench = llmbench:main\n", 0o644),
              (f"{info}/licenses/LICENSE", licence.read_bytes(), 0o644)]
     if licences:
@@ -109,7 +117,7 @@ def write_wheel(program, folder, licences):
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
         record += f"{name},sha256={digest},{len(content)}\n"
     files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), 0o644))
-    path = folder / f"llmbench-{version}-py3-none-{platform}.whl"
+    path = folder / f"llmbench-{version}-py3-none-{tags}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
         for name, content, mode in files:
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))

@@ -232,7 +232,7 @@ END
     ends 2 run --config gates.toml --users 8 --url "$url"
     says "gates.toml:17: [right] users is here, and --users on the command line: one of the two must go"
     ends 2 run --config nowhere.toml
-    says "nowhere.toml cannot be read"
+    says "the file of gates: nowhere.toml cannot be read"
     ends 2 run --gate chat --url "$url"
     says "--gate needs --config"
     ends 2 explain

@@ -87,7 +87,7 @@ public:
     /// `called`: options of the command line, which hold for every gate. Throws
     /// std::invalid_argument with file, line, table and key.
     gates_in_file read(const given_options& called) {
-        const toml_value all = toml_reader(file_content(path_, "--config"), path_).read();
+        const toml_value all = toml_reader(file_content(path_, "the file of gates"), path_).read();
         gates_in_file f{path_.c_str()};
         given_options common;
         for (std::size_t i = 0; i < all.keys.size(); ++i)
