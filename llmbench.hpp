@@ -76,6 +76,7 @@
 //   [C] grading and comparison of answers
 //   [C] the fields of a record and of a repeat
 //   [C] when a thread of the client did not run, and the kernel's times on its clock
+//   [C] causes, and their numbers by name
 //   [C] the rule: distances from a limit, interim analyses, bounds, prior noise
 //   [C] decisions on objectives and their causes
 //   [C] the inputs of verdicts: the measurements of a gate, its objectives and rule
@@ -12321,6 +12322,206 @@ private:
     bool is_known_ = false, is_proven_ = false;
 };
 
+// ===== [C] causes, and their numbers by name =====================================================
+
+/// The causes of decisions. core/described has a sentence for each.
+enum class because : unsigned char {
+    nothing,
+    reported,   // a text from outside
+    stopped, ended_early, all_ended_early,
+    unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
+    task_failed, task_idle, undisturbed,  // side tasks
+    // the numbers
+    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
+    untold_history,
+    failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
+    wrong_answers, answers_differ, below_client,
+    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
+    // missing values
+    nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
+    stored_lacks,
+    start_unknown, too_few_values,
+    no_finite_part, small_sample, small_for_drift, few_slices, window_ends,
+    // baseline runs
+    no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
+    outlying_runs, given_spread, unknown_card,
+    // the client
+    client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
+    sent_late, client_lost, client_in_probes,
+    // the server's answers
+    over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
+    gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
+    too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
+    known_prompts, cached_over_prompt, no_usage,
+    usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
+    in_one_piece, in_a_burst, comes_in_bursts, baseline_fails,
+    baseline_may_fail,
+    // the server's page
+    metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
+    more_at_once,
+    queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
+    // loads
+    carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
+    // what would be decided more often
+    headroom_in_noise, headroom_in_modes, longer_run, longer_load, more_requests, limit_that_passes,
+};
+/// The names of a cause's numbers, in their order.
+constexpr std::string_view numbers_of(because what) {
+    switch (what) {
+    using enum because;
+    case none_succeeded: case label_failed: case more_requests: return "requests";
+    case task_failed: case task_idle: case no_finite_part: case metrics_reported:
+    case restarted_before: case restarted_in: return "repeat";
+    case ended_early: return "repeats sent planned least at_most is_open";
+    case undisturbed: return "undisturbed repeats";
+    case all_together: return "all other first";
+    case cut_off: return "with without";
+    case sessions_cut_off: return "requests with without";
+    case cached: return "cached";
+    case cached_in_both: return "cached baseline";
+    case failed: case failed_within: return "failed of";
+    case failed_over: return "failed of is_one_burst";
+    case failed_in_burst: return "failed of burst burst_of repeat";
+    case failed_or_beyond: case baseline_fails: case baseline_may_fail: return "failed of allowed";
+    case failed_in_tail: return "failed of most allowed";
+    case wrong_answers: return "wrong cut_off unreadable failed";
+    case answers_differ: return "differ of failed own with_place place per_1000 without_place";
+    case below_client: return "least";
+    case no_size: case no_finite_value: return "unbounded repeats at_most";
+    case pairs_spread: return "spread believed";
+    case lasting_luck: case given_spread: return "spread";
+    case repeats_spread: return "spread quiet";
+    case over_calibration: return "spread calibrated";
+    case thirds: return "first last repeats seconds";
+    case no_value_in: return "repeat is_ratio";
+    case over_failures: return "repeat is_infinite failed of";
+    case over_nothing: return "repeat is_infinite";
+    case small_sample: return "repeat is_baseline measured needed is_tail mostly_failed";
+    case small_for_drift: return "measured needed";
+    case few_slices: return "window needed";
+    case window_ends: return "ended more";
+    case few_runs: case lone_repeats: case lone_levels: return "runs";
+    case main_moved: return "moved is_slower in_two";
+    case outlying_runs: return "outlying runs";
+    case client_without: return "lacking requests";
+    case client_is_busy: return "cpu";
+    case client_off_rate: return "sent asked";
+    case read_together: case comes_in_bursts: return "events";
+    case starts_read_together: return "starts answers";
+    case sent_late: return "late after";
+    case client_lost: return "lost disturbed requests";
+    case over_saturated: case over_saturated_by_sessions: return "is_baseline grown sent slower";
+    case no_such_turns: return "metric";
+    case lacks_values: return "requests completed metric needs";
+    case other_tokens: return "tokens is_prompt baseline";
+    case context_full: return "requests completed at_length most";
+    case stops_early: return "requests completed without_reason";
+    case stops_by_itself: return "requests completed by_themselves";
+    case too_long: case filtered: case several_choices: case short_prompts: case no_usage:
+    case usage_over_length: case usage_under_events: case usage_over_content: case usage_may_hide:
+    case usage_over_prompt: return "requests completed";
+    case equal_prompts: return "requests completed tokens";
+    case no_history: return "turns of";
+    case known_prompts: return "cached shared";
+    case cached_over_prompt: return "cached prompt";
+    case in_one_piece: case in_a_burst: return "answers of";
+    case served_others: return "repeat reported ours";
+    case others_requests: case others_tokens: case more_at_once: return "reported ours repeat";
+    case queue_stood: return "from most";
+    case cache_full: return "usage";
+    case cache_preempts: return "usage preemptions";
+    case preempted: return "preemptions";
+    case clocks_lower: return "lower repeat";
+    case carries: case not_monotone: return "low high";
+    case probe_too_short: return "answer load needed starts of_sessions";
+    case headroom_in_noise: return "headroom noise better";
+    case headroom_in_modes: return "headroom better";
+    case longer_run: return "times better";
+    case longer_load: return "seconds starts of_sessions";
+    case limit_that_passes: return "better";
+    default: return {};
+    }
+}
+/// Returns the place of a word in a list with spaces, or how many there are.
+constexpr std::size_t place_of_word(std::string_view words, std::string_view word) {
+    std::size_t place = 0;
+    for (; !words.empty(); ++place) {
+        const std::size_t n = std::min(words.find(' '), words.size());
+        if (words.substr(0, n) == word) break;
+        words.remove_prefix(std::min(n + 1, words.size()));
+    }
+    return place;
+}
+constexpr std::size_t numbers_in(because what) { return place_of_word(numbers_of(what), ""); }
+
+/// Who is at fault.
+enum class whose : unsigned char { nobody, client, plan, server, baseline_server, baseline };
+
+void it_has_numbers();  // not constexpr, so that its call is refused
+void it_has_no_such_number();
+
+/// A cause without numbers: one with them does not compile.
+struct bare_cause {
+    because what;
+    consteval bare_cause(because b) : what(b) {
+        if (numbers_in(b) > 0) it_has_numbers();
+    }
+};
+struct cause {
+    because what = because::nothing;
+    vector<double> numbers{};
+    whose of = whose::nobody;
+    std::string text{};   // from outside: an error, a name
+    cause() = default;
+    cause(bare_cause b, whose fault = whose::nobody, std::string words = {})
+        : what(b.what), of(fault), text(std::move(words)) {}
+    explicit operator bool() const { return what != because::nothing; }
+    /// NaN if the cause has none of the name.
+    double operator[](std::string_view name) const {
+        const std::size_t place = place_of_word(numbers_of(what), name);
+        return place < numbers.size() ? numbers[place] : not_a_number;
+    }
+    void set(std::string_view name, double value) {
+        numbers[place_of_word(numbers_of(what), name)] = value;
+    }
+};
+/// A number of a cause. A name that the cause does not have does not compile.
+template <because what>
+struct number_name {
+    std::size_t place;
+    consteval number_name(const char* name) : place(place_of_word(numbers_of(what), name)) {
+        if (place == numbers_in(what)) it_has_no_such_number();
+    }
+};
+template <because what>
+struct cause_number {
+    std::size_t place;
+    double value;
+    template <class N>
+    cause_number(number_name<what> name, N v) : place(name.place), value(static_cast<double>(v)) {}
+};
+/// Returns a cause with all its numbers. Fewer do not compile.
+template <because what, std::size_t n>
+cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobody,
+                 std::string text = {}) {
+    static_assert(n == numbers_in(what), "the cause has more numbers");
+    cause c;
+    c.what = what;
+    c.numbers.resize(n);
+    for (const cause_number<what>& x : numbers) c.numbers[x.place] = x.value;
+    c.of = of;
+    c.text = std::move(text);
+    return c;
+}
+inline cause of_server(cause c, bool is_baseline) {
+    c.of = is_baseline ? whose::baseline_server : whose::server;
+    return c;
+}
+inline cause with_text(bare_cause what, std::string text) {
+    if (text.empty()) return {};
+    return {what, whose::nobody, std::move(text)};
+}
+
 // ===== [C] the rule: distances from a limit, interim analyses, bounds, prior noise ===============
 // Values vary in proportion to their size, so they are compared on a log scale. A metric that can
 // be zero is compared on log(x + offset) (Tukey's started logarithm, 1977).
@@ -12707,64 +12908,10 @@ struct calibrated {
     double to_write = not_a_number;  // a limit that is seldom inconclusive
 };
 
-/// The causes of decisions. core/described has a sentence for each and its numbers.
-enum class because : unsigned char {
-    nothing,
-    reported,   // a text from outside
-    stopped, ended_early, all_ended_early,
-    unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
-    task_failed, task_idle, undisturbed,  // side tasks
-    // the numbers
-    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
-    untold_history,
-    failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
-    wrong_answers, answers_differ, below_client,
-    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
-    // missing values
-    nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
-    stored_lacks,
-    start_unknown, too_few_values,
-    no_finite_part, small_sample, small_for_drift, few_slices, window_ends,
-    // baseline runs
-    no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
-    outlying_runs, given_spread, unknown_card,
-    // the client
-    client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
-    sent_late, client_lost, client_in_probes,
-    // the server's answers
-    over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
-    gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
-    too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
-    known_prompts, cached_over_prompt, no_usage,
-    usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
-    in_one_piece, in_a_burst, comes_in_bursts, baseline_fails,
-    baseline_may_fail,
-    // the server's page
-    metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
-    more_at_once,
-    queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
-    // loads
-    carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
-    // what would be decided more often
-    headroom_in_noise, headroom_in_modes, longer_run, longer_load, more_requests, limit_that_passes,
-};
-/// Who is at fault.
-enum class whose : unsigned char { nobody, client, plan, server, baseline_server, baseline };
-
-struct cause {
-    because what = because::nothing;
-    vector<double> numbers{};
-    whose of = whose::nobody;
-    std::string text{};   // from outside: an error, a name
-    explicit operator bool() const { return what != because::nothing; }
-};
-inline cause of_server(cause c, bool is_baseline) {
-    c.of = is_baseline ? whose::baseline_server : whose::server;
-    return c;
-}
-inline cause with_text(because what, std::string text) {
-    if (text.empty()) return {};
-    return {what, {}, whose::nobody, std::move(text)};
+/// How much longer a run would mostly decide, and which limit this run would decide.
+inline cause longer_or_limit(double longer, double limit) {
+    if (!(longer < 100)) return cause_with<because::limit_that_passes>({{"better", limit}});
+    return cause_with<because::longer_run>({{"times", std::max(longer, 1.1)}, {"better", limit}});
 }
 inline double as_number(std::size_t n) { return static_cast<double>(n); }
 
@@ -13370,8 +13517,9 @@ inline cause requests_that_decide(const decision& d) {
         if (times == 1 || more.outcome() == verdict::inconclusive) continue;
         const double each = more.seen.n / d.repeats;
         const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(each)) - 1));
-        return {because::more_requests, {std::ceil(each / digit) * digit}, whose::nobody,
-                is_of_answers(d.objective.statistic.metric) ? "questions" : "requests"};
+        return cause_with<because::more_requests>(
+            {{"requests", std::ceil(each / digit) * digit}}, whose::nobody,
+            is_of_answers(d.objective.statistic.metric) ? "questions" : "requests");
     }
     return {};
 }
@@ -13439,20 +13587,23 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
         is_guard || (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
                      c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
-        d.why = {{because::failed, {c.k, c.n}}};
+        d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
-        const double is_one_burst = c.k / c.effect < 1.5;
-        d.why = {{because::failed_over, {c.k, c.n, is_one_burst}}};
+        d.why = {cause_with<because::failed_over>(
+            {{"failed", c.k}, {"of", c.n}, {"is_one_burst", c.k / c.effect < 1.5}})};
     } else if (may_be_observed) {
         const worst_repeat worst = repeat_over_limit(misses, error_guard().bound, rule.pass_level);
         if (worst.number > 0) {
-            d.why = {{because::failed_in_burst,
-                      {c.k, c.n, worst.k, worst.n, as_number(worst.number)}}};
+            d.why = {cause_with<because::failed_in_burst>({{"failed", c.k},
+                                                           {"of", c.n},
+                                                           {"burst", worst.k},
+                                                           {"burst_of", worst.n},
+                                                           {"repeat", worst.number}})};
             return;
         }
         d.outcome = verdict::pass;
         if (c.upper(d.counted->at.pass) > c.allowed)
-            d.why = {{because::failed_within, {c.k, c.n}}};
+            d.why = {cause_with<because::failed_within>({{"failed", c.k}, {"of", c.n}})};
     }
 }
 
@@ -13521,8 +13672,11 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
     const miss_counts c = counted_misses(all, limit, misses, allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
     const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
-    return {seen.outcome() == verdict::fail ? because::baseline_fails : because::baseline_may_fail,
-            {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
+    cause why = cause_with<because::baseline_fails>(
+        {{"failed", c.k}, {"of", c.n}, {"allowed", c.allowed}}, whose::baseline_server,
+        failure_example(e.baseline));
+    if (seen.outcome() != verdict::fail) why.what = because::baseline_may_fail;
+    return why;
 }
 
 // ===== [C] values: times, speeds and rates =======================================================
@@ -13557,11 +13711,12 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     const double t = student_t_quantile(normal_cdf(l.pass_z), more);
     const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
     if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
-    d.advice = {because::headroom_in_noise,
-                {-fraction_of_limit(d.objective, l.mean), l.sd, to_write}};
-    if (l.pass_margin > last_se)
-        d.advice = {because::headroom_in_modes,
-                    {-fraction_of_limit(d.objective, l.mean), to_write}};
+    const double headroom = -fraction_of_limit(d.objective, l.mean);
+    d.advice = l.pass_margin > last_se
+                   ? cause_with<because::headroom_in_modes>({{"headroom", headroom},
+                                                             {"better", to_write}})
+                   : cause_with<because::headroom_in_noise>(
+                         {{"headroom", headroom}, {"noise", l.sd}, {"better", to_write}});
 }
 
 /// The values of a gate's repeats, and their baseline if the objective is relative.
@@ -13662,7 +13817,8 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
 inline decision with_client_limit(decision d, const comparison& c) {
     if (!is_difference(d.objective) || d.outcome == verdict::fail) return d;
     if (!(std::fabs(d.objective.offset) < c.client_error)) return d;
-    return decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
+    return decided(std::move(d), verdict::inconclusive,
+                   cause_with<because::below_client>({{"least", c.client_error}}));
 }
 
 /// Sets the pooled value of all repeats, and the baseline's for a ratio.
@@ -13749,7 +13905,8 @@ inline verdict decide_by_counts(decision& d, const judging_parameters& t, const 
     const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
-    d.why = {{because::failed_or_beyond, {counts.k, counts.n, counts.allowed}}};
+    d.why = {cause_with<because::failed_or_beyond>(
+        {{"failed", counts.k}, {"of", counts.n}, {"allowed", counts.allowed}})};
     const verdict outcome = d.counted->outcome();
     return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
 }
@@ -13774,8 +13931,9 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen,
     const std::size_t n = seen.values.size();
     const statistic_data& what = d.objective.statistic;
     d.counted.reset();
-    d.why = {{is_of_server(what.metric) ? because::no_finite_value : because::no_size,
-              {as_number(seen.unbounded), as_number(n), d.objective.at_most ? 1.0 : 0.0}}};
+    d.why = {cause_with<because::no_size>(
+        {{"unbounded", seen.unbounded}, {"repeats", n}, {"at_most", d.objective.at_most}})};
+    if (is_of_server(what.metric)) d.why[0].what = because::no_finite_value;
     const bool is_percentile =
         what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
@@ -13800,8 +13958,9 @@ inline cause failures_in_tail(const judging_parameters& t, const slo& s,
     const miss_counts failed = counted_misses(variant, s, misses, allowed_misses(s));
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
     if (failed.k == 0 || upper <= failed.allowed) return {};
-    return {because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed}, whose::nobody,
-            str(what.name)};
+    return cause_with<because::failed_in_tail>(
+        {{"failed", failed.k}, {"of", failed.n}, {"most", upper}, {"allowed", failed.allowed}},
+        whose::nobody, str(what.name));
 }
 /// Withdraws a percentile's pass unless failures are shown to be fewer than its tail. The same
 /// holds for the baseline it is compared with.
@@ -13825,19 +13984,22 @@ inline void withdraw_over_failures(decision& d, const objective_columns& c,
 /// time.
 inline cause why_no_value(const objective_columns& c, const slo& s, bool is_paired,
                           std::size_t repeat) {
-    const cause none{because::no_value_in, {as_number(repeat + 1), s.factor > 0 ? 1.0 : 0.0}};
+    const cause none =
+        cause_with<because::no_value_in>({{"repeat", repeat + 1}, {"is_ratio", s.factor > 0}});
     if (!is_paired && !is_ratio(s.statistic.metric)) return none;
     const statistic_data& by = is_paired ? s.statistic : s.statistic.parts[1];
     const column& d = *(is_paired ? c.other : c.to).each[repeat];
     const double value = with_offset(by.metric, d.value);
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
-    cause why{because::over_nothing, {as_number(repeat + 1), value > 0 ? 1.0 : 0.0},
-              whose::nobody, str(by.name)};
-    if (d.failed > 0) {
-        why.what = because::over_failures;
-        why.numbers.insert(why.numbers.end(), {as_number(d.failed), as_number(d.requests)});
-    }
-    return of_server(std::move(why), is_paired);
+    const whose of = is_paired ? whose::baseline_server : whose::server;
+    if (d.failed == 0)
+        return cause_with<because::over_nothing>(
+            {{"repeat", repeat + 1}, {"is_infinite", value > 0}}, of, str(by.name));
+    return cause_with<because::over_failures>({{"repeat", repeat + 1},
+                                               {"is_infinite", value > 0},
+                                               {"failed", d.failed},
+                                               {"of", d.requests}},
+                                              of, str(by.name));
 }
 
 /// An analysis of the values. The noise of earlier runs counts unless a calibration was named.
@@ -13899,17 +14061,19 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
     judging_rule if_fresh = rule;
     if_fresh.pairs_are_fresh = true;
     if (d.paired && spread > s0)
-        d.why = {{because::pairs_spread, {spread, s0}}};
+        d.why = {cause_with<because::pairs_spread>({{"spread", spread}, {"believed", s0}})};
     else if (d.paired && d.outcome == verdict::inconclusive && d.why.empty() &&
              d.repeats >= first_pair_analysis &&
              analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
-        d.why = {{because::lasting_luck, {spread}}};
+        d.why = {cause_with<because::lasting_luck>({{"spread", spread}})};
     else if (const calibrated_noise known = c.calibrated(t, d.objective, rule.pairs_are_fresh);
              known.df > 0 && is_noisier(d.distances, known))
-        d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
+        d.why.insert(d.why.begin(), cause_with<because::over_calibration>(
+                                        {{"spread", spread}, {"calibrated", known.sd}}));
     else if (l.spread == spread_of::noisy)
-        d.why.insert(d.why.begin(),
-                     {because::repeats_spread, {std::sqrt(own.squares / own.df), l.prior_sd}});
+        d.why.insert(d.why.begin(), cause_with<because::repeats_spread>(
+                                        {{"spread", std::sqrt(own.squares / own.df)},
+                                         {"quiet", l.prior_sd}}));
 }
 
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
@@ -13953,7 +14117,8 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     }
     if (seen.values.empty())
         return decided(d, verdict::invalid,
-                       {startup ? because::start_unknown : because::nothing_measured});
+                       startup ? cause{because::start_unknown}
+                               : cause{because::nothing_measured});
     d.paired = c.paired;
     d.values = seen.values;
     d.decided_by = verdict_method::counted_misses;
@@ -14130,7 +14295,9 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
     for (std::size_t i = 0; i < n; ++i) {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
-            return decided(d, verdict::invalid, {because::no_value_in, {as_number(i + 1), 1}});
+            return decided(
+                d, verdict::invalid,
+                cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
         d.values.push_back(value);
         d.distances.push_back(distance_of(s, value, d.limit));
         d.repeats = static_cast<int>(i + 1);
@@ -14406,8 +14573,7 @@ inline void estimate_slices(decision& d, const slo& s, const values_at_once& v,
     const double limit = value + sign * to_pass;
     const bool may_be_written = is_difference(s) ? limit * d.limit > 0 : limit > 0;
     if (!may_be_written) return;
-    d.advice = {because::limit_that_passes, {limit}};
-    if (longer < 100) d.advice = {because::longer_run, {std::max(longer, 1.1), limit}};
+    d.advice = longer_or_limit(longer, limit);
 }
 
 /// One analysis of all slices so far.
@@ -14435,7 +14601,9 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
         const values_at_once& more = of.at_once[i];
         if (more.slices == 0)
             return decided(d, verdict::invalid,
-                           {because::few_slices, {more.window_s, more.needed_s}, whose::plan});
+                           cause_with<because::few_slices>(
+                               {{"window", more.window_s}, {"needed", more.needed_s}},
+                               whose::plan));
         v.add(more);
         d.repeats = static_cast<int>(i + 1);
         d.requests = measured_requests(of, i + 1, s.statistic.metric);
@@ -14449,13 +14617,12 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
     }
     d.decided_by = verdict_method::slices_at_once;
     if (!std::isfinite(d.last.mean))
-        d.why = {{because::no_size, {as_number(n), as_number(n), s.at_most ? 1.0 : 0.0}}};
+        d.why = {cause_with<because::no_size>(
+            {{"unbounded", n}, {"repeats", n}, {"at_most", s.at_most}})};
     return with_client_limit(std::move(d), c);
 }
 
 // ===== [C] decisions by the numbers alone: drifts, and which method decides ======================
-
-inline constexpr double most_longer = 100;  // no longer run is advised
 
 /// Returns the residuals of slices from a line: an even drift is not noise.
 inline vector<double> around_their_line(const vector<double>& logs) {
@@ -14510,8 +14677,10 @@ inline cause thirds_of(const variant_columns& variant, std::size_t repeats) {
         first += std::log(variant.each[i]->first_third) / static_cast<double>(repeats);
         last += std::log(variant.each[i]->last_third) / static_cast<double>(repeats);
     }
-    return {because::thirds, {std::exp(first), std::exp(last), as_number(repeats),
-                              variant.each[0]->window_s}};
+    return cause_with<because::thirds>({{"first", std::exp(first)},
+                                        {"last", std::exp(last)},
+                                        {"repeats", repeats},
+                                        {"seconds", variant.each[0]->window_s}});
 }
 
 /// How much longer a run would mostly decide, and which limit this run would decide. The noise of
@@ -14524,8 +14693,7 @@ inline cause advice_on_drift(const decision& d) {
     const double needed = l.mean < 0 ? to_pass : (l.fail_t + 1.645) * l.se;
     const double longer = needed * needed / (l.mean * l.mean);
     const double limit = d.limit * std::exp(sign * (l.mean + to_pass));
-    if (!(longer < most_longer)) return {because::limit_that_passes, {limit}};
-    return {because::longer_run, {std::max(longer, 1.1), limit}};
+    return longer_or_limit(longer, limit);
 }
 
 /// A drift is judged within each run. Differences between slices from the traffic are the same in
@@ -14541,7 +14709,8 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
     const auto least = static_cast<double>(least_of_drift(s.statistic));
     if (measured < least)
         return decided(d, verdict::invalid,
-                       {because::small_for_drift, {measured, least}, whose::plan});
+                       cause_with<because::small_for_drift>(
+                           {{"measured", measured}, {"needed", least}}, whose::plan));
     vector<double> sums(c.slices[0].size(), 0.0);
     d.values = sums;
     int analyses = 0;
@@ -14552,7 +14721,7 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
             d.values[j] = sums[j] / static_cast<double>(i + 1);
             if (!std::isfinite(d.values[j]))
                 return decided(d, verdict::invalid,
-                               {because::no_finite_part, {as_number(i + 1)}});
+                               cause_with<because::no_finite_part>({{"repeat", i + 1}}));
         }
         if (!t.rule.has_analysis(analyses, i + 1 == c.repeats())) continue;
         ++analyses;
@@ -14635,10 +14804,14 @@ inline bool is_contradicted(const verdict_numbers& v) {
 /// third number: repeats of the early decision, 0 for the typical repeat, NaN if equal.
 inline cause contradiction(const decision& early, const decision& late) {
     const double typical = late.estimate.value, first = early.estimate.value;
-    if (!is_counted(late)) return {because::all_together, {late.measured, typical, 0}};
     const bool is_the_same = std::isnan(first) || (is_counted(early) && first == early.measured);
-    const double repeats = is_the_same ? not_a_number : is_counted(early) ? early.repeats : 0;
-    return {because::all_together, {late.measured, first, repeats}};
+    const double repeats = !is_counted(late)   ? 0
+                           : is_the_same       ? not_a_number
+                           : is_counted(early) ? early.repeats
+                                               : 0;
+    return cause_with<because::all_together>({{"all", late.measured},
+                                              {"other", is_counted(late) ? first : typical},
+                                              {"first", repeats}});
 }
 
 /// Decides one SLO by the numbers alone. A verdict never contradicts the pooled data: where it
@@ -14755,8 +14928,9 @@ inline cause missing_on_client(const variant_list& variants) {
             }
     const bool few = lacking <= std::max<std::size_t>(1, measured / 100) && lacking < measured;
     if (!example || few) return {};
-    return {because::client_without, {as_number(lacking), as_number(measured)}, whose::client,
-            str(example->error).substr(client_lacks.size())};
+    return cause_with<because::client_without>({{"lacking", lacking}, {"requests", measured}},
+                                               whose::client,
+                                               str(example->error).substr(client_lacks.size()));
 }
 
 /// The client's conduct, and why it is unfit to measure any server.
@@ -14777,10 +14951,11 @@ inline own_check self_check_of(const load_conditions& under, const repeat_list& 
     own_check c{client_conduct(repeats, late), {}};
     c.unread_fraction = unread_fraction_of(c, repeats);
     if (client_was_saturated(under, c.cpu_utilization))
-        c.why = {because::client_is_busy, {c.cpu_utilization}, whose::client};
+        c.why = cause_with<because::client_is_busy>({{"cpu", c.cpu_utilization}}, whose::client);
     else if (c.asked_rate > 0 && late.size() >= 50 &&
              std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
-        c.why = {because::client_off_rate, {c.achieved_rate, c.asked_rate}, whose::client};
+        c.why = cause_with<because::client_off_rate>(
+            {{"sent", c.achieved_rate}, {"asked", c.asked_rate}}, whose::client);
     c.ok = !c.why;
     return c;
 }
@@ -14811,7 +14986,8 @@ inline std::optional<client_error> error_of_load(const variant_list& variants, d
         variants, most_late_fraction,
         [&](const repeat_data& d) { return late_fraction_of(d, late_after); },
         [&](const repeat_data&, double part) {
-            return cause{because::sent_late, {part, late_after}, whose::client};
+            return cause_with<because::sent_late>({{"late", part}, {"after", late_after}},
+                                                  whose::client);
         });
 }
 /// First tokens that may have arrived before others of the same read.
@@ -14826,8 +15002,8 @@ inline std::optional<client_error> error_of_first_tokens(const variant_list& var
         },
         [](const repeat_data& d, double) {
             const auto gaps = static_cast<double>(std::max<std::uint64_t>(pooled_gap_count(d), 1));
-            return cause{because::read_together,
-                         {static_cast<double>(d.unknown_gaps) / gaps}, whose::client};
+            return cause_with<because::read_together>(
+                {{"events", static_cast<double>(d.unknown_gaps) / gaps}}, whose::client);
         });
 }
 /// Time that the client lost where the kernel has no stamps.
@@ -14837,9 +15013,10 @@ inline std::optional<client_error> error_of_lost_time(const variant_list& varian
             return client_lost_much(d) ? 1e-9 + d.lost_fraction : 0;
         },
         [](const repeat_data& d, double) {
-            return cause{because::client_lost,
-                         {d.lost_fraction, static_cast<double>(d.disturbed_requests),
-                          static_cast<double>(d.records.size())}, whose::client};
+            return cause_with<because::client_lost>({{"lost", d.lost_fraction},
+                                                     {"disturbed", d.disturbed_requests},
+                                                     {"requests", d.records.size()}},
+                                                    whose::client);
         });
 }
 
@@ -15046,7 +15223,8 @@ inline cause restarted_before(const measurements& e, const repeat_data& d) {
     const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
                             may_have_begun_in(before->server, is) &&
                             !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
-    return began_anew ? cause{because::restarted_before, {d.index + 1.0}} : cause{};
+    return began_anew ? cause_with<because::restarted_before>({{"repeat", d.index + 1}})
+                       : cause{};
 }
 /// A server that restarted in the repeat where no side task may have done it.
 inline cause restarted_in(const repeat_data& d) {
@@ -15057,7 +15235,7 @@ inline cause restarted_in(const repeat_data& d) {
              (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
             is_excused(d, read[i - 1].at_ns, read[i].at_ns))
             return {};
-    return {because::restarted_in, {d.index + 1.0}};
+    return cause_with<because::restarted_in>({{"repeat", d.index + 1}});
 }
 /// The requests of the other variant in the same time.
 inline double requests_of_twins(const measurements& e, const repeat_data& d) {
@@ -15077,17 +15255,20 @@ inline cause served_others(const measurements& e, const unfinished_requests& unf
         c.requests_reported >= 0.95 * (c.sent + twins))
         c.unfinished_before += twins;
     if (!is_another_load(c)) return {};
-    return {because::served_others, {d.index + 1.0, c.requests_reported, c.sent}};
+    return cause_with<because::served_others>(
+        {{"repeat", d.index + 1}, {"reported", c.requests_reported}, {"ours", c.sent}});
 }
 
 /// A page that lacks most of our requests is another server's, or one of several.
 inline cause fault_of_page(const unfinished_requests& unfinished, const repeat_data& d) {
     const cross_check c = unfinished.of(d);
-    const double number = d.index + 1;
+    const int n = d.index + 1;
     if (c.requests_reported < 0.9 * c.finished)
-        return {because::others_requests, {c.requests_reported, c.finished, number}};
+        return cause_with<because::others_requests>(
+            {{"reported", c.requests_reported}, {"ours", c.finished}, {"repeat", n}});
     if (c.tokens_reported < 0.9 * c.tokens)
-        return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
+        return cause_with<because::others_tokens>(
+            {{"reported", c.tokens_reported}, {"ours", c.tokens}, {"repeat", n}});
     return {};
 }
 /// The same check for the requests in flight, for metrics of those.
@@ -15096,7 +15277,8 @@ inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, co
     if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
     const cross_check c = unfinished.of(d);
     if (!reports_too_many(c)) return {};
-    return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
+    return cause_with<because::more_at_once>(
+        {{"reported", c.at_once_reported}, {"ours", c.at_once}, {"repeat", d.index + 1}});
 }
 /// Why the server metrics do not support an objective.
 inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
@@ -15106,9 +15288,9 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     const bool needs_all = s.statistic.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
     const auto reported = [](const std::string& text, const repeat_data& d) {
-        cause c = with_text(because::metrics_reported, text);
-        c.numbers = {static_cast<double>(d.index + 1)};
-        return c;
+        return text.empty() ? cause{}
+                            : cause_with<because::metrics_reported>({{"repeat", d.index + 1}},
+                                                                    whose::nobody, text);
     };
     const unfinished_requests unfinished(e);
     for (const auto* variant : variants_of(e, s))
@@ -15150,7 +15332,7 @@ inline cause state_of_queue(const repeat_list& variant) {
             if (!first) first = q;
         }
     if (!first || 2 * n < variant.size()) return {};
-    return {because::queue_stood, {first->from_s, most}};
+    return cause_with<because::queue_stood>({{"from", first->from_s}, {"most", most}});
 }
 inline cause state_of_cache(const repeat_list& variant) {
     double fullest = 0, preempted = 0;
@@ -15161,9 +15343,9 @@ inline cause state_of_cache(const repeat_list& variant) {
             if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
     }
     if (preempted == 0 && fullest < 0.95) return {};
-    if (fullest == 0) return {because::preempted, {preempted}};
-    if (preempted == 0) return {because::cache_full, {fullest}};
-    return {because::cache_preempts, {fullest, preempted}};
+    if (fullest == 0) return cause_with<because::preempted>({{"preemptions", preempted}});
+    if (preempted == 0) return cause_with<because::cache_full>({{"usage", fullest}});
+    return cause_with<because::cache_preempts>({{"usage", fullest}, {"preemptions", preempted}});
 }
 /// The repeat whose mean clock is over a tenth below the highest.
 inline cause state_of_clocks(const repeat_list& variant) {
@@ -15176,7 +15358,8 @@ inline cause state_of_clocks(const repeat_list& variant) {
     for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
     for (std::size_t i = 0; i < means.size(); ++i)
         if (means[i] < 0.9 * highest)
-            return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};
+            return cause_with<because::clocks_lower>({{"lower", 1 - means[i] / highest},
+                                                      {"repeat", i + 1}});
     return {};
 }
 /// How the server's state explains its speed.
@@ -15228,12 +15411,13 @@ inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) 
             const char* const of = is_of_sessions(w.metric)          ? "session"
                                    : pools_gaps(w.metric) ? "gap"
                                                                    : "request";
-            return {
-                because::small_sample,
-                {as_number(i + 1), as_number(variant == &c.other), as_number(n), as_number(needed),
-                 as_number(is_tail), as_number(d.failed * 2 > d.requests)},
-                whose::plan,
-                of};
+            return cause_with<because::small_sample>({{"repeat", i + 1},
+                                                      {"is_baseline", variant == &c.other},
+                                                      {"measured", n},
+                                                      {"needed", needed},
+                                                      {"is_tail", is_tail},
+                                                      {"mostly_failed", d.failed * 2 > d.requests}},
+                                                     whose::plan, of);
         }
     return {};
 }
@@ -15252,7 +15436,8 @@ inline cause window_fault(const objective_columns& c, const verdict_numbers& v) 
     const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
     if (!(more > 0) || stays) return {};
     const double repeats = as_number(c.repeats());
-    return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
+    return cause_with<because::window_ends>(
+        {{"ended", ended / repeats}, {"more", more / repeats}}, whose::plan);
 }
 
 // ===== [C] validity checks of the load ===========================================================
@@ -15366,9 +15551,13 @@ inline cause too_short_repeat(const repeat_data& d) {
     const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
     const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
     if (!is_too_short(load_s, needed_s)) return {};
-    return {because::probe_too_short,
-            {answer_s, load_s, needed_s, rounded_up(starts * needed_s / load_s), sessions},
-            whose::plan};
+    return cause_with<because::probe_too_short>(
+        {{"answer", answer_s},
+         {"load", load_s},
+         {"needed", needed_s},
+         {"starts", rounded_up(starts * needed_s / load_s)},
+         {"of_sessions", sessions}},
+        whose::plan);
 }
 
 /// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
@@ -15421,8 +15610,13 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
     if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
         return {};
-    return {sessions ? because::over_saturated_by_sessions : because::over_saturated,
-            {0, growth, n, 10 * slower.per_batch}};
+    cause why = cause_with<because::over_saturated>(
+        {{"is_baseline", false},
+         {"grown", growth},
+         {"sent", n},
+         {"slower", 10 * slower.per_batch}});
+    if (sessions) why.what = because::over_saturated_by_sessions;
+    return why;
 }
 
 /// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
@@ -15448,7 +15642,7 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
             return *known_in(e, d, "over-saturated",
                              [&] { return over_saturated_repeat(d, arrival_cv2); });
         });
-        if (over) over.numbers[0] = variant == &e.baseline;
+        if (over) over.set("is_baseline", variant == &e.baseline);
         else over = in_most(*variant, [&](const repeat_data& d) {
             return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
         });
@@ -15473,7 +15667,9 @@ inline decision with_the_load(decision v, const measurements& e, const cause& ov
     const bool fails = v.outcome == verdict::fail && stays;
     v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
     if (is_short)
-        v.advice = {because::longer_load, {over.numbers[2], over.numbers[3], over.numbers[4]}};
+        v.advice = cause_with<because::longer_load>({{"seconds", over["needed"]},
+                                                     {"starts", over["starts"]},
+                                                     {"of_sessions", over["of_sessions"]}});
     return v;
 }
 
@@ -15526,8 +15722,9 @@ struct answer_counts {
     cache_counts cache{};
     std::array<value_count, max_metrics> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
-    cause of_completed(because what, std::size_t n) const {
-        return {what, {as_number(n), as_number(completed)}};
+    template <because what>
+    cause of_completed(std::size_t n) const {
+        return cause_with<what>({{"requests", n}, {"completed", completed}});
     }
 };
 /// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
@@ -15702,8 +15899,8 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
 
 inline cause values_missing(const answer_counts& c, metric_id m) {
     const value_count& n = c.of(m);
-    const auto id = static_cast<double>(m);
-    return {because::lacks_values, {as_number(n.missing), as_number(n.completed), id, id}};
+    return cause_with<because::lacks_values>(
+        {{"requests", n.missing}, {"completed", n.completed}, {"metric", m}, {"needs", m}});
 }
 /// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
 /// were requested, the others are judged, if any.
@@ -15713,7 +15910,7 @@ inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones
     const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
                                                  f.needs == value_needs::second_event ||
                                                  f.needs == value_needs::second_read);
-    if (n.of == 0 && is_of_turns(m)) return {because::no_such_turns, {static_cast<double>(m)}};
+    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
     const bool some_left = n.missing < n.completed;
     const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
                                        : is_too_much(n.missing, n.completed);
@@ -15724,52 +15921,61 @@ inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones
 /// Why answers are short, by their finish reasons.
 inline cause too_short(const answer_counts& c) {
     if (!is_too_much(c.too_short, c.completed)) return {};
-    const double n = as_number(c.too_short), of = as_number(c.completed);
+    const std::size_t n = c.too_short, of = c.completed;
     const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
-    if (c.ended_at_length > 0 && c.too_short > otherwise)
-        return {because::context_full, {n, of, as_number(c.too_short - otherwise),
-                                        static_cast<double>(c.most_tokens)}};
+    if (c.ended_at_length > 0 && n > otherwise)
+        return cause_with<because::context_full>({{"requests", n},
+                                                  {"completed", of},
+                                                  {"at_length", n - otherwise},
+                                                  {"most", c.most_tokens}});
     if (c.ended_by_themselves == 0)
-        return {because::stops_early, {n, of, as_number(c.ended_without_reason)}};
-    return {because::stops_by_itself, {n, of, as_number(c.ended_by_themselves)}};
+        return cause_with<because::stops_early>(
+            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
+    return cause_with<because::stops_by_itself>(
+        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
 }
 inline cause prompts_of_one_size(const answer_counts& c) {
     if (2 * c.equal_prompts <= c.completed) return {};
-    return {because::equal_prompts, {as_number(c.equal_prompts), as_number(c.completed),
-                                     static_cast<double>(c.equal_tokens)}};
+    return cause_with<because::equal_prompts>({{"requests", c.equal_prompts},
+                                               {"completed", c.completed},
+                                               {"tokens", c.equal_tokens}});
 }
 
 inline cause no_history(const answer_counts& c) {
     if (!is_too_much(c.without_history, c.going_on)) return {};
-    return {because::no_history, {as_number(c.without_history), as_number(c.going_on)}};
+    return cause_with<because::no_history>({{"turns", c.without_history}, {"of", c.going_on}});
 }
 /// That nothing shows whether the server kept the history, in over 5 % of the turns.
 inline cause untold_history(const answer_counts& c) {
     return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
 }
 
+inline cause more_cached_than_prompt(const cache_counts& c) {
+    return cause_with<because::cached_over_prompt>({{"cached", c.cached}, {"prompt", c.prompt}});
+}
 /// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
 /// block of 16 per request are allowed: caches also find equal first words, and templates differ.
 inline cause known_prompts(const cache_counts& c) {
     if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
-    const auto prompt = static_cast<double>(c.prompt), cached = static_cast<double>(c.cached);
-    if (cached > prompt) return {because::cached_over_prompt, {cached, prompt}};
-    return {because::known_prompts, {cached / prompt, static_cast<double>(c.shared) / prompt}};
+    if (c.cached > c.prompt) return more_cached_than_prompt(c);
+    const auto prompt = static_cast<double>(c.prompt);
+    return cause_with<because::known_prompts>({{"cached", static_cast<double>(c.cached) / prompt},
+                                               {"shared", static_cast<double>(c.shared) / prompt}});
 }
 
 // Buffering by a server or by a proxy looks the same here.
 inline cause in_one_piece(const answer_counts& c) {
     if (!is_too_much(c.in_one_piece, c.paced)) return {};
-    return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
+    return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
 }
 inline cause in_a_burst(const answer_counts& c) {
     if (!is_coalesced_by_proxy(c)) return {};
-    return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
+    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
 }
 inline cause starts_read_together(const answer_counts& c) {
     if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
-    return {because::starts_read_together,
-            {as_number(c.perhaps_in_a_burst), as_number(c.streamed())}, whose::client};
+    return cause_with<because::starts_read_together>(
+        {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
 }
 
 /// The answers that were wrong: cut off, unreadable or never received.
@@ -15783,7 +15989,8 @@ inline cause wrong_answers(const measurements& e, const statistic_data& what, st
             else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
             else if (r.graded.empty()) ++unreadable;
         });
-    return {because::wrong_answers, {wrong, cut, unreadable, failed}};
+    return cause_with<because::wrong_answers>(
+        {{"wrong", wrong}, {"cut_off", cut}, {"unreadable", unreadable}, {"failed", failed}});
 }
 /// How many answers differ from the baseline's, where, and how often the server's own differ.
 inline cause answers_differ(const measurements& e, const statistic_data& what,
@@ -15800,11 +16007,15 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
     }
     std::sort(d.places.begin(), d.places.end());
     const double with_place = as_number(d.places.size());
-    return {because::answers_differ,
-            {differ, all, failed, own_agreement(e.candidate, repeats, what), with_place,
-             d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5),
-             d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number,
-             static_cast<double>(d.without_place)}};
+    return cause_with<because::answers_differ>(
+        {{"differ", differ},
+         {"of", all},
+         {"failed", failed},
+         {"own", own_agreement(e.candidate, repeats, what)},
+         {"with_place", with_place},
+         {"place", d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5)},
+         {"per_1000", d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number},
+         {"without_place", d.without_place}});
 }
 
 // ===== [C] what checks look at, and what they find ===============================================
@@ -15853,11 +16064,13 @@ inline cause server_went(const gate_in_check& g) {
 /// Why side tasks changed the load, nothing where they ran as planned.
 inline cause fault_of_tasks(const repeat_data& d) {
     for (const side_task_seen& t : d.side_tasks) {
-        if (t.steps.empty()) return {because::task_idle, {d.index + 1.0}, whose::nobody, t.name};
+        if (t.steps.empty())
+            return cause_with<because::task_idle>({{"repeat", d.index + 1}}, whose::nobody, t.name);
         for (const side_step& s : t.steps)
             if (!s.failed.empty() && !t.may_fail)
-                return {because::task_failed, {d.index + 1.0}, whose::nobody,
-                        "\"" + t.name + "\", " + s.what + " " + s.failed};
+                return cause_with<because::task_failed>(
+                    {{"repeat", d.index + 1}}, whose::nobody,
+                    "\"" + t.name + "\", " + s.what + " " + s.failed);
     }
     return {};
 }
@@ -15873,8 +16086,9 @@ inline cause no_success(const gate_in_check& g) {
         }
     if (g.variant == &g.e.baseline && g.variant->empty()) return {};
     if (measured == 0) return {because::no_requests};
-    return g.at_server({because::none_succeeded, {as_number(measured)}, whose::nobody,
-                        std::string(to_string(example->status)) + ": " + str(example->error)});
+    return g.at_server(cause_with<because::none_succeeded>(
+        {{"requests", measured}}, whose::nobody,
+        std::string(to_string(example->status)) + ": " + str(example->error)));
 }
 
 /// What is checked once for all objectives that need the same variants.
@@ -16012,8 +16226,8 @@ inline cause label_without_success(const objective_in_check& o, const statistic_
             }
         }
         if (requests > 0 && completed == 0)
-            return of_server({because::label_failed, {as_number(requests)}, whose::nobody,
-                              selection_text(own)},
+            return of_server(cause_with<because::label_failed>(
+                                 {{"requests", requests}}, whose::nobody, selection_text(own)),
                              variant == &o.e.baseline);
     }
     return {};
@@ -16032,22 +16246,24 @@ inline cause other_tokens(objective_in_check& o) {
     const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
     const bool of_prompts = m == metric_id::prefill_throughput ||
                             m == metric_id::input_throughput || m == metric_id::total_throughput;
-    if (of_prompts && differ(mine.prompt, other.prompt))
-        return {because::other_tokens, {mine.prompt, 1, other.prompt}};
     const bool of_outputs = !of_prompts || m == metric_id::total_throughput;
-    if (of_outputs && differ(mine.output, other.output))
-        return {because::other_tokens, {mine.output, 0, other.output}};
-    return {};
+    const bool by_prompts = of_prompts && differ(mine.prompt, other.prompt);
+    if (!by_prompts && !(of_outputs && differ(mine.output, other.output))) return {};
+    return cause_with<because::other_tokens>(
+        {{"tokens", by_prompts ? mine.prompt : mine.output},
+         {"is_prompt", by_prompts},
+         {"baseline", by_prompts ? other.prompt : other.output}});
 }
 inline cause not_played_out(objective_in_check& o) {
     if (!o.is_of(is_of_sessions) || o.e.candidate.empty() || o.e.candidate[0].plays_out) return {};
-    return {because::not_played_out, {}, whose::plan};
+    return {because::not_played_out, whose::plan};
 }
 inline cause read_together(objective_in_check& o) {
     const double part = o.on().self_check.unread_fraction;
     const bool of_gaps =
         o.is_of(is_of_service) && concerns(o.s.statistic, &metric_facts::is_of_gaps);
-    return of_gaps && part > 0.05 ? cause{because::read_together, {part}, whose::client} : cause{};
+    if (!of_gaps || part <= 0.05) return {};
+    return cause_with<because::read_together>({{"events", part}}, whose::client);
 }
 /// Why the client is unfit to measure what its lateness affects; a busy one, anything.
 inline cause client_conduct(objective_in_check& o) {
@@ -16077,7 +16293,7 @@ inline cause comes_in_bursts(objective_in_check& o) {
     const answer_counts& c = *o.answers;
     const bool many = c.read_together * 20 > c.events;
     if (!many || !concerns(*o.part, &metric_facts::is_of_gaps)) return {};
-    return {because::comes_in_bursts, {c.read_together / c.events}};
+    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
 }
 inline cause none_selected(objective_in_check& o) {
     if (o.answers->requests > 0 || is_of_all(*o.part)) return {};
@@ -16085,16 +16301,15 @@ inline cause none_selected(objective_in_check& o) {
 }
 inline cause cached_over_prompt(objective_in_check& o) {
     const cache_counts& c = o.answers->cache;
-    if (!is_of_prompts(o.part->metric) || c.cached <= c.prompt) return {};
-    return {because::cached_over_prompt,
-            {static_cast<double>(c.cached), static_cast<double>(c.prompt)}};
+    const bool matters = is_of_prompts(o.part->metric) && c.cached > c.prompt;
+    return matters ? more_cached_than_prompt(c) : cause{};
 }
 inline cause usage_over_prompt(objective_in_check& o) {
     const answer_counts& c = *o.answers;
     const bool counts = concerns_a_metric(
         *o.part, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
     const bool over = counts && is_too_much(c.over_prompt, c.completed);
-    return over ? c.of_completed(because::usage_over_prompt, c.over_prompt) : cause{};
+    return over ? c.of_completed<because::usage_over_prompt>(c.over_prompt) : cause{};
 }
 /// The first cause among the metrics of a statistic.
 template <class Of>
@@ -16143,7 +16358,7 @@ inline cause undisturbed(objective_in_check& o) {
     const auto n = std::count(o.v.values.begin(), o.v.values.end(), 0.0);
     if (n == 0) return {};
     o.v.is_at_its_end = true;
-    return {because::undisturbed, {static_cast<double>(n), as_number(o.v.values.size())}};
+    return cause_with<because::undisturbed>({{"undisturbed", n}, {"repeats", o.v.values.size()}});
 }
 inline cause too_close(objective_in_check& o) {
     return o.is_in(verdict::inconclusive) ? cause{because::too_close} : cause{};
@@ -16161,13 +16376,14 @@ inline void advise(objective_in_check& o) {
     const double would_pass = o.s.at_most ? v.estimate.high : v.estimate.low;
     if (is_difference(o.s)) {  // on the side of the limit
         if (std::isfinite(would_pass) && would_pass * v.limit > 0)
-            v.advice = {because::limit_that_passes, {would_pass}};
+            v.advice = cause_with<because::limit_that_passes>({{"better", would_pass}});
         return;
     }
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
     if (is_near && would_pass > 0)
-        v.advice = {because::limit_that_passes, {would_pass * (o.s.at_most ? 1.02 : 0.98)}};
+        v.advice = cause_with<because::limit_that_passes>(
+            {{"better", would_pass * (o.s.at_most ? 1.02 : 0.98)}});
 }
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(objective_in_check& o) {
@@ -16181,8 +16397,8 @@ inline cause part_of_cache(objective_in_check& o) {
             ? 0
             : (all ? o.g.baseline_cache : prefix_hits_of(o.e.baseline, what.which)).fraction();
     if (std::max(mine, other) < 0.01) return {};
-    return compares ? cause{because::cached_in_both, {mine, other}}
-                    : cause{because::cached, {mine}};
+    return compares ? cause_with<because::cached_in_both>({{"cached", mine}, {"baseline", other}})
+                    : cause_with<because::cached>({{"cached", mine}});
 }
 
 // ---- after the checks of the requests as reported
@@ -16355,9 +16571,12 @@ inline cause ended_early(const measurements& e, const verdict_numbers& v) {
     if (!last) return {};
     const early_end& end = last->ended_early;
     const auto sent = std::count_if(last->records.begin(), last->records.end(), is_measured);
-    return {because::ended_early,
-            {repeats, static_cast<double>(sent), as_number(end.planned), end.least,
-             s.at_most ? 1.0 : 0.0, v.outcome == verdict::inconclusive ? 1.0 : 0.0}};
+    return cause_with<because::ended_early>({{"repeats", repeats},
+                                             {"sent", sent},
+                                             {"planned", end.planned},
+                                             {"least", end.least},
+                                             {"at_most", s.at_most},
+                                             {"is_open", v.outcome == verdict::inconclusive}});
 }
 
 // ===== [C] the list of checks, in order ==========================================================
@@ -16396,7 +16615,7 @@ struct check {
 template <because what, std::size_t answer_counts::*n>
 cause too_much(objective_in_check& o) {
     const answer_counts& c = *o.answers;
-    return is_too_much(c.*n, c.completed) ? c.of_completed(what, c.*n) : cause{};
+    return is_too_much(c.*n, c.completed) ? c.template of_completed<what>(c.*n) : cause{};
 }
 template <because what, std::size_t answer_counts::*n>
 cause unusable_usage(objective_in_check& o) {
@@ -16639,11 +16858,11 @@ inline cause cut_off(objective_in_check& o) {
         return {};
     }
     if (o.is_in(other.outcome)) return {};
-    const double with = static_cast<double>(o.v.outcome),
-                 without = static_cast<double>(other.outcome);
-    if (rest.sessions == 0) return {because::cut_off, {with, without}};
-    return {because::sessions_cut_off, {as_number(rest.sessions), with, without}, whose::client,
-            rest.why};
+    if (rest.sessions == 0)
+        return cause_with<because::cut_off>({{"with", o.v.outcome}, {"without", other.outcome}});
+    return cause_with<because::sessions_cut_off>(
+        {{"requests", rest.sessions}, {"with", o.v.outcome}, {"without", other.outcome}},
+        whose::client, rest.why);
 }
 
 /// Why a verdict by the numbers is invalid, by its baseline, the client and the answers.
@@ -16959,299 +17178,266 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }
 
 // ===== [C] a sentence for each cause =============================================================
-// A cause has its numbers in the order of the second text, and the sentence has places for them
-// (core/metric/filled.hpp) and for `derived_values`. A name that neither has does not compile.
+// It has places (core/metric/filled.hpp) for the cause's numbers (core/judging/cause.hpp) and for
+// `derived_values`. A name that neither has does not compile.
 
 struct cause_sentence {
     because id;
     const char* name;     // in result.json
-    const char* numbers;  // their names
     const char* says;
 };
 inline constexpr cause_sentence cause_sentences[] = {
-    {because::nothing, "nothing", "", ""},
-    {because::reported, "reported", "", "{words}"},
-    {because::stopped, "stopped", "", "{words}"},
-    {because::ended_early, "ended_early", "repeats sent planned least at_most is_open",
-     "{repeats:0} repeat{repeats:s} ended early, the last one after {sent:0} of {planned:0} "
-     "requests: {statistic} could not come back {at_most?under|over} {least_value}"
-     "[{is_open?}, which rules out a pass]"},
-    {because::all_ended_early, "all_ended_early", "", "all repeats ended early, by another "
-     "objective"},
-    {because::unsupported, "unsupported", "", "{words}"},
-    {because::server_gone, "server_gone", "", "{words}"},
-    {because::interrupted, "interrupted", "", "the run was interrupted"},
-    {because::no_requests, "no_requests", "", "no request was measured"},
-    {because::none_succeeded, "none_succeeded", "requests", "none of {requests:0} requests "
-     "succeeded ({words})"},
-    {because::no_baseline, "no_baseline", "", "there is no baseline"},
-    {because::task_failed, "task_failed", "repeat", "its load was another one, as a side task "
-     "failed in repeat {repeat:0}: {words}"},
-    {because::task_idle, "task_idle", "repeat", "its load was another one, as the side task "
-     "\"{words}\" did nothing in repeat {repeat:0}: let it begin earlier, or measure for longer"},
-    {because::undisturbed, "undisturbed", "undisturbed repeats", "nothing was disturbed in "
-     "{undisturbed:0} of {repeats:0} repeats, so that there was nothing to recover from: does "
-     "the side task do what it is to do?"},
+    {because::nothing, "nothing", ""},
+    {because::reported, "reported", "{words}"},
+    {because::stopped, "stopped", "{words}"},
+    {because::ended_early, "ended_early", "{repeats:0} repeat{repeats:s} ended early, the last one "
+     "after {sent:0} of {planned:0} requests: {statistic} could not come back "
+     "{at_most?under|over} {least_value}[{is_open?}, which rules out a pass]"},
+    {because::all_ended_early, "all_ended_early", "all repeats ended early, by another objective"},
+    {because::unsupported, "unsupported", "{words}"},
+    {because::server_gone, "server_gone", "{words}"},
+    {because::interrupted, "interrupted", "the run was interrupted"},
+    {because::no_requests, "no_requests", "no request was measured"},
+    {because::none_succeeded, "none_succeeded", "none of {requests:0} requests succeeded "
+     "({words})"},
+    {because::no_baseline, "no_baseline", "there is no baseline"},
+    {because::task_failed, "task_failed", "its load was another one, as a side task failed in "
+     "repeat {repeat:0}: {words}"},
+    {because::task_idle, "task_idle", "its load was another one, as the side task \"{words}\" did "
+     "nothing in repeat {repeat:0}: let it begin earlier, or measure for longer"},
+    {because::undisturbed, "undisturbed", "nothing was disturbed in {undisturbed:0} of {repeats:0} "
+     "repeats, so that there was nothing to recover from: does the side task do what it is to do?"},
 
-    {because::too_close, "too_close", "", "too close to call"},
-    {because::too_few_to_fail, "too_few_to_fail", "", "two repeats are too few to fail"},
-    {because::all_together, "all_together", "all other first", "all repeats together: "
-     "{all_side}; {before}"},
-    {because::cut_off, "cut_off", "with without", "requests were cut off as their run ended: "
-     "with these as failures the verdict is {with_them}, without them {without_them}; let a run "
-     "end by a number of requests"},
-    {because::sessions_cut_off, "sessions_cut_off", "requests with without", "{requests:0} "
-     "request{requests:s} of sessions had not ended when the client gave them up ({words}): with "
-     "these as failures the verdict is {with_them}, without them {without_them}; give "
-     "limits.drain the time that a session takes"},
-    {because::cached, "cached", "cached", "{cached:.3g%} % of the prompt tokens came from the "
-     "server's prefix cache"},
-    {because::cached_in_both, "cached_in_both", "cached baseline", "{cached:.3g%} % of the "
-     "prompt tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
-    {because::untold_history, "untold_history", "", "the server reports no prompt tokens, which "
-     "would show whether it kept the history"},
-    {because::failed, "failed", "failed of", "{failed:0} of {of:0} failed, limit {limit}"},
-    {because::failed_over, "failed_over", "failed of is_one_burst", "{failed:0} of {of:0} "
-     "failed, over the limit of {limit}, not shown to be more than "
-     "{is_one_burst?one burst|chance}"},
-    {because::failed_in_burst, "failed_in_burst", "failed of burst burst_of repeat", "{failed:0} "
-     "of {of:0} failed, within the limit of {limit}, but {burst:0} of {burst_of:0} failed in "
-     "repeat {repeat:0}: more than chance"},
-    {because::failed_within, "failed_within", "failed of", "{failed:0} of {of:0} failed, limit "
-     "{limit}: within it as observed, not shown"},
-    {because::failed_or_beyond, "failed_or_beyond", "failed of allowed", "{failed:0} of {of:0} "
-     "requests failed or lie beyond the limit, {allowed:.3g%} % may"},
-    {because::failed_in_tail, "failed_in_tail", "failed of most allowed", "{failed:0} of {of:0} "
-     "failed, up to {most:.2g%} % may, and {words} leaves {allowed:.3g%} % beyond it"},
-    {because::wrong_answers, "wrong_answers", "wrong cut_off unreadable failed", "{wrong:0} "
-     "wrong[: {kinds}]"},
-    {because::answers_differ, "answers_differ",
-     "differ of failed own with_place place per_1000 without_place",
-     "{differ:0} of {of:0} answers differ[ ({failed:0} failed)][{with_place?}, the first "
-     "difference after {place:0} characters (median), {per_1000:.3g} differences per 1000 tokens]"
-     "[, of {without_place:0} the place is not known: their texts were too many to keep]"
-     "[{own_is_known?}; the server's own repeats agree on {own:.3g%} %]{no_limit}"},
-    {because::below_client, "below_client", "least", "the client can tell differences from "
-     "{least:t} on in this run, and the limit is smaller"},
-    {because::no_size, "no_size", "unbounded repeats at_most", "{unbounded:0} of {repeats:0} "
-     "repeats have {at_most?so many failures that the statistic is infinite|too few good answers "
-     "in the steady window, so that the statistic is zero}"},
-    {because::no_finite_value, "no_finite_value", "unbounded repeats at_most", "in {unbounded:0} "
-     "of {repeats:0} repeats the server reported no finite value"},
-    {because::pairs_spread, "pairs_spread", "spread believed", "the pairs spread by "
-     "{spread:.2g%} %, more than the {believed:.2g%} % believed of them"},
-    {because::lasting_luck, "lasting_luck", "spread", "the pairs agree within {spread:.2g%} %, but "
-     "two processes of one build may differ by luck while they run: let the gate start them again "
-     "for each pair (.restart_between_repeats)"},
-    {because::repeats_spread, "repeats_spread", "spread quiet", "the repeats spread by "
-     "{spread:.3g%} %, far more than a quiet machine's {quiet:.3g%} %"},
-    {because::over_calibration, "over_calibration", "spread calibrated", "the repeats spread by "
-     "{spread:.3g%} %, more than the calibration explains (at most {calibrated:.3g%} %), so it "
-     "does not count"},
-    {because::thirds, "thirds", "first last repeats seconds", "in the first third {first_third}, "
-     "in the last one {last_third} ({repeats?a run|runs} of {seconds:t})"},
+    {because::too_close, "too_close", "too close to call"},
+    {because::too_few_to_fail, "too_few_to_fail", "two repeats are too few to fail"},
+    {because::all_together, "all_together", "all repeats together: {all_side}; {before}"},
+    {because::cut_off, "cut_off", "requests were cut off as their run ended: with these as "
+     "failures the verdict is {with_them}, without them {without_them}; let a run end by a number "
+     "of requests"},
+    {because::sessions_cut_off, "sessions_cut_off", "{requests:0} request{requests:s} of sessions "
+     "had not ended when the client gave them up ({words}): with these as failures the verdict is "
+     "{with_them}, without them {without_them}; give limits.drain the time that a session takes"},
+    {because::cached, "cached", "{cached:.3g%} % of the prompt tokens came from the server's "
+     "prefix cache"},
+    {because::cached_in_both, "cached_in_both", "{cached:.3g%} % of the prompt tokens came from "
+     "the server's prefix cache, with the baseline {baseline:.3g%} %"},
+    {because::untold_history, "untold_history", "the server reports no prompt tokens, which would "
+     "show whether it kept the history"},
+    {because::failed, "failed", "{failed:0} of {of:0} failed, limit {limit}"},
+    {because::failed_over, "failed_over", "{failed:0} of {of:0} failed, over the limit of {limit}, "
+     "not shown to be more than {is_one_burst?one burst|chance}"},
+    {because::failed_in_burst, "failed_in_burst", "{failed:0} of {of:0} failed, within the limit "
+     "of {limit}, but {burst:0} of {burst_of:0} failed in repeat {repeat:0}: more than chance"},
+    {because::failed_within, "failed_within", "{failed:0} of {of:0} failed, limit {limit}: within "
+     "it as observed, not shown"},
+    {because::failed_or_beyond, "failed_or_beyond", "{failed:0} of {of:0} requests failed or lie "
+     "beyond the limit, {allowed:.3g%} % may"},
+    {because::failed_in_tail, "failed_in_tail", "{failed:0} of {of:0} failed, up to {most:.2g%} % "
+     "may, and {words} leaves {allowed:.3g%} % beyond it"},
+    {because::wrong_answers, "wrong_answers", "{wrong:0} wrong[: {kinds}]"},
+    {because::answers_differ, "answers_differ", "{differ:0} of {of:0} answers differ[ ({failed:0} "
+     "failed)][{with_place?}, the first difference after {place:0} characters (median), "
+     "{per_1000:.3g} differences per 1000 tokens][, of {without_place:0} the place is not known: "
+     "their texts were too many to keep][{own_is_known?}; the server's own repeats agree on "
+     "{own:.3g%} %]{no_limit}"},
+    {because::below_client, "below_client", "the client can tell differences from {least:t} on in "
+     "this run, and the limit is smaller"},
+    {because::no_size, "no_size", "{unbounded:0} of {repeats:0} repeats have {at_most?so many "
+     "failures that the statistic is infinite|too few good answers in the steady window, so that "
+     "the statistic is zero}"},
+    {because::no_finite_value, "no_finite_value", "in {unbounded:0} of {repeats:0} repeats the "
+     "server reported no finite value"},
+    {because::pairs_spread, "pairs_spread", "the pairs spread by {spread:.2g%} %, more than the "
+     "{believed:.2g%} % believed of them"},
+    {because::lasting_luck, "lasting_luck", "the pairs agree within {spread:.2g%} %, but two "
+     "processes of one build may differ by luck while they run: let the gate start them again for "
+     "each pair (.restart_between_repeats)"},
+    {because::repeats_spread, "repeats_spread", "the repeats spread by {spread:.3g%} %, far more "
+     "than a quiet machine's {quiet:.3g%} %"},
+    {because::over_calibration, "over_calibration", "the repeats spread by {spread:.3g%} %, more "
+     "than the calibration explains (at most {calibrated:.3g%} %), so it does not count"},
+    {because::thirds, "thirds", "in the first third {first_third}, in the last one {last_third} "
+     "({a_run} of {seconds:t})"},
 
-    {because::nothing_measured, "nothing_measured", "", "nothing was measured"},
-    {because::no_value, "no_value", "", "no measured request has a value of {statistic}"},
-    {because::no_value_in, "no_value_in", "repeat is_ratio", "repeat {repeat:0} has no "
-     "{is_ratio?ratio|value} of {statistic}"},
-    {because::over_failures, "over_failures", "repeat is_infinite failed of", "repeat "
-     "{repeat:0}: {words} is {is_infinite?infinite|zero}, as {failed:0} of {of:0} requests "
-     "failed, so nothing is compared with it"},
-    {because::over_nothing, "over_nothing", "repeat is_infinite", "repeat {repeat:0}: {words} is "
+    {because::nothing_measured, "nothing_measured", "nothing was measured"},
+    {because::no_value, "no_value", "no measured request has a value of {statistic}"},
+    {because::no_value_in, "no_value_in", "repeat {repeat:0} has no {is_ratio?ratio|value} of "
+     "{statistic}"},
+    {because::over_failures, "over_failures", "repeat {repeat:0}: {words} is "
+     "{is_infinite?infinite|zero}, as {failed:0} of {of:0} requests failed, so nothing is compared "
+     "with it"},
+    {because::over_nothing, "over_nothing", "repeat {repeat:0}: {words} is "
      "{is_infinite?infinite|zero}, so nothing is compared with it"},
-    {because::not_played_out, "not_played_out", "", "sessions that were under way at its end "
-     "were cut there: they are played out where the gate itself has an objective on session_time"},
-    {because::stored_lacks, "stored_lacks", "", "the stored baseline has no finite value of "
+    {because::not_played_out, "not_played_out", "sessions that were under way at its end were cut "
+     "there: they are played out where the gate itself has an objective on session_time"},
+    {because::stored_lacks, "stored_lacks", "the stored baseline has no finite value of "
      "{statistic} in each of its repeats"},
-    {because::start_unknown, "start_unknown", "", "{statistic} is only known of a process that "
-     "the gate starts"},
-    {because::too_few_values, "too_few_values", "", "fewer than 40 requests have a value"},
-    {because::no_finite_part, "no_finite_part", "repeat", "{statistic} has no finite value in "
-     "every part of repeat {repeat:0}"},
-    {because::small_sample, "small_sample",
-     "repeat is_baseline measured needed is_tail mostly_failed",
-     ""
-     "repeat {repeat:0}{is_baseline? of the baseline} measured {measured:0} {words}{measured:s}, "
-     "{statistic} needs {needed:0}{is_tail? so that three lie beyond it}: {mostly_failed?most "
-     "requests failed, which is why|let it run longer}"},
-    {because::small_for_drift, "small_for_drift", "measured needed", "a repeat measured "
-     "{measured:0} requests, {statistic} needs {needed:0}: let it run longer"},
-    {because::few_slices, "few_slices", "window needed", "both servers were measured at once for "
-     "{window:t}: with answers of this length their slices need {needed:t}, let it run longer"},
-    {because::window_ends, "window_ends", "ended more", "{ended:.3g} answers ended in the steady "
-     "window of a repeat, and {more:.3g} more were under way at its end than at its beginning, "
-     "with which {statistic} may reach its limit: measure more requests, or warm up with as many "
-     "as there are users"},
+    {because::start_unknown, "start_unknown", "{statistic} is only known of a process that the "
+     "gate starts"},
+    {because::too_few_values, "too_few_values", "fewer than 40 requests have a value"},
+    {because::no_finite_part, "no_finite_part", "{statistic} has no finite value in every part of "
+     "repeat {repeat:0}"},
+    {because::small_sample, "small_sample", "repeat {repeat:0}{is_baseline? of the baseline} "
+     "measured {measured:0} {words}{measured:s}, {statistic} needs {needed:0}{is_tail? so that "
+     "three lie beyond it}: {mostly_failed?most requests failed, which is why|let it run longer}"},
+    {because::small_for_drift, "small_for_drift", "a repeat measured {measured:0} requests, "
+     "{statistic} needs {needed:0}: let it run longer"},
+    {because::few_slices, "few_slices", "both servers were measured at once for {window:t}: with "
+     "answers of this length their slices need {needed:t}, let it run longer"},
+    {because::window_ends, "window_ends", "{ended:.3g} answers ended in the steady window of a "
+     "repeat, and {more:.3g} more were under way at its end than at its beginning, with which "
+     "{statistic} may reach its limit: measure more requests, or warm up with as many as there are "
+     "users"},
 
-    {because::no_runs, "no_runs", "", "{words}"},
-    {because::few_runs, "few_runs", "runs", "{runs:0} run{runs:s} of main; 3 make a baseline, 10 "
-     "a good one"},
-    {because::lone_repeats, "lone_repeats", "runs", "{runs:0} run{runs:s} of main with one "
-     "repeat each do not say what repeats differ by: runs of two or more are needed, three are "
-     "the default"},
-    {because::lone_levels, "lone_levels", "runs", "each of {runs:0} run{runs:s} of main is a "
-     "level of its own, and what runs differ by is not known: 3 of one level make a baseline"},
-    {because::runs_lack, "runs_lack", "", "no run of the history has {statistic}"},
-    {because::one_repeat, "one_repeat", "", "a verdict against runs takes two repeats"},
-    {because::main_moved, "main_moved", "moved is_slower in_two", "main itself was {moved:.1f%} "
-     "% {is_slower?slower|faster} in its last {in_two?two runs|run} ({words})"},
-    {because::outlying_runs, "outlying_runs", "outlying runs", "{outlying:0} of {runs:0} runs "
-     "were as far off without a change: leave them out if that is mended, or compare live"},
-    {because::given_spread, "given_spread", "spread", "under twice the {spread:.2g%} % that runs "
-     "were said to differ by"},
-    {because::unknown_card, "unknown_card", "", "no run was measured on this card"},
+    {because::no_runs, "no_runs", "{words}"},
+    {because::few_runs, "few_runs", "{runs:0} run{runs:s} of main; 3 make a baseline, 10 a good "
+     "one"},
+    {because::lone_repeats, "lone_repeats", "{runs:0} run{runs:s} of main with one repeat each do "
+     "not say what repeats differ by: runs of two or more are needed, three are the default"},
+    {because::lone_levels, "lone_levels", "each of {runs:0} run{runs:s} of main is a level of its "
+     "own, and what runs differ by is not known: 3 of one level make a baseline"},
+    {because::runs_lack, "runs_lack", "no run of the history has {statistic}"},
+    {because::one_repeat, "one_repeat", "a verdict against runs takes two repeats"},
+    {because::main_moved, "main_moved", "main itself was {moved:.1f%} % {is_slower?slower|faster} "
+     "in its last {in_two?two runs|run} ({words})"},
+    {because::outlying_runs, "outlying_runs", "{outlying:0} of {runs:0} runs were as far off "
+     "without a change: leave them out if that is mended, or compare live"},
+    {because::given_spread, "given_spread", "under twice the {spread:.2g%} % that runs were said "
+     "to differ by"},
+    {because::unknown_card, "unknown_card", "no run was measured on this card"},
 
-    {because::client_without, "client_without", "lacking requests", "{words} ({lacking:0} of "
-     "{requests:0} requests)"},
-    {because::client_is_busy, "client_is_busy", "cpu", "its busiest thread used {cpu:.0f%} % of "
-     "a core; give it client.threads or a core of its own"},
-    {because::client_off_rate, "client_off_rate", "sent asked", "sent {sent:.4g} requests/s "
-     "instead of {asked:.4g}"},
-    {because::read_together, "read_together", "events", "it was late and read {events:.1f%} % of "
-     "the events together"},
-    {because::starts_read_together, "starts_read_together", "starts answers", "it was late and "
-     "read the first tokens of {starts:0} of {answers:0} answers together"},
-    {because::sent_late, "sent_late", "late after", "{late:.1f%} % of the requests of a repeat "
-     "were sent over {after:t} late, so its load was not the one asked for"},
-    {because::client_lost, "client_lost", "lost disturbed requests", "it lost {lost:.1f%} % of "
-     "the time of a repeat, and over 20 ms in that of {disturbed:0} of {requests:0} requests: "
-     "where the kernel tells no times of arrival, they may be that late"},
-    {because::client_in_probes, "client_in_probes", "", "it was late, and without that its "
-     "probes could show otherwise"},
+    {because::client_without, "client_without", "{words} ({lacking:0} of {requests:0} requests)"},
+    {because::client_is_busy, "client_is_busy", "its busiest thread used {cpu:.0f%} % of a core; "
+     "give it client.threads or a core of its own"},
+    {because::client_off_rate, "client_off_rate", "sent {sent:.4g} requests/s instead of "
+     "{asked:.4g}"},
+    {because::read_together, "read_together", "it was late and read {events:.1f%} % of the events "
+     "together"},
+    {because::starts_read_together, "starts_read_together", "it was late and read the first tokens "
+     "of {starts:0} of {answers:0} answers together"},
+    {because::sent_late, "sent_late", "{late:.1f%} % of the requests of a repeat were sent over "
+     "{after:t} late, so its load was not the one asked for"},
+    {because::client_lost, "client_lost", "it lost {lost:.1f%} % of the time of a repeat, and over "
+     "20 ms in that of {disturbed:0} of {requests:0} requests: where the kernel tells no times of "
+     "arrival, they may be that late"},
+    {because::client_in_probes, "client_in_probes", "it was late, and without that its probes "
+     "could show otherwise"},
 
-    {because::over_saturated, "over_saturated", "is_baseline grown sent slower", ""
-     "{is_baseline?baseline }{words}over-saturated: requests in flight grew by {grown:0} while "
-     "{sent:0} were sent, and ttft by {slower:t}: the load is over the server's capacity"},
-    {because::over_saturated_by_sessions, "over_saturated_by_sessions",
-     "is_baseline grown sent slower",
-     ""
-     "{is_baseline?baseline }{words}over-saturated: sessions in flight grew by {grown:0} while "
-     "{sent:0} were started, and the ttft of their steps by {slower:t}: the load is over the "
-     "server's capacity"},
-    {because::no_such_turns, "no_such_turns", "metric", "no request was one that {metric_name} "
-     "is of"},
-    {because::none_selected, "none_selected", "", "no measured request is one of {words}"},
-    {because::label_failed, "label_failed", "requests", "none of the {requests:0} requests of "
-     "{words} succeeded"},
-    {because::gaps_of_all, "gaps_of_all", "", "the gaps between events were too many to keep "
-     "each one, so whose they are is not known: measure fewer requests"},
-    {because::lacks_values, "lacks_values", "requests completed metric needs", "{some_completed} "
-     "have no {needed_values}, which {metric_name} needs"},
-    {because::other_tokens, "other_tokens", "tokens is_prompt baseline", "the arms' requests "
-     "differ by over 5 % in their tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and "
-     "with the baseline {baseline:.4g}: tokens per second are not compared"},
-    {because::context_full, "context_full", "requests completed at_length most", ""
-     "{some_completed} brought fewer tokens than forced: {at_length:0} of these at least with "
-     "the finish reason \"length\", and none had more than {most:0} tokens with its prompt: its "
-     "context is full, or it has a limit of its own"},
-    {because::stops_early, "stops_early", "requests completed without_reason", "{some_completed} "
-     "brought fewer tokens than forced: it does not heed ignore_eos, or stops by "
-     "itself{without_reason? (no finish reason tells which)}"},
-    {because::stops_by_itself, "stops_by_itself", "requests completed by_themselves", ""
-     "{some_completed} brought fewer tokens than forced: it does not heed ignore_eos, or stops "
-     "by itself ({by_themselves:0} finish reasons are another than \"length\")"},
-    {because::too_long, "too_long", "requests completed", "{some_completed} report more tokens "
-     "than forced: it does not heed the length, or its usage is wrong"},
-    {because::filtered, "filtered", "requests completed", "{some_completed} were cut off by a "
-     "content filter: they are not the answers that were asked for"},
-    {because::several_choices, "several_choices", "requests completed", "{some_completed} "
-     "brought several choices, one was asked for: their tokens share one stream"},
-    {because::short_prompts, "short_prompts", "requests completed", "{some_completed} report "
-     "under 80 % of the prompt tokens that were asked for: it reads only a part of its prompts"},
-    {because::equal_prompts, "equal_prompts", "requests completed tokens", "{some_completed} "
-     "report {tokens:0} prompt tokens each, though what was sent has other lengths: it reads no "
-     "more of a prompt"},
-    {because::no_history, "no_history", "turns of", "{turns:0} of {of:0} turns that go on from a "
-     "response have no more prompt tokens than the turn before: it ignores the history, loses or "
-     "cuts it, or its usage leaves it out"},
-    {because::known_prompts, "known_prompts", "cached shared", "{cached:.3g%} % of the prompt "
-     "tokens came from its prefix cache, the workload shares at most {shared:.3g%} %: the "
-     "prompts were seen before"},
-    {because::cached_over_prompt, "cached_over_prompt", "cached prompt", "its usage has "
-     "{cached:0} cached tokens of {prompt:0} prompt tokens, which cannot be: it counts wrongly"},
-    {because::no_usage, "no_usage", "requests completed", "{some_completed} have no usage, and "
-     "an event may bring several tokens or a part of one, so how many there were is not known; "
-     "if each event is one token, say options.events_are_tokens"},
-    {because::usage_over_length, "usage_over_length", "requests completed", "{some_completed} "
-     "have more tokens than were asked for at most: it counts wrongly, or does not heed "
-     "max_tokens"},
-    {because::usage_under_events, "usage_under_events", "requests completed", "{some_completed} "
-     "have fewer tokens in usage than their reasoning and their answer have events: it leaves "
-     "some out"},
-    {because::usage_over_content, "usage_over_content", "requests completed", "{some_completed} "
-     "have more tokens in usage than their text can be: it counts what it did not send, or "
-     "wrongly"},
-    {because::usage_may_hide, "usage_may_hide", "requests completed", "{some_completed} have "
-     "several tokens in usage for each event, of less than two bytes, or more reasoning than was "
-     "streamed: some were never sent, and usage does not say how many; running usage would "
-     "(stream_options.continuous_usage_stats in options.extra_body)"},
-    {because::usage_over_prompt, "usage_over_prompt", "requests completed", "{some_completed} "
-     "have more prompt tokens in usage than what was sent can be: it counts wrongly"},
-    {because::in_one_piece, "in_one_piece", "answers of", "the stream does not stream: "
-     "{answers:0} of {of:0} answers came in one piece, 5 % may: the server or a proxy buffers "
-     "them"},
-    {because::in_a_burst, "in_a_lump", "answers of", "the stream does not stream: {answers:0} of "
-     "{of:0} answers began with over 5 % of their tokens at once, 5 % may: the server or a proxy "
-     "buffers them"},
-    {because::comes_in_bursts, "comes_in_lumps", "events", "the stream comes in lumps: "
-     "{events:.1f%} % of the content events were read together with an earlier one, 5 % may: the "
-     "server or a proxy buffers them"},
-    {because::baseline_fails, "baseline_fails", "failed of allowed", "{failed:0} of {of:0} "
-     "requests failed ({words}), where {allowed:.3g%} % may"},
-    {because::baseline_may_fail, "baseline_may_fail", "failed of allowed", "{failed:0} of {of:0} "
-     "requests failed ({words}), where {allowed:.3g%} % may, which so few do not show"},
-
-    {because::metrics_reported, "metrics_reported", "repeat", "{words} (repeat {repeat:0})"},
-    {because::restarted_before, "restarted_before", "repeat", "it restarted before repeat "
-     "{repeat:0}, or another one answers at its address: the counters on its page began anew"},
-    {because::restarted_in, "restarted_in", "repeat", "it restarted in repeat {repeat:0}, or "
-     "another one answers at its address: the counters on its page began anew"},
-    {because::served_others, "served_others", "repeat reported ours", "it served others too: in "
-     "repeat {repeat:0} its page counts {reported:0} finished requests, ours were {ours:0}"},
-    {because::others_requests, "others_requests", "reported ours repeat", "its page counts "
-     "{reported:0} finished requests, ours were {ours:0}: it is another server's, or that of one "
-     "of several (repeat {repeat:0})"},
-    {because::others_tokens, "others_tokens", "reported ours repeat", "its page counts "
-     "{reported:0} generated tokens, ours were {ours:0}: it is another server's, or that of one "
-     "of several (repeat {repeat:0})"},
-    {because::more_at_once, "more_at_once", "reported ours repeat", "its page tells of "
-     "{reported:0} requests at once, of ours at most {ours:0} were in flight: it counts some "
-     "several times, or serves others (repeat {repeat:0})"},
-    {because::queue_stood, "queue_stood", "from most", "the queue was never empty from "
-     "{from:.0f} s on, with up to {most:0} waiting"},
-    {because::cache_full, "cache_full", "usage", "KV cache at {usage:.0f%} %"},
-    {because::cache_preempts, "cache_preempts", "usage preemptions", "KV cache at {usage:.0f%} "
-     "%, {preemptions:0} preemption{preemptions:s}"},
-    {because::preempted, "preempted", "preemptions", "{preemptions:0} preemption{preemptions:s}"},
-    {because::clocks_lower, "clocks_lower", "lower repeat", "the accelerators' clocks were "
-     "{lower:.0f%} % lower in repeat {repeat:0}"},
-
-    {because::carries, "carries", "low high", "{carried}"},
-    {because::not_monotone, "not_monotone", "low high", "not monotone: {carried_load} is shown "
-     "to be carried, and {too_much} to be too much"},
-    {because::gave_up, "gave_up", "", "the client could not keep up twice in a row"},
-    {because::several_loads, "several_loads", "", "the result is of several loads: only their "
-     "capacity is judged"},
-    {because::first_probe_failed, "first_probe_failed", "", "no request of the first probe "
+    {because::over_saturated, "over_saturated", "{is_baseline?baseline }{words}over-saturated: "
+     "requests in flight grew by {grown:0} while {sent:0} were sent, and ttft by {slower:t}: the "
+     "load is over the server's capacity"},
+    {because::over_saturated_by_sessions, "over_saturated_by_sessions", "{is_baseline?baseline "
+     "}{words}over-saturated: sessions in flight grew by {grown:0} while {sent:0} were started, "
+     "and the ttft of their steps by {slower:t}: the load is over the server's capacity"},
+    {because::no_such_turns, "no_such_turns", "no request was one that {metric_name} is of"},
+    {because::none_selected, "none_selected", "no measured request is one of {words}"},
+    {because::label_failed, "label_failed", "none of the {requests:0} requests of {words} "
      "succeeded"},
-    {because::probe_too_short, "probe_too_short", "answer load needed starts of_sessions", "an "
-     "answer took {answer:t}, and {load:t} of load were too short for that"},
+    {because::gaps_of_all, "gaps_of_all", "the gaps between events were too many to keep each one, "
+     "so whose they are is not known: measure fewer requests"},
+    {because::lacks_values, "lacks_values", "{some_completed} have no {needed_values}, which "
+     "{metric_name} needs"},
+    {because::other_tokens, "other_tokens", "the arms' requests differ by over 5 % in their "
+     "tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and with the baseline {baseline:.4g}: "
+     "tokens per second are not compared"},
+    {because::context_full, "context_full", "{some_completed} brought fewer tokens than forced: "
+     "{at_length:0} of these at least with the finish reason \"length\", and none had more than "
+     "{most:0} tokens with its prompt: its context is full, or it has a limit of its own"},
+    {because::stops_early, "stops_early", "{some_completed} brought fewer tokens than forced: it "
+     "does not heed ignore_eos, or stops by itself{without_reason? (no finish reason tells "
+     "which)}"},
+    {because::stops_by_itself, "stops_by_itself", "{some_completed} brought fewer tokens than "
+     "forced: it does not heed ignore_eos, or stops by itself ({by_themselves:0} finish reasons "
+     "are another than \"length\")"},
+    {because::too_long, "too_long", "{some_completed} report more tokens than forced: it does not "
+     "heed the length, or its usage is wrong"},
+    {because::filtered, "filtered", "{some_completed} were cut off by a content filter: they are "
+     "not the answers that were asked for"},
+    {because::several_choices, "several_choices", "{some_completed} brought several choices, one "
+     "was asked for: their tokens share one stream"},
+    {because::short_prompts, "short_prompts", "{some_completed} report under 80 % of the prompt "
+     "tokens that were asked for: it reads only a part of its prompts"},
+    {because::equal_prompts, "equal_prompts", "{some_completed} report {tokens:0} prompt tokens "
+     "each, though what was sent has other lengths: it reads no more of a prompt"},
+    {because::no_history, "no_history", "{turns:0} of {of:0} turns that go on from a response have "
+     "no more prompt tokens than the turn before: it ignores the history, loses or cuts it, or its "
+     "usage leaves it out"},
+    {because::known_prompts, "known_prompts", "{cached:.3g%} % of the prompt tokens came from its "
+     "prefix cache, the workload shares at most {shared:.3g%} %: the prompts were seen before"},
+    {because::cached_over_prompt, "cached_over_prompt", "its usage has {cached:0} cached tokens of "
+     "{prompt:0} prompt tokens, which cannot be: it counts wrongly"},
+    {because::no_usage, "no_usage", "{some_completed} have no usage, and an event may bring "
+     "several tokens or a part of one, so how many there were is not known; if each event is one "
+     "token, say options.events_are_tokens"},
+    {because::usage_over_length, "usage_over_length", "{some_completed} have more tokens than were "
+     "asked for at most: it counts wrongly, or does not heed max_tokens"},
+    {because::usage_under_events, "usage_under_events", "{some_completed} have fewer tokens in "
+     "usage than their reasoning and their answer have events: it leaves some out"},
+    {because::usage_over_content, "usage_over_content", "{some_completed} have more tokens in "
+     "usage than their text can be: it counts what it did not send, or wrongly"},
+    {because::usage_may_hide, "usage_may_hide", "{some_completed} have several tokens in usage for "
+     "each event, of less than two bytes, or more reasoning than was streamed: some were never "
+     "sent, and usage does not say how many; running usage would "
+     "(stream_options.continuous_usage_stats in options.extra_body)"},
+    {because::usage_over_prompt, "usage_over_prompt", "{some_completed} have more prompt tokens in "
+     "usage than what was sent can be: it counts wrongly"},
+    {because::in_one_piece, "in_one_piece", "the stream does not stream: {answers:0} of {of:0} "
+     "answers came in one piece, 5 % may: the server or a proxy buffers them"},
+    {because::in_a_burst, "in_a_lump", "the stream does not stream: {answers:0} of {of:0} answers "
+     "began with over 5 % of their tokens at once, 5 % may: the server or a proxy buffers them"},
+    {because::comes_in_bursts, "comes_in_lumps", "the stream comes in lumps: {events:.1f%} % of "
+     "the content events were read together with an earlier one, 5 % may: the server or a proxy "
+     "buffers them"},
+    {because::baseline_fails, "baseline_fails", "{failed:0} of {of:0} requests failed ({words}), "
+     "where {allowed:.3g%} % may"},
+    {because::baseline_may_fail, "baseline_may_fail", "{failed:0} of {of:0} requests failed "
+     "({words}), where {allowed:.3g%} % may, which so few do not show"},
 
-    {because::headroom_in_noise, "headroom_in_noise", "headroom noise better", "headroom of "
-     "{headroom:.1f%} % under noise of {noise:.1f%} % will often be inconclusive; {better_limit} "
-     "would seldom be"},
-    {because::headroom_in_modes, "headroom_in_modes", "headroom better", "headroom of "
-     "{headroom:.2g%} % is less than repeats that agree can show, and will often be "
-     "inconclusive; {better_limit} would seldom be"},
-    {because::longer_run, "longer_run", "times better", "a run {times:.2g} times as long would "
-     "mostly decide, and {better_limit} would mostly pass as it is"},
-    {because::longer_load, "longer_load", "seconds starts of_sessions", "let the load last "
-     "{seconds:t} at least, with {starts:0} {of_sessions?sessions|requests} at its rate, so that "
-     "it can show whether the server keeps up"},
-    {because::more_requests, "more_requests", "requests", "about {requests:0} {words} in each "
-     "repeat would mostly decide"},
-    {because::limit_that_passes, "limit_that_passes", "better", "{better_limit} would pass"},
+    {because::metrics_reported, "metrics_reported", "{words} (repeat {repeat:0})"},
+    {because::restarted_before, "restarted_before", "it restarted before repeat {repeat:0}, or "
+     "another one answers at its address: the counters on its page began anew"},
+    {because::restarted_in, "restarted_in", "it restarted in repeat {repeat:0}, or another one "
+     "answers at its address: the counters on its page began anew"},
+    {because::served_others, "served_others", "it served others too: in repeat {repeat:0} its page "
+     "counts {reported:0} finished requests, ours were {ours:0}"},
+    {because::others_requests, "others_requests", "its page counts {reported:0} finished requests, "
+     "ours were {ours:0}: it is another server's, or that of one of several (repeat {repeat:0})"},
+    {because::others_tokens, "others_tokens", "its page counts {reported:0} generated tokens, ours "
+     "were {ours:0}: it is another server's, or that of one of several (repeat {repeat:0})"},
+    {because::more_at_once, "more_at_once", "its page tells of {reported:0} requests at once, of "
+     "ours at most {ours:0} were in flight: it counts some several times, or serves others (repeat "
+     "{repeat:0})"},
+    {because::queue_stood, "queue_stood", "the queue was never empty from {from:.0f} s on, with up "
+     "to {most:0} waiting"},
+    {because::cache_full, "cache_full", "KV cache at {usage:.0f%} %"},
+    {because::cache_preempts, "cache_preempts", "KV cache at {usage:.0f%} %, {preemptions:0} "
+     "preemption{preemptions:s}"},
+    {because::preempted, "preempted", "{preemptions:0} preemption{preemptions:s}"},
+    {because::clocks_lower, "clocks_lower", "the accelerators' clocks were {lower:.0f%} % lower in "
+     "repeat {repeat:0}"},
+
+    {because::carries, "carries", "{carried}"},
+    {because::not_monotone, "not_monotone", "not monotone: {carried_load} is shown to be carried, "
+     "and {too_much} to be too much"},
+    {because::gave_up, "gave_up", "the client could not keep up twice in a row"},
+    {because::several_loads, "several_loads", "the result is of several loads: only their capacity "
+     "is judged"},
+    {because::first_probe_failed, "first_probe_failed", "no request of the first probe succeeded"},
+    {because::probe_too_short, "probe_too_short", "an answer took {answer:t}, and {load:t} of load "
+     "were too short for that"},
+
+    {because::headroom_in_noise, "headroom_in_noise", "headroom of {headroom:.1f%} % under noise "
+     "of {noise:.1f%} % will often be inconclusive; {better_limit} would seldom be"},
+    {because::headroom_in_modes, "headroom_in_modes", "headroom of {headroom:.2g%} % is less than "
+     "repeats that agree can show, and will often be inconclusive; {better_limit} would seldom be"},
+    {because::longer_run, "longer_run", "a run {times:.2g} times as long would mostly decide, and "
+     "{better_limit} would mostly pass as it is"},
+    {because::longer_load, "longer_load", "let the load last {seconds:t} at least, with {starts:0} "
+     "{of_sessions?sessions|requests} at its rate, so that it can show whether the server keeps "
+     "up"},
+    {because::more_requests, "more_requests", "about {requests:0} {words} in each repeat would "
+     "mostly decide"},
+    {because::limit_that_passes, "limit_that_passes", "{better_limit} would pass"},
 };
 constexpr bool is_in_order(const cause_sentence* all, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i)
@@ -17314,16 +17500,7 @@ struct cause_values {
     const cause& why;
     const verdict_numbers& of;
     const statistic_data& statistic = of.objective.statistic;
-    /// NaN if the cause has none of the name.
-    double operator[](std::string_view name) const {
-        std::string_view names = sentence_of(why.what).numbers;
-        for (const double x : why.numbers) {
-            const std::size_t n = std::min(names.find(' '), names.size());
-            if (names.substr(0, n) == name) return x;
-            names.remove_prefix(std::min(n + 1, names.size()));
-        }
-        return not_a_number;
-    }
+    double operator[](std::string_view name) const { return why[name]; }
     std::string value(std::string_view name) const {
         return verdict_value_text(of, (*this)[name]);
     }
@@ -17403,6 +17580,8 @@ inline constexpr derived_value derived_values[] = {
     {"last_third", "last", [](in_cause c) { return value_text(c.statistic.of, c["last"]); }},
     {"least_value", "least",
      [](in_cause c) { return value_text(c.statistic.metric, c["least"]); }},
+    {"a_run", "repeats",
+     [](in_cause c) { return std::string(c["repeats"] == 1 ? "a run" : "runs"); }},
     {"carried_load", "low",
      [](in_cause c) { return value_text(c.statistic.metric, c["low"]); }},
     {"too_much", "high", [](in_cause c) { return value_text(c.statistic.metric, c["high"]); }},
@@ -17417,26 +17596,19 @@ inline constexpr derived_value derived_values[] = {
     {"carried", "low high", carried_text},
 };
 
-constexpr bool has_word(std::string_view words, std::string_view word) {
-    for (std::size_t at = 0; at < words.size();) {
-        const std::size_t end = std::min(words.find(' ', at), words.size());
-        if (words.substr(at, end - at) == word) return true;
-        at = end + 1;
-    }
-    return false;
-}
-constexpr bool has_words(std::string_view words, std::string_view all) {
-    for (std::size_t at = 0; at < all.size();) {
-        const std::size_t end = std::min(all.find(' ', at), all.size());
-        if (!has_word(words, all.substr(at, end - at))) return false;
-        at = end + 1;
-    }
-    return true;
+constexpr bool has_number(because what, std::string_view name) {
+    return place_of_word(numbers_of(what), name) < numbers_in(what);
 }
 constexpr bool has_place_for(const cause_sentence& s, std::string_view name) {
+    std::string_view needed = name;
     for (const derived_value& d : derived_values)
-        if (d.name == name) return has_words(s.numbers, d.numbers);
-    return has_word(s.numbers, name);
+        if (d.name == name) needed = d.numbers;
+    while (!needed.empty()) {
+        const std::size_t n = std::min(needed.find(' '), needed.size());
+        if (!has_number(s.id, needed.substr(0, n))) return false;
+        needed.remove_prefix(std::min(n + 1, needed.size()));
+    }
+    return true;
 }
 constexpr bool are_all_known() {
     for (const cause_sentence& s : cause_sentences) {

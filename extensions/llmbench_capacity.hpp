@@ -686,13 +686,15 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);
     if (!f.state.monotone())
-        return decided(v, verdict::invalid, {because::not_monotone, {f.state.low, f.state.high}});
+        return decided(v, verdict::invalid,
+                       cause_with<because::not_monotone>({{"low", f.state.low},
+                                                          {"high", f.state.high}}));
     if (f.state.low >= asked) v.outcome = verdict::pass;
     else if (f.state.high <= asked) v.outcome = verdict::fail;
     else if (cause why = with_text(because::reported, fault_of_search(e, t, f)))
         return decided(v, verdict::invalid, std::move(why));
     v.at_the_load = at.candidate.empty() ? "" : text_at(at, t);
-    v.why = {{because::carries, {f.state.low, f.state.high}}};
+    v.why = {cause_with<because::carries>({{"low", f.state.low}, {"high", f.state.high}})};
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
     if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));
     return v;
@@ -1239,11 +1241,16 @@ private:
         const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
         const repeat_list& all = by_.seen().candidate;
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
-        if (!is_first || !is_too_short(measured_s, probe_seconds(by_.planned(), d.load, now)))
-            return false;
+        const double needed_s = probe_seconds(by_.planned(), d.load, now);
+        if (!is_first || !is_too_short(measured_s, needed_s)) return false;
         probes_.erase(d.load);
         return by_.repeats_again(
-            client_error{{because::probe_too_short, {now, measured_s}}, all.size() - 1});
+            client_error{cause_with<because::probe_too_short>({{"answer", now},
+                                                               {"load", measured_s},
+                                                               {"needed", needed_s},
+                                                               {"starts", not_a_number},
+                                                               {"of_sessions", not_a_number}}),
+                         all.size() - 1});
     }
 
     gate_run& by_;

@@ -2035,10 +2035,10 @@ inline cause without_runs(const history_parameters& h, const slo& s) {
     if (!o->none.empty()) return with_text(because::no_runs, o->none);
     const learned_history& l = o->learned;
     if (l.is_enough()) return {};
-    const because what = l.given_sd <= 0 && l.runs < fewest_runs ? because::few_runs
-                         : l.repeats.df <= 0                     ? because::lone_repeats
-                                                                 : because::lone_levels;
-    return {what, {as_number(l.runs)}};
+    if (l.given_sd <= 0 && l.runs < fewest_runs)
+        return cause_with<because::few_runs>({{"runs", l.runs}});
+    return l.repeats.df <= 0 ? cause_with<because::lone_repeats>({{"runs", l.runs}})
+                             : cause_with<because::lone_levels>({{"runs", l.runs}});
 }
 inline cause cause_of(const history_analysis& l, const objective_history& o) {
     const learned_history& h = o.learned;
@@ -2047,14 +2047,13 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
     case history_hold::main_moved: {
         const main_moved& m = h.moved[l.by];
         const double share = std::fabs(o.scale > 0 ? m.by : std::expm1(m.by));
-        return {because::main_moved,
-                {share, m.by > 0 ? 1.0 : 0.0, m.now.runs - 1},
-                whose::nobody,
-                o.newest};
+        return cause_with<because::main_moved>(
+            {{"moved", share}, {"is_slower", m.by > 0}, {"in_two", m.now.runs - 1}},
+            whose::nobody, o.newest);
     }
     case history_hold::trouble:
-        return {because::outlying_runs, {as_number(h.spread.trouble), as_number(h.runs)}};
-    case history_hold::given: return {because::given_spread, {h.given_sd}};
+        return cause_with<because::outlying_runs>({{"outlying", h.spread.trouble}, {"runs", h.runs}});
+    case history_hold::given: return cause_with<because::given_spread>({{"spread", h.given_sd}});
     }
     return {};
 }
@@ -2123,7 +2122,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
         const double value = c.of_repeat(i);
         if (std::isnan(value))
             return decided(std::move(d), verdict::invalid,
-                           {because::no_value_in, {as_number(i + 1), 1}});
+                           cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
         seen.add(value, s, d.limit);
     }
     if (seen.values.empty())
@@ -2178,9 +2177,10 @@ inline void estimate_by_history(const learned_history& h, decision& d) {
     const history_bounds bounds = history_bounds_of(d.rule);
     const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
     if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
-        d.advice = {
-            because::headroom_in_noise,
-            {-fraction_of_limit(d.objective, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
+        d.advice = cause_with<because::headroom_in_noise>(
+            {{"headroom", -fraction_of_limit(d.objective, l.mean)},
+             {"noise", l.sd},
+             {"better", back(l.mean + (t + 1.645) * se)}});
 }
 
 inline constexpr double wide_runs_sd = 0.03;  // above this a live comparison sees far more

@@ -1,6 +1,6 @@
 """Seeded faults in the list of checks and in the rule's constants, and which unit tests notice them.
 
-    mutations.py [--sample N] [--only REGEX] [--tests PATH...]
+    mutations.py [--sample N] [--only REGEX] [--jobs N] [--resume FILE] [--tests PATH...]
 
 Each row of core/judging/checks.hpp is left out, each two neighbours are swapped, each constant of
 core/judging/rule.hpp is moved by a fifth. A copy of src/ is compiled once, in which all of them can
@@ -9,6 +9,7 @@ Takes a minute of CPU to compile and seconds for each that is killed; a survivor
 CXX names the compiler. Exits 1 if one survives that SURVIVES does not explain.
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -16,7 +17,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 ROW = re.compile(r'^        \{"(\w+)", (gate|repeat|variant|objective|label|answers),', re.M)
@@ -32,15 +32,13 @@ SURVIVES = {
     "swap too_close and cached": "one is of open verdicts, the other of passes",
 }
 
-MAIN = r'''
-#define DOCTEST_CONFIG_IMPLEMENT
+MUTANT = r"""
 #include <cfloat>
-#include <doctest/doctest.h>
 #include "core/judging/checks.hpp"
 #include <cstdlib>
 #include <string>
 using namespace llmbench::detail;
-int main(int argc, char** argv) {
+static const bool is_mutated = [] {
     const char* asked = std::getenv("MUTANT");
     const std::string mutant = asked ? asked : "";
     const auto row = [](const std::string& name) -> check& {
@@ -62,10 +60,9 @@ int main(int argc, char** argv) {
         const double by = std::stod(rest.substr(at + 4));
         @MOVES@ { std::abort(); }
     }
-    doctest::Context context(argc, argv);
-    return context.run();
-}
-'''
+    return true;
+}();
+"""
 
 
 def mutants_of(rows, constants):
@@ -104,36 +101,55 @@ def prepared(work):
     constants += [(f"usual_{name}", "double") for name, _ in own]
     moves = " else ".join(
         f'if (name == "{name}") {name} = static_cast<decltype(+{name})>({name} * by);' for name, _ in constants)
-    (work / "main.cpp").write_text(MAIN.replace("@MOVES@", moves + " else "))
+    (work / "mutant.cpp").write_text(MUTANT.replace("@MOVES@", moves + " else "))
     return rows, constants
 
 
 def compiled(work, tests):
-    cxx = os.environ.get("CXX", "g++").split()
+    """The programs that are run for a mutant, in order: (name, command). Their folder is the same each
+    time, so that ccache knows them."""
+    cxx = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "").split() + os.environ.get("CXX", "g++").split()
     subprocess.run([sys.executable, TOP / "ci/assemble.py", "--embed", work / "embedded"], check=True, cwd=TOP)
-    flags = ["-std=c++20", "-O1", "-w", "-DASIO_STANDALONE", f"-I{work}/src", f"-I{work}/embedded", f"-I{TOP}/tests"]
-    support = sorted(p for p in (TOP / "tests/support").glob("*.cpp") if p.name != "main.cpp")
+    flags = ["-std=c++20", "-O1", "-w", "-ffp-contract=off", "-DASIO_STANDALONE", f"-I{work}/src",
+             f"-I{work}/embedded", f"-I{TOP}/tests"]
+    support = sorted(p for p in (TOP / "tests/support").glob("*.cpp") if p.name not in ("main.cpp", "bodies.cpp"))
     (work / "support.cpp").write_text("".join(f'#include "{p}"\n' for p in support))
-    subprocess.run([sys.executable, TOP / "tests/support/together.py", work / "tests.cpp", *tests], check=True)
-    for unit in ("main", "support", "tests"):
-        subprocess.run([*cxx, *flags, "-c", work / f"{unit}.cpp", "-o", work / f"{unit}.o"], check=True)
-    program = work / "tests"
-    subprocess.run([*cxx, *(work / f"{u}.o" for u in ("main", "support", "tests")), "-pthread", "-o", program], check=True)
-    return program
+    first = [t for t in tests if t.startswith(str(TOP / "tests/core/judging"))]
+    sets = {"judging": first, "others": [t for t in tests if t not in first]}
+    sources = {"mutant": work / "mutant.cpp", "support": work / "support.cpp", "main": TOP / "tests/support/main.cpp",
+               "bodies": TOP / "tests/support/bodies.cpp", "seeds": TOP / "tests/simulated/seeds.cpp"}
+    for name, files in sets.items():
+        sources[name] = work / f"{name}.cpp"
+        subprocess.run([sys.executable, TOP / "tests/support/together.py", sources[name], *files], check=True)
+    for unit, source in sources.items():
+        own = ["-DLLMBENCH_NO_DOCTEST"] if unit in ("mutant", "bodies", "seeds") else []
+        subprocess.run([*cxx, *flags, *own, "-c", source, "-o", work / f"{unit}.o"], check=True)
+    programs = {"judging": ("main", "support", "bodies", "judging"), "seeds": ("bodies", "seeds"),
+                "others": ("main", "support", "bodies", "others")}
+    for name, units in programs.items():
+        objects = [work / f"{u}.o" for u in (*units, "mutant")]
+        subprocess.run([*cxx, *objects, "-pthread", "-o", work / name], check=True)
+    options = {"seeds": ["--seeds", "300"]}
+    return [(name, [work / name, *options.get(name, ["--abort-after=1", "--no-colors"])]) for name in programs]
 
 
-def killed_by(program, mutant):
+def run_of(command, mutant):
+    env = {**os.environ, "MUTANT": mutant, "LLMBENCH_REPORT_DIR": str(command[0].parent / "report")}
+    return subprocess.run(command, env=env, cwd=TOP / "tests", text=True, capture_output=True, timeout=900)
+
+
+def killed_by(programs, usual, mutant):
     """The test case that fails first, "" if none does."""
-    env = {**os.environ, "MUTANT": mutant, "LLMBENCH_REPORT_DIR": str(program.parent / "report")}
-    try:
-        run = subprocess.run([program, "--abort-after=1", "--no-colors"], env=env, cwd=TOP / "tests", text=True,
-                             capture_output=True, timeout=900)
-    except subprocess.TimeoutExpired:
-        return "it does not end"
-    if run.returncode == 0:
-        return ""
-    case = re.search(r"^TEST CASE:\s*(.*)$", run.stdout, re.M)
-    return case[1] if case else f"it ends with {run.returncode}"
+    for name, command in programs:
+        try:
+            run = run_of(command, mutant)
+        except subprocess.TimeoutExpired:
+            return f"{name} do not end"
+        if run.returncode == 0 and (name != "seeds" or run.stdout == usual):
+            continue
+        case = re.search(r"^(?:TEST CASE:\s*|seed )(.*)$", run.stdout, re.M)
+        return case[1] if case else "verdicts of simulated seeds" if name == "seeds" else f"{name} end with {run.returncode}"
+    return ""
 
 
 def main():
@@ -141,23 +157,35 @@ def main():
     parser.add_argument("--sample", type=int, default=0, help="so many mutants, drawn by a fixed seed; 0: all")
     parser.add_argument("--only", default="", help="mutants whose names match")
     parser.add_argument("--tests", nargs="+", default=USUAL, help="test files or patterns")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--resume", help="a file of results: those that it has are not tried again")
+    parser.add_argument("--folder", default=TOP / "build/mutants", type=pathlib.Path)
     asked = parser.parse_args()
     tests = sorted({str(p) for pattern in asked.tests for p in TOP.glob(pattern)})
-    with tempfile.TemporaryDirectory() as folder:
-        work = pathlib.Path(folder)
-        rows, constants = prepared(work)
-        mutants = [m for m in mutants_of(rows, constants) if re.search(asked.only, m)]
-        if asked.sample:
-            mutants = random.Random(1).sample(mutants, min(asked.sample, len(mutants)))
-        program = compiled(work, tests)
-        if alone := killed_by(program, ""):
-            sys.exit(f"without a mutation fails: {alone}")
-        survivors = []
-        for mutant in mutants:
-            by = killed_by(program, mutant)
-            print(f"{mutant}: {by or 'SURVIVES' + (': ' + SURVIVES[mutant] if mutant in SURVIVES else '')}", flush=True)
-            if not by and mutant not in SURVIVES:
-                survivors.append(mutant)
+    shutil.rmtree(asked.folder, ignore_errors=True)
+    asked.folder.mkdir(parents=True)
+    rows, constants = prepared(asked.folder)
+    mutants = [m for m in mutants_of(rows, constants) if re.search(asked.only, m)]
+    if asked.sample:
+        mutants = random.Random(1).sample(mutants, min(asked.sample, len(mutants)))
+    results = pathlib.Path(asked.resume or asked.folder / "results.txt")
+    known = dict(line.split(": ", 1) for line in results.read_text().splitlines()) if results.exists() else {}
+    programs = compiled(asked.folder, tests)
+    usual = run_of(programs[1][1], "").stdout
+    if alone := killed_by(programs, usual, ""):
+        sys.exit(f"without a mutation fails: {alone}")
+
+    def tried(mutant):
+        if mutant not in known:
+            known[mutant] = killed_by(programs, usual, mutant) or "SURVIVES"
+            with results.open("a") as file:
+                print(f"{mutant}: {known[mutant]}", file=file)
+        reason = SURVIVES.get(mutant) if known[mutant] == "SURVIVES" else None
+        print(f"{mutant}: {known[mutant]}{reason and ': ' + reason or ''}", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
+        list(pool.map(tried, mutants))
+    survivors = [m for m in mutants if known[m] == "SURVIVES" and m not in SURVIVES]
     print(f"{len(mutants)} mutants, {len(survivors)} survive unexplained")
     return bool(survivors)
 

@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
 #include "core/described/sentences.hpp"
 
@@ -69,16 +70,7 @@ struct cause_values {
     const cause& why;
     const verdict_numbers& of;
     const statistic_data& statistic = of.objective.statistic;
-    /// NaN if the cause has none of the name.
-    double operator[](std::string_view name) const {
-        std::string_view names = sentence_of(why.what).numbers;
-        for (const double x : why.numbers) {
-            const std::size_t n = std::min(names.find(' '), names.size());
-            if (names.substr(0, n) == name) return x;
-            names.remove_prefix(std::min(n + 1, names.size()));
-        }
-        return not_a_number;
-    }
+    double operator[](std::string_view name) const { return why[name]; }
     std::string value(std::string_view name) const {
         return verdict_value_text(of, (*this)[name]);
     }
@@ -158,6 +150,8 @@ inline constexpr derived_value derived_values[] = {
     {"last_third", "last", [](in_cause c) { return value_text(c.statistic.of, c["last"]); }},
     {"least_value", "least",
      [](in_cause c) { return value_text(c.statistic.metric, c["least"]); }},
+    {"a_run", "repeats",
+     [](in_cause c) { return std::string(c["repeats"] == 1 ? "a run" : "runs"); }},
     {"carried_load", "low",
      [](in_cause c) { return value_text(c.statistic.metric, c["low"]); }},
     {"too_much", "high", [](in_cause c) { return value_text(c.statistic.metric, c["high"]); }},
@@ -172,26 +166,19 @@ inline constexpr derived_value derived_values[] = {
     {"carried", "low high", carried_text},
 };
 
-constexpr bool has_word(std::string_view words, std::string_view word) {
-    for (std::size_t at = 0; at < words.size();) {
-        const std::size_t end = std::min(words.find(' ', at), words.size());
-        if (words.substr(at, end - at) == word) return true;
-        at = end + 1;
-    }
-    return false;
-}
-constexpr bool has_words(std::string_view words, std::string_view all) {
-    for (std::size_t at = 0; at < all.size();) {
-        const std::size_t end = std::min(all.find(' ', at), all.size());
-        if (!has_word(words, all.substr(at, end - at))) return false;
-        at = end + 1;
-    }
-    return true;
+constexpr bool has_number(because what, std::string_view name) {
+    return place_of_word(numbers_of(what), name) < numbers_in(what);
 }
 constexpr bool has_place_for(const cause_sentence& s, std::string_view name) {
+    std::string_view needed = name;
     for (const derived_value& d : derived_values)
-        if (d.name == name) return has_words(s.numbers, d.numbers);
-    return has_word(s.numbers, name);
+        if (d.name == name) needed = d.numbers;
+    while (!needed.empty()) {
+        const std::size_t n = std::min(needed.find(' '), needed.size());
+        if (!has_number(s.id, needed.substr(0, n))) return false;
+        needed.remove_prefix(std::min(n + 1, needed.size()));
+    }
+    return true;
 }
 constexpr bool are_all_known() {
     for (const cause_sentence& s : cause_sentences) {

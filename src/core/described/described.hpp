@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/rule.hpp"

@@ -11,6 +11,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_metrics.hpp"
 #include "core/measured/server_values.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/described/described.hpp"

@@ -12,6 +12,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/slices.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/fraction_pairs.hpp"
@@ -277,8 +278,7 @@ inline void estimate_slices(decision& d, const slo& s, const values_at_once& v,
     const double limit = value + sign * to_pass;
     const bool may_be_written = is_difference(s) ? limit * d.limit > 0 : limit > 0;
     if (!may_be_written) return;
-    d.advice = {because::limit_that_passes, {limit}};
-    if (longer < 100) d.advice = {because::longer_run, {std::max(longer, 1.1), limit}};
+    d.advice = longer_or_limit(longer, limit);
 }
 
 /// One analysis of all slices so far.
@@ -306,7 +306,9 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
         const values_at_once& more = of.at_once[i];
         if (more.slices == 0)
             return decided(d, verdict::invalid,
-                           {because::few_slices, {more.window_s, more.needed_s}, whose::plan});
+                           cause_with<because::few_slices>(
+                               {{"window", more.window_s}, {"needed", more.needed_s}},
+                               whose::plan));
         v.add(more);
         d.repeats = static_cast<int>(i + 1);
         d.requests = measured_requests(of, i + 1, s.statistic.metric);
@@ -320,7 +322,8 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
     }
     d.decided_by = verdict_method::slices_at_once;
     if (!std::isfinite(d.last.mean))
-        d.why = {{because::no_size, {as_number(n), as_number(n), s.at_most ? 1.0 : 0.0}}};
+        d.why = {cause_with<because::no_size>(
+            {{"unbounded", n}, {"repeats", n}, {"at_most", s.at_most}})};
     return with_client_limit(std::move(d), c);
 }
 

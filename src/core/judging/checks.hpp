@@ -8,6 +8,7 @@
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/metric/table.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/cross_check.hpp"
@@ -62,7 +63,7 @@ struct check {
 template <because what, std::size_t answer_counts::*n>
 cause too_much(objective_in_check& o) {
     const answer_counts& c = *o.answers;
-    return is_too_much(c.*n, c.completed) ? c.of_completed(what, c.*n) : cause{};
+    return is_too_much(c.*n, c.completed) ? c.template of_completed<what>(c.*n) : cause{};
 }
 template <because what, std::size_t answer_counts::*n>
 cause unusable_usage(objective_in_check& o) {
@@ -305,11 +306,11 @@ inline cause cut_off(objective_in_check& o) {
         return {};
     }
     if (o.is_in(other.outcome)) return {};
-    const double with = static_cast<double>(o.v.outcome),
-                 without = static_cast<double>(other.outcome);
-    if (rest.sessions == 0) return {because::cut_off, {with, without}};
-    return {because::sessions_cut_off, {as_number(rest.sessions), with, without}, whose::client,
-            rest.why};
+    if (rest.sessions == 0)
+        return cause_with<because::cut_off>({{"with", o.v.outcome}, {"without", other.outcome}});
+    return cause_with<because::sessions_cut_off>(
+        {{"requests", rest.sessions}, {"with", o.v.outcome}, {"without", other.outcome}},
+        whose::client, rest.why);
 }
 
 /// Why a verdict by the numbers is invalid, by its baseline, the client and the answers.

@@ -10,6 +10,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
@@ -123,8 +124,9 @@ inline cause missing_on_client(const variant_list& variants) {
             }
     const bool few = lacking <= std::max<std::size_t>(1, measured / 100) && lacking < measured;
     if (!example || few) return {};
-    return {because::client_without, {as_number(lacking), as_number(measured)}, whose::client,
-            str(example->error).substr(client_lacks.size())};
+    return cause_with<because::client_without>({{"lacking", lacking}, {"requests", measured}},
+                                               whose::client,
+                                               str(example->error).substr(client_lacks.size()));
 }
 
 /// The client's conduct, and why it is unfit to measure any server.
@@ -145,10 +147,11 @@ inline own_check self_check_of(const load_conditions& under, const repeat_list& 
     own_check c{client_conduct(repeats, late), {}};
     c.unread_fraction = unread_fraction_of(c, repeats);
     if (client_was_saturated(under, c.cpu_utilization))
-        c.why = {because::client_is_busy, {c.cpu_utilization}, whose::client};
+        c.why = cause_with<because::client_is_busy>({{"cpu", c.cpu_utilization}}, whose::client);
     else if (c.asked_rate > 0 && late.size() >= 50 &&
              std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
-        c.why = {because::client_off_rate, {c.achieved_rate, c.asked_rate}, whose::client};
+        c.why = cause_with<because::client_off_rate>(
+            {{"sent", c.achieved_rate}, {"asked", c.asked_rate}}, whose::client);
     c.ok = !c.why;
     return c;
 }
@@ -179,7 +182,8 @@ inline std::optional<client_error> error_of_load(const variant_list& variants, d
         variants, most_late_fraction,
         [&](const repeat_data& d) { return late_fraction_of(d, late_after); },
         [&](const repeat_data&, double part) {
-            return cause{because::sent_late, {part, late_after}, whose::client};
+            return cause_with<because::sent_late>({{"late", part}, {"after", late_after}},
+                                                  whose::client);
         });
 }
 /// First tokens that may have arrived before others of the same read.
@@ -194,8 +198,8 @@ inline std::optional<client_error> error_of_first_tokens(const variant_list& var
         },
         [](const repeat_data& d, double) {
             const auto gaps = static_cast<double>(std::max<std::uint64_t>(pooled_gap_count(d), 1));
-            return cause{because::read_together,
-                         {static_cast<double>(d.unknown_gaps) / gaps}, whose::client};
+            return cause_with<because::read_together>(
+                {{"events", static_cast<double>(d.unknown_gaps) / gaps}}, whose::client);
         });
 }
 /// Time that the client lost where the kernel has no stamps.
@@ -205,9 +209,10 @@ inline std::optional<client_error> error_of_lost_time(const variant_list& varian
             return client_lost_much(d) ? 1e-9 + d.lost_fraction : 0;
         },
         [](const repeat_data& d, double) {
-            return cause{because::client_lost,
-                         {d.lost_fraction, static_cast<double>(d.disturbed_requests),
-                          static_cast<double>(d.records.size())}, whose::client};
+            return cause_with<because::client_lost>({{"lost", d.lost_fraction},
+                                                     {"disturbed", d.disturbed_requests},
+                                                     {"requests", d.records.size()}},
+                                                    whose::client);
         });
 }
 

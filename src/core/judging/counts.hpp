@@ -12,6 +12,7 @@
 #include "core/measured/columns.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
@@ -202,8 +203,9 @@ inline cause requests_that_decide(const decision& d) {
         if (times == 1 || more.outcome() == verdict::inconclusive) continue;
         const double each = more.seen.n / d.repeats;
         const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(each)) - 1));
-        return {because::more_requests, {std::ceil(each / digit) * digit}, whose::nobody,
-                is_of_answers(d.objective.statistic.metric) ? "questions" : "requests"};
+        return cause_with<because::more_requests>(
+            {{"requests", std::ceil(each / digit) * digit}}, whose::nobody,
+            is_of_answers(d.objective.statistic.metric) ? "questions" : "requests");
     }
     return {};
 }
@@ -271,20 +273,23 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
         is_guard || (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
                      c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
-        d.why = {{because::failed, {c.k, c.n}}};
+        d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
-        const double is_one_burst = c.k / c.effect < 1.5;
-        d.why = {{because::failed_over, {c.k, c.n, is_one_burst}}};
+        d.why = {cause_with<because::failed_over>(
+            {{"failed", c.k}, {"of", c.n}, {"is_one_burst", c.k / c.effect < 1.5}})};
     } else if (may_be_observed) {
         const worst_repeat worst = repeat_over_limit(misses, error_guard().bound, rule.pass_level);
         if (worst.number > 0) {
-            d.why = {{because::failed_in_burst,
-                      {c.k, c.n, worst.k, worst.n, as_number(worst.number)}}};
+            d.why = {cause_with<because::failed_in_burst>({{"failed", c.k},
+                                                           {"of", c.n},
+                                                           {"burst", worst.k},
+                                                           {"burst_of", worst.n},
+                                                           {"repeat", worst.number}})};
             return;
         }
         d.outcome = verdict::pass;
         if (c.upper(d.counted->at.pass) > c.allowed)
-            d.why = {{because::failed_within, {c.k, c.n}}};
+            d.why = {cause_with<because::failed_within>({{"failed", c.k}, {"of", c.n}})};
     }
 }
 
@@ -353,8 +358,11 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
     const miss_counts c = counted_misses(all, limit, misses, allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
     const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
-    return {seen.outcome() == verdict::fail ? because::baseline_fails : because::baseline_may_fail,
-            {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
+    cause why = cause_with<because::baseline_fails>(
+        {{"failed", c.k}, {"of", c.n}, {"allowed", c.allowed}}, whose::baseline_server,
+        failure_example(e.baseline));
+    if (seen.outcome() != verdict::fail) why.what = because::baseline_may_fail;
+    return why;
 }
 
 }  // namespace detail

@@ -14,6 +14,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_metrics.hpp"
 #include "core/measured/server_values.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
@@ -207,7 +208,8 @@ inline cause restarted_before(const measurements& e, const repeat_data& d) {
     const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
                             may_have_begun_in(before->server, is) &&
                             !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
-    return began_anew ? cause{because::restarted_before, {d.index + 1.0}} : cause{};
+    return began_anew ? cause_with<because::restarted_before>({{"repeat", d.index + 1}})
+                       : cause{};
 }
 /// A server that restarted in the repeat where no side task may have done it.
 inline cause restarted_in(const repeat_data& d) {
@@ -218,7 +220,7 @@ inline cause restarted_in(const repeat_data& d) {
              (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
             is_excused(d, read[i - 1].at_ns, read[i].at_ns))
             return {};
-    return {because::restarted_in, {d.index + 1.0}};
+    return cause_with<because::restarted_in>({{"repeat", d.index + 1}});
 }
 /// The requests of the other variant in the same time.
 inline double requests_of_twins(const measurements& e, const repeat_data& d) {
@@ -238,17 +240,20 @@ inline cause served_others(const measurements& e, const unfinished_requests& unf
         c.requests_reported >= 0.95 * (c.sent + twins))
         c.unfinished_before += twins;
     if (!is_another_load(c)) return {};
-    return {because::served_others, {d.index + 1.0, c.requests_reported, c.sent}};
+    return cause_with<because::served_others>(
+        {{"repeat", d.index + 1}, {"reported", c.requests_reported}, {"ours", c.sent}});
 }
 
 /// A page that lacks most of our requests is another server's, or one of several.
 inline cause fault_of_page(const unfinished_requests& unfinished, const repeat_data& d) {
     const cross_check c = unfinished.of(d);
-    const double number = d.index + 1;
+    const int n = d.index + 1;
     if (c.requests_reported < 0.9 * c.finished)
-        return {because::others_requests, {c.requests_reported, c.finished, number}};
+        return cause_with<because::others_requests>(
+            {{"reported", c.requests_reported}, {"ours", c.finished}, {"repeat", n}});
     if (c.tokens_reported < 0.9 * c.tokens)
-        return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
+        return cause_with<because::others_tokens>(
+            {{"reported", c.tokens_reported}, {"ours", c.tokens}, {"repeat", n}});
     return {};
 }
 /// The same check for the requests in flight, for metrics of those.
@@ -257,7 +262,8 @@ inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, co
     if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
     const cross_check c = unfinished.of(d);
     if (!reports_too_many(c)) return {};
-    return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
+    return cause_with<because::more_at_once>(
+        {{"reported", c.at_once_reported}, {"ours", c.at_once}, {"repeat", d.index + 1}});
 }
 /// Why the server metrics do not support an objective.
 inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
@@ -267,9 +273,9 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     const bool needs_all = s.statistic.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
     const auto reported = [](const std::string& text, const repeat_data& d) {
-        cause c = with_text(because::metrics_reported, text);
-        c.numbers = {static_cast<double>(d.index + 1)};
-        return c;
+        return text.empty() ? cause{}
+                            : cause_with<because::metrics_reported>({{"repeat", d.index + 1}},
+                                                                    whose::nobody, text);
     };
     const unfinished_requests unfinished(e);
     for (const auto* variant : variants_of(e, s))
@@ -311,7 +317,7 @@ inline cause state_of_queue(const repeat_list& variant) {
             if (!first) first = q;
         }
     if (!first || 2 * n < variant.size()) return {};
-    return {because::queue_stood, {first->from_s, most}};
+    return cause_with<because::queue_stood>({{"from", first->from_s}, {"most", most}});
 }
 inline cause state_of_cache(const repeat_list& variant) {
     double fullest = 0, preempted = 0;
@@ -322,9 +328,9 @@ inline cause state_of_cache(const repeat_list& variant) {
             if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
     }
     if (preempted == 0 && fullest < 0.95) return {};
-    if (fullest == 0) return {because::preempted, {preempted}};
-    if (preempted == 0) return {because::cache_full, {fullest}};
-    return {because::cache_preempts, {fullest, preempted}};
+    if (fullest == 0) return cause_with<because::preempted>({{"preemptions", preempted}});
+    if (preempted == 0) return cause_with<because::cache_full>({{"usage", fullest}});
+    return cause_with<because::cache_preempts>({{"usage", fullest}, {"preemptions", preempted}});
 }
 /// The repeat whose mean clock is over a tenth below the highest.
 inline cause state_of_clocks(const repeat_list& variant) {
@@ -337,7 +343,8 @@ inline cause state_of_clocks(const repeat_list& variant) {
     for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
     for (std::size_t i = 0; i < means.size(); ++i)
         if (means[i] < 0.9 * highest)
-            return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};
+            return cause_with<because::clocks_lower>({{"lower", 1 - means[i] / highest},
+                                                      {"repeat", i + 1}});
     return {};
 }
 /// How the server's state explains its speed.

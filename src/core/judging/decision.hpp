@@ -6,6 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/statistics.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // max
@@ -64,64 +65,10 @@ struct calibrated {
     double to_write = not_a_number;  // a limit that is seldom inconclusive
 };
 
-/// The causes of decisions. core/described has a sentence for each and its numbers.
-enum class because : unsigned char {
-    nothing,
-    reported,   // a text from outside
-    stopped, ended_early, all_ended_early,
-    unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
-    task_failed, task_idle, undisturbed,  // side tasks
-    // the numbers
-    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
-    untold_history,
-    failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
-    wrong_answers, answers_differ, below_client,
-    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
-    // missing values
-    nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
-    stored_lacks,
-    start_unknown, too_few_values,
-    no_finite_part, small_sample, small_for_drift, few_slices, window_ends,
-    // baseline runs
-    no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
-    outlying_runs, given_spread, unknown_card,
-    // the client
-    client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
-    sent_late, client_lost, client_in_probes,
-    // the server's answers
-    over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
-    gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
-    too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
-    known_prompts, cached_over_prompt, no_usage,
-    usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
-    in_one_piece, in_a_burst, comes_in_bursts, baseline_fails,
-    baseline_may_fail,
-    // the server's page
-    metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
-    more_at_once,
-    queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
-    // loads
-    carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
-    // what would be decided more often
-    headroom_in_noise, headroom_in_modes, longer_run, longer_load, more_requests, limit_that_passes,
-};
-/// Who is at fault.
-enum class whose : unsigned char { nobody, client, plan, server, baseline_server, baseline };
-
-struct cause {
-    because what = because::nothing;
-    vector<double> numbers{};
-    whose of = whose::nobody;
-    std::string text{};   // from outside: an error, a name
-    explicit operator bool() const { return what != because::nothing; }
-};
-inline cause of_server(cause c, bool is_baseline) {
-    c.of = is_baseline ? whose::baseline_server : whose::server;
-    return c;
-}
-inline cause with_text(because what, std::string text) {
-    if (text.empty()) return {};
-    return {what, {}, whose::nobody, std::move(text)};
+/// How much longer a run would mostly decide, and which limit this run would decide.
+inline cause longer_or_limit(double longer, double limit) {
+    if (!(longer < 100)) return cause_with<because::limit_that_passes>({{"better", limit}});
+    return cause_with<because::longer_run>({{"times", std::max(longer, 1.1)}, {"better", limit}});
 }
 inline double as_number(std::size_t n) { return static_cast<double>(n); }
 

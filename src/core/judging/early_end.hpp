@@ -12,6 +12,7 @@
 #include "core/measured/columns.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
@@ -151,9 +152,12 @@ inline cause ended_early(const measurements& e, const verdict_numbers& v) {
     if (!last) return {};
     const early_end& end = last->ended_early;
     const auto sent = std::count_if(last->records.begin(), last->records.end(), is_measured);
-    return {because::ended_early,
-            {repeats, static_cast<double>(sent), as_number(end.planned), end.least,
-             s.at_most ? 1.0 : 0.0, v.outcome == verdict::inconclusive ? 1.0 : 0.0}};
+    return cause_with<because::ended_early>({{"repeats", repeats},
+                                             {"sent", sent},
+                                             {"planned", end.planned},
+                                             {"least", end.least},
+                                             {"at_most", s.at_most},
+                                             {"is_open", v.outcome == verdict::inconclusive}});
 }
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
@@ -165,7 +166,9 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
     for (std::size_t i = 0; i < n; ++i) {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
-            return decided(d, verdict::invalid, {because::no_value_in, {as_number(i + 1), 1}});
+            return decided(
+                d, verdict::invalid,
+                cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
         d.values.push_back(value);
         d.distances.push_back(distance_of(s, value, d.limit));
         d.repeats = static_cast<int>(i + 1);

@@ -10,6 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"

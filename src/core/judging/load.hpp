@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
@@ -130,9 +131,13 @@ inline cause too_short_repeat(const repeat_data& d) {
     const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
     const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
     if (!is_too_short(load_s, needed_s)) return {};
-    return {because::probe_too_short,
-            {answer_s, load_s, needed_s, rounded_up(starts * needed_s / load_s), sessions},
-            whose::plan};
+    return cause_with<because::probe_too_short>(
+        {{"answer", answer_s},
+         {"load", load_s},
+         {"needed", needed_s},
+         {"starts", rounded_up(starts * needed_s / load_s)},
+         {"of_sessions", sessions}},
+        whose::plan);
 }
 
 /// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
@@ -185,8 +190,13 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
     if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
         return {};
-    return {sessions ? because::over_saturated_by_sessions : because::over_saturated,
-            {0, growth, n, 10 * slower.per_batch}};
+    cause why = cause_with<because::over_saturated>(
+        {{"is_baseline", false},
+         {"grown", growth},
+         {"sent", n},
+         {"slower", 10 * slower.per_batch}});
+    if (sessions) why.what = because::over_saturated_by_sessions;
+    return why;
 }
 
 /// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
@@ -212,7 +222,7 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
             return *known_in(e, d, "over-saturated",
                              [&] { return over_saturated_repeat(d, arrival_cv2); });
         });
-        if (over) over.numbers[0] = variant == &e.baseline;
+        if (over) over.set("is_baseline", variant == &e.baseline);
         else over = in_most(*variant, [&](const repeat_data& d) {
             return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
         });
@@ -237,7 +247,9 @@ inline decision with_the_load(decision v, const measurements& e, const cause& ov
     const bool fails = v.outcome == verdict::fail && stays;
     v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
     if (is_short)
-        v.advice = {because::longer_load, {over.numbers[2], over.numbers[3], over.numbers[4]}};
+        v.advice = cause_with<because::longer_load>({{"seconds", over["needed"]},
+                                                     {"starts", over["starts"]},
+                                                     {"of_sessions", over["of_sessions"]}});
     return v;
 }
 

@@ -9,6 +9,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/timing_bounds.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/rule.hpp"
 

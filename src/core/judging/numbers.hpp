@@ -10,6 +10,7 @@
 #include "core/measured/columns.hpp"
 #include "core/measured/drift.hpp"
 #include "core/judging/at_once.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
@@ -26,8 +27,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-inline constexpr double most_longer = 100;  // no longer run is advised
 
 /// Returns the residuals of slices from a line: an even drift is not noise.
 inline vector<double> around_their_line(const vector<double>& logs) {
@@ -82,8 +81,10 @@ inline cause thirds_of(const variant_columns& variant, std::size_t repeats) {
         first += std::log(variant.each[i]->first_third) / static_cast<double>(repeats);
         last += std::log(variant.each[i]->last_third) / static_cast<double>(repeats);
     }
-    return {because::thirds, {std::exp(first), std::exp(last), as_number(repeats),
-                              variant.each[0]->window_s}};
+    return cause_with<because::thirds>({{"first", std::exp(first)},
+                                        {"last", std::exp(last)},
+                                        {"repeats", repeats},
+                                        {"seconds", variant.each[0]->window_s}});
 }
 
 /// How much longer a run would mostly decide, and which limit this run would decide. The noise of
@@ -96,8 +97,7 @@ inline cause advice_on_drift(const decision& d) {
     const double needed = l.mean < 0 ? to_pass : (l.fail_t + 1.645) * l.se;
     const double longer = needed * needed / (l.mean * l.mean);
     const double limit = d.limit * std::exp(sign * (l.mean + to_pass));
-    if (!(longer < most_longer)) return {because::limit_that_passes, {limit}};
-    return {because::longer_run, {std::max(longer, 1.1), limit}};
+    return longer_or_limit(longer, limit);
 }
 
 /// A drift is judged within each run. Differences between slices from the traffic are the same in
@@ -113,7 +113,8 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
     const auto least = static_cast<double>(least_of_drift(s.statistic));
     if (measured < least)
         return decided(d, verdict::invalid,
-                       {because::small_for_drift, {measured, least}, whose::plan});
+                       cause_with<because::small_for_drift>(
+                           {{"measured", measured}, {"needed", least}}, whose::plan));
     vector<double> sums(c.slices[0].size(), 0.0);
     d.values = sums;
     int analyses = 0;
@@ -124,7 +125,7 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
             d.values[j] = sums[j] / static_cast<double>(i + 1);
             if (!std::isfinite(d.values[j]))
                 return decided(d, verdict::invalid,
-                               {because::no_finite_part, {as_number(i + 1)}});
+                               cause_with<because::no_finite_part>({{"repeat", i + 1}}));
         }
         if (!t.rule.has_analysis(analyses, i + 1 == c.repeats())) continue;
         ++analyses;
@@ -207,10 +208,14 @@ inline bool is_contradicted(const verdict_numbers& v) {
 /// third number: repeats of the early decision, 0 for the typical repeat, NaN if equal.
 inline cause contradiction(const decision& early, const decision& late) {
     const double typical = late.estimate.value, first = early.estimate.value;
-    if (!is_counted(late)) return {because::all_together, {late.measured, typical, 0}};
     const bool is_the_same = std::isnan(first) || (is_counted(early) && first == early.measured);
-    const double repeats = is_the_same ? not_a_number : is_counted(early) ? early.repeats : 0;
-    return {because::all_together, {late.measured, first, repeats}};
+    const double repeats = !is_counted(late)   ? 0
+                           : is_the_same       ? not_a_number
+                           : is_counted(early) ? early.repeats
+                                               : 0;
+    return cause_with<because::all_together>({{"all", late.measured},
+                                              {"other", is_counted(late) ? first : typical},
+                                              {"first", repeats}});
 }
 
 /// Decides one SLO by the numbers alone. A verdict never contradicts the pooled data: where it

@@ -10,6 +10,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/columns.hpp"
 #include "core/measured/drift.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/rule.hpp"
@@ -55,12 +56,13 @@ inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) 
             const char* const of = is_of_sessions(w.metric)          ? "session"
                                    : pools_gaps(w.metric) ? "gap"
                                                                    : "request";
-            return {
-                because::small_sample,
-                {as_number(i + 1), as_number(variant == &c.other), as_number(n), as_number(needed),
-                 as_number(is_tail), as_number(d.failed * 2 > d.requests)},
-                whose::plan,
-                of};
+            return cause_with<because::small_sample>({{"repeat", i + 1},
+                                                      {"is_baseline", variant == &c.other},
+                                                      {"measured", n},
+                                                      {"needed", needed},
+                                                      {"is_tail", is_tail},
+                                                      {"mostly_failed", d.failed * 2 > d.requests}},
+                                                     whose::plan, of);
         }
     return {};
 }
@@ -79,7 +81,8 @@ inline cause window_fault(const objective_columns& c, const verdict_numbers& v) 
     const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
     if (!(more > 0) || stays) return {};
     const double repeats = as_number(c.repeats());
-    return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
+    return cause_with<because::window_ends>(
+        {{"ended", ended / repeats}, {"more", more / repeats}}, whose::plan);
 }
 
 }  // namespace detail

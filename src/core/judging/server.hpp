@@ -13,6 +13,7 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/timing_bounds.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
@@ -75,8 +76,9 @@ struct answer_counts {
     cache_counts cache{};
     std::array<value_count, max_metrics> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
-    cause of_completed(because what, std::size_t n) const {
-        return {what, {as_number(n), as_number(completed)}};
+    template <because what>
+    cause of_completed(std::size_t n) const {
+        return cause_with<what>({{"requests", n}, {"completed", completed}});
     }
 };
 /// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
@@ -251,8 +253,8 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
 
 inline cause values_missing(const answer_counts& c, metric_id m) {
     const value_count& n = c.of(m);
-    const auto id = static_cast<double>(m);
-    return {because::lacks_values, {as_number(n.missing), as_number(n.completed), id, id}};
+    return cause_with<because::lacks_values>(
+        {{"requests", n.missing}, {"completed", n.completed}, {"metric", m}, {"needs", m}});
 }
 /// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
 /// were requested, the others are judged, if any.
@@ -262,7 +264,7 @@ inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones
     const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
                                                  f.needs == value_needs::second_event ||
                                                  f.needs == value_needs::second_read);
-    if (n.of == 0 && is_of_turns(m)) return {because::no_such_turns, {static_cast<double>(m)}};
+    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
     const bool some_left = n.missing < n.completed;
     const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
                                        : is_too_much(n.missing, n.completed);
@@ -273,52 +275,61 @@ inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones
 /// Why answers are short, by their finish reasons.
 inline cause too_short(const answer_counts& c) {
     if (!is_too_much(c.too_short, c.completed)) return {};
-    const double n = as_number(c.too_short), of = as_number(c.completed);
+    const std::size_t n = c.too_short, of = c.completed;
     const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
-    if (c.ended_at_length > 0 && c.too_short > otherwise)
-        return {because::context_full, {n, of, as_number(c.too_short - otherwise),
-                                        static_cast<double>(c.most_tokens)}};
+    if (c.ended_at_length > 0 && n > otherwise)
+        return cause_with<because::context_full>({{"requests", n},
+                                                  {"completed", of},
+                                                  {"at_length", n - otherwise},
+                                                  {"most", c.most_tokens}});
     if (c.ended_by_themselves == 0)
-        return {because::stops_early, {n, of, as_number(c.ended_without_reason)}};
-    return {because::stops_by_itself, {n, of, as_number(c.ended_by_themselves)}};
+        return cause_with<because::stops_early>(
+            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
+    return cause_with<because::stops_by_itself>(
+        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
 }
 inline cause prompts_of_one_size(const answer_counts& c) {
     if (2 * c.equal_prompts <= c.completed) return {};
-    return {because::equal_prompts, {as_number(c.equal_prompts), as_number(c.completed),
-                                     static_cast<double>(c.equal_tokens)}};
+    return cause_with<because::equal_prompts>({{"requests", c.equal_prompts},
+                                               {"completed", c.completed},
+                                               {"tokens", c.equal_tokens}});
 }
 
 inline cause no_history(const answer_counts& c) {
     if (!is_too_much(c.without_history, c.going_on)) return {};
-    return {because::no_history, {as_number(c.without_history), as_number(c.going_on)}};
+    return cause_with<because::no_history>({{"turns", c.without_history}, {"of", c.going_on}});
 }
 /// That nothing shows whether the server kept the history, in over 5 % of the turns.
 inline cause untold_history(const answer_counts& c) {
     return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
 }
 
+inline cause more_cached_than_prompt(const cache_counts& c) {
+    return cause_with<because::cached_over_prompt>({{"cached", c.cached}, {"prompt", c.prompt}});
+}
 /// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
 /// block of 16 per request are allowed: caches also find equal first words, and templates differ.
 inline cause known_prompts(const cache_counts& c) {
     if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
-    const auto prompt = static_cast<double>(c.prompt), cached = static_cast<double>(c.cached);
-    if (cached > prompt) return {because::cached_over_prompt, {cached, prompt}};
-    return {because::known_prompts, {cached / prompt, static_cast<double>(c.shared) / prompt}};
+    if (c.cached > c.prompt) return more_cached_than_prompt(c);
+    const auto prompt = static_cast<double>(c.prompt);
+    return cause_with<because::known_prompts>({{"cached", static_cast<double>(c.cached) / prompt},
+                                               {"shared", static_cast<double>(c.shared) / prompt}});
 }
 
 // Buffering by a server or by a proxy looks the same here.
 inline cause in_one_piece(const answer_counts& c) {
     if (!is_too_much(c.in_one_piece, c.paced)) return {};
-    return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
+    return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
 }
 inline cause in_a_burst(const answer_counts& c) {
     if (!is_coalesced_by_proxy(c)) return {};
-    return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
+    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
 }
 inline cause starts_read_together(const answer_counts& c) {
     if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
-    return {because::starts_read_together,
-            {as_number(c.perhaps_in_a_burst), as_number(c.streamed())}, whose::client};
+    return cause_with<because::starts_read_together>(
+        {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
 }
 
 /// The answers that were wrong: cut off, unreadable or never received.
@@ -332,7 +343,8 @@ inline cause wrong_answers(const measurements& e, const statistic_data& what, st
             else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
             else if (r.graded.empty()) ++unreadable;
         });
-    return {because::wrong_answers, {wrong, cut, unreadable, failed}};
+    return cause_with<because::wrong_answers>(
+        {{"wrong", wrong}, {"cut_off", cut}, {"unreadable", unreadable}, {"failed", failed}});
 }
 /// How many answers differ from the baseline's, where, and how often the server's own differ.
 inline cause answers_differ(const measurements& e, const statistic_data& what,
@@ -349,11 +361,15 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
     }
     std::sort(d.places.begin(), d.places.end());
     const double with_place = as_number(d.places.size());
-    return {because::answers_differ,
-            {differ, all, failed, own_agreement(e.candidate, repeats, what), with_place,
-             d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5),
-             d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number,
-             static_cast<double>(d.without_place)}};
+    return cause_with<because::answers_differ>(
+        {{"differ", differ},
+         {"of", all},
+         {"failed", failed},
+         {"own", own_agreement(e.candidate, repeats, what)},
+         {"with_place", with_place},
+         {"place", d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5)},
+         {"per_1000", d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number},
+         {"without_place", d.without_place}});
 }
 
 }  // namespace detail

@@ -14,6 +14,7 @@
 #include "core/measured/recovery.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/timing_bounds.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
@@ -83,11 +84,13 @@ inline cause server_went(const gate_in_check& g) {
 /// Why side tasks changed the load, nothing where they ran as planned.
 inline cause fault_of_tasks(const repeat_data& d) {
     for (const side_task_seen& t : d.side_tasks) {
-        if (t.steps.empty()) return {because::task_idle, {d.index + 1.0}, whose::nobody, t.name};
+        if (t.steps.empty())
+            return cause_with<because::task_idle>({{"repeat", d.index + 1}}, whose::nobody, t.name);
         for (const side_step& s : t.steps)
             if (!s.failed.empty() && !t.may_fail)
-                return {because::task_failed, {d.index + 1.0}, whose::nobody,
-                        "\"" + t.name + "\", " + s.what + " " + s.failed};
+                return cause_with<because::task_failed>(
+                    {{"repeat", d.index + 1}}, whose::nobody,
+                    "\"" + t.name + "\", " + s.what + " " + s.failed);
     }
     return {};
 }
@@ -103,8 +106,9 @@ inline cause no_success(const gate_in_check& g) {
         }
     if (g.variant == &g.e.baseline && g.variant->empty()) return {};
     if (measured == 0) return {because::no_requests};
-    return g.at_server({because::none_succeeded, {as_number(measured)}, whose::nobody,
-                        std::string(to_string(example->status)) + ": " + str(example->error)});
+    return g.at_server(cause_with<because::none_succeeded>(
+        {{"requests", measured}}, whose::nobody,
+        std::string(to_string(example->status)) + ": " + str(example->error)));
 }
 
 /// What is checked once for all objectives that need the same variants.
@@ -242,8 +246,8 @@ inline cause label_without_success(const objective_in_check& o, const statistic_
             }
         }
         if (requests > 0 && completed == 0)
-            return of_server({because::label_failed, {as_number(requests)}, whose::nobody,
-                              selection_text(own)},
+            return of_server(cause_with<because::label_failed>(
+                                 {{"requests", requests}}, whose::nobody, selection_text(own)),
                              variant == &o.e.baseline);
     }
     return {};
@@ -262,22 +266,24 @@ inline cause other_tokens(objective_in_check& o) {
     const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
     const bool of_prompts = m == metric_id::prefill_throughput ||
                             m == metric_id::input_throughput || m == metric_id::total_throughput;
-    if (of_prompts && differ(mine.prompt, other.prompt))
-        return {because::other_tokens, {mine.prompt, 1, other.prompt}};
     const bool of_outputs = !of_prompts || m == metric_id::total_throughput;
-    if (of_outputs && differ(mine.output, other.output))
-        return {because::other_tokens, {mine.output, 0, other.output}};
-    return {};
+    const bool by_prompts = of_prompts && differ(mine.prompt, other.prompt);
+    if (!by_prompts && !(of_outputs && differ(mine.output, other.output))) return {};
+    return cause_with<because::other_tokens>(
+        {{"tokens", by_prompts ? mine.prompt : mine.output},
+         {"is_prompt", by_prompts},
+         {"baseline", by_prompts ? other.prompt : other.output}});
 }
 inline cause not_played_out(objective_in_check& o) {
     if (!o.is_of(is_of_sessions) || o.e.candidate.empty() || o.e.candidate[0].plays_out) return {};
-    return {because::not_played_out, {}, whose::plan};
+    return {because::not_played_out, whose::plan};
 }
 inline cause read_together(objective_in_check& o) {
     const double part = o.on().self_check.unread_fraction;
     const bool of_gaps =
         o.is_of(is_of_service) && concerns(o.s.statistic, &metric_facts::is_of_gaps);
-    return of_gaps && part > 0.05 ? cause{because::read_together, {part}, whose::client} : cause{};
+    if (!of_gaps || part <= 0.05) return {};
+    return cause_with<because::read_together>({{"events", part}}, whose::client);
 }
 /// Why the client is unfit to measure what its lateness affects; a busy one, anything.
 inline cause client_conduct(objective_in_check& o) {
@@ -307,7 +313,7 @@ inline cause comes_in_bursts(objective_in_check& o) {
     const answer_counts& c = *o.answers;
     const bool many = c.read_together * 20 > c.events;
     if (!many || !concerns(*o.part, &metric_facts::is_of_gaps)) return {};
-    return {because::comes_in_bursts, {c.read_together / c.events}};
+    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
 }
 inline cause none_selected(objective_in_check& o) {
     if (o.answers->requests > 0 || is_of_all(*o.part)) return {};
@@ -315,16 +321,15 @@ inline cause none_selected(objective_in_check& o) {
 }
 inline cause cached_over_prompt(objective_in_check& o) {
     const cache_counts& c = o.answers->cache;
-    if (!is_of_prompts(o.part->metric) || c.cached <= c.prompt) return {};
-    return {because::cached_over_prompt,
-            {static_cast<double>(c.cached), static_cast<double>(c.prompt)}};
+    const bool matters = is_of_prompts(o.part->metric) && c.cached > c.prompt;
+    return matters ? more_cached_than_prompt(c) : cause{};
 }
 inline cause usage_over_prompt(objective_in_check& o) {
     const answer_counts& c = *o.answers;
     const bool counts = concerns_a_metric(
         *o.part, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
     const bool over = counts && is_too_much(c.over_prompt, c.completed);
-    return over ? c.of_completed(because::usage_over_prompt, c.over_prompt) : cause{};
+    return over ? c.of_completed<because::usage_over_prompt>(c.over_prompt) : cause{};
 }
 /// The first cause among the metrics of a statistic.
 template <class Of>
@@ -373,7 +378,7 @@ inline cause undisturbed(objective_in_check& o) {
     const auto n = std::count(o.v.values.begin(), o.v.values.end(), 0.0);
     if (n == 0) return {};
     o.v.is_at_its_end = true;
-    return {because::undisturbed, {static_cast<double>(n), as_number(o.v.values.size())}};
+    return cause_with<because::undisturbed>({{"undisturbed", n}, {"repeats", o.v.values.size()}});
 }
 inline cause too_close(objective_in_check& o) {
     return o.is_in(verdict::inconclusive) ? cause{because::too_close} : cause{};
@@ -391,13 +396,14 @@ inline void advise(objective_in_check& o) {
     const double would_pass = o.s.at_most ? v.estimate.high : v.estimate.low;
     if (is_difference(o.s)) {  // on the side of the limit
         if (std::isfinite(would_pass) && would_pass * v.limit > 0)
-            v.advice = {because::limit_that_passes, {would_pass}};
+            v.advice = cause_with<because::limit_that_passes>({{"better", would_pass}});
         return;
     }
     const double off = would_pass / std::max(v.limit, v.estimate.value);
     const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
     if (is_near && would_pass > 0)
-        v.advice = {because::limit_that_passes, {would_pass * (o.s.at_most ? 1.02 : 0.98)}};
+        v.advice = cause_with<because::limit_that_passes>(
+            {{"better", would_pass * (o.s.at_most ? 1.02 : 0.98)}});
 }
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(objective_in_check& o) {
@@ -411,8 +417,8 @@ inline cause part_of_cache(objective_in_check& o) {
             ? 0
             : (all ? o.g.baseline_cache : prefix_hits_of(o.e.baseline, what.which)).fraction();
     if (std::max(mine, other) < 0.01) return {};
-    return compares ? cause{because::cached_in_both, {mine, other}}
-                    : cause{because::cached, {mine}};
+    return compares ? cause_with<because::cached_in_both>({{"cached", mine}, {"baseline", other}})
+                    : cause_with<because::cached>({{"cached", mine}});
 }
 
 // ---- after the checks of the requests as reported

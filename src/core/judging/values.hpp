@@ -10,6 +10,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/columns.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
@@ -54,11 +55,12 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     const double t = student_t_quantile(normal_cdf(l.pass_z), more);
     const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
     if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
-    d.advice = {because::headroom_in_noise,
-                {-fraction_of_limit(d.objective, l.mean), l.sd, to_write}};
-    if (l.pass_margin > last_se)
-        d.advice = {because::headroom_in_modes,
-                    {-fraction_of_limit(d.objective, l.mean), to_write}};
+    const double headroom = -fraction_of_limit(d.objective, l.mean);
+    d.advice = l.pass_margin > last_se
+                   ? cause_with<because::headroom_in_modes>({{"headroom", headroom},
+                                                             {"better", to_write}})
+                   : cause_with<because::headroom_in_noise>(
+                         {{"headroom", headroom}, {"noise", l.sd}, {"better", to_write}});
 }
 
 /// The values of a gate's repeats, and their baseline if the objective is relative.
@@ -159,7 +161,8 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
 inline decision with_client_limit(decision d, const comparison& c) {
     if (!is_difference(d.objective) || d.outcome == verdict::fail) return d;
     if (!(std::fabs(d.objective.offset) < c.client_error)) return d;
-    return decided(std::move(d), verdict::inconclusive, {because::below_client, {c.client_error}});
+    return decided(std::move(d), verdict::inconclusive,
+                   cause_with<because::below_client>({{"least", c.client_error}}));
 }
 
 /// Sets the pooled value of all repeats, and the baseline's for a ratio.
@@ -246,7 +249,8 @@ inline verdict decide_by_counts(decision& d, const judging_parameters& t, const 
     const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
-    d.why = {{because::failed_or_beyond, {counts.k, counts.n, counts.allowed}}};
+    d.why = {cause_with<because::failed_or_beyond>(
+        {{"failed", counts.k}, {"of", counts.n}, {"allowed", counts.allowed}})};
     const verdict outcome = d.counted->outcome();
     return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
 }
@@ -271,8 +275,9 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen,
     const std::size_t n = seen.values.size();
     const statistic_data& what = d.objective.statistic;
     d.counted.reset();
-    d.why = {{is_of_server(what.metric) ? because::no_finite_value : because::no_size,
-              {as_number(seen.unbounded), as_number(n), d.objective.at_most ? 1.0 : 0.0}}};
+    d.why = {cause_with<because::no_size>(
+        {{"unbounded", seen.unbounded}, {"repeats", n}, {"at_most", d.objective.at_most}})};
+    if (is_of_server(what.metric)) d.why[0].what = because::no_finite_value;
     const bool is_percentile =
         what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
@@ -297,8 +302,9 @@ inline cause failures_in_tail(const judging_parameters& t, const slo& s,
     const miss_counts failed = counted_misses(variant, s, misses, allowed_misses(s));
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
     if (failed.k == 0 || upper <= failed.allowed) return {};
-    return {because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed}, whose::nobody,
-            str(what.name)};
+    return cause_with<because::failed_in_tail>(
+        {{"failed", failed.k}, {"of", failed.n}, {"most", upper}, {"allowed", failed.allowed}},
+        whose::nobody, str(what.name));
 }
 /// Withdraws a percentile's pass unless failures are shown to be fewer than its tail. The same
 /// holds for the baseline it is compared with.
@@ -322,19 +328,22 @@ inline void withdraw_over_failures(decision& d, const objective_columns& c,
 /// time.
 inline cause why_no_value(const objective_columns& c, const slo& s, bool is_paired,
                           std::size_t repeat) {
-    const cause none{because::no_value_in, {as_number(repeat + 1), s.factor > 0 ? 1.0 : 0.0}};
+    const cause none =
+        cause_with<because::no_value_in>({{"repeat", repeat + 1}, {"is_ratio", s.factor > 0}});
     if (!is_paired && !is_ratio(s.statistic.metric)) return none;
     const statistic_data& by = is_paired ? s.statistic : s.statistic.parts[1];
     const column& d = *(is_paired ? c.other : c.to).each[repeat];
     const double value = with_offset(by.metric, d.value);
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
-    cause why{because::over_nothing, {as_number(repeat + 1), value > 0 ? 1.0 : 0.0},
-              whose::nobody, str(by.name)};
-    if (d.failed > 0) {
-        why.what = because::over_failures;
-        why.numbers.insert(why.numbers.end(), {as_number(d.failed), as_number(d.requests)});
-    }
-    return of_server(std::move(why), is_paired);
+    const whose of = is_paired ? whose::baseline_server : whose::server;
+    if (d.failed == 0)
+        return cause_with<because::over_nothing>(
+            {{"repeat", repeat + 1}, {"is_infinite", value > 0}}, of, str(by.name));
+    return cause_with<because::over_failures>({{"repeat", repeat + 1},
+                                               {"is_infinite", value > 0},
+                                               {"failed", d.failed},
+                                               {"of", d.requests}},
+                                              of, str(by.name));
 }
 
 /// An analysis of the values. The noise of earlier runs counts unless a calibration was named.
@@ -396,17 +405,19 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
     judging_rule if_fresh = rule;
     if_fresh.pairs_are_fresh = true;
     if (d.paired && spread > s0)
-        d.why = {{because::pairs_spread, {spread, s0}}};
+        d.why = {cause_with<because::pairs_spread>({{"spread", spread}, {"believed", s0}})};
     else if (d.paired && d.outcome == verdict::inconclusive && d.why.empty() &&
              d.repeats >= first_pair_analysis &&
              analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
-        d.why = {{because::lasting_luck, {spread}}};
+        d.why = {cause_with<because::lasting_luck>({{"spread", spread}})};
     else if (const calibrated_noise known = c.calibrated(t, d.objective, rule.pairs_are_fresh);
              known.df > 0 && is_noisier(d.distances, known))
-        d.why.insert(d.why.begin(), {because::over_calibration, {spread, known.sd}});
+        d.why.insert(d.why.begin(), cause_with<because::over_calibration>(
+                                        {{"spread", spread}, {"calibrated", known.sd}}));
     else if (l.spread == spread_of::noisy)
-        d.why.insert(d.why.begin(),
-                     {because::repeats_spread, {std::sqrt(own.squares / own.df), l.prior_sd}});
+        d.why.insert(d.why.begin(), cause_with<because::repeats_spread>(
+                                        {{"spread", std::sqrt(own.squares / own.df)},
+                                         {"quiet", l.prior_sd}}));
 }
 
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
@@ -450,7 +461,8 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     }
     if (seen.values.empty())
         return decided(d, verdict::invalid,
-                       {startup ? because::start_unknown : because::nothing_measured});
+                       startup ? cause{because::start_unknown}
+                               : cause{because::nothing_measured});
     d.paired = c.paired;
     d.values = seen.values;
     d.decided_by = verdict_method::counted_misses;

@@ -11,6 +11,7 @@
 #include "core/metric/table.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "core/measured/server_values.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"

@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/load.hpp"
 #include "core/judging/checks.hpp"
@@ -81,11 +82,16 @@ private:
         const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
         const repeat_list& all = by_.seen().candidate;
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
-        if (!is_first || !is_too_short(measured_s, probe_seconds(by_.planned(), d.load, now)))
-            return false;
+        const double needed_s = probe_seconds(by_.planned(), d.load, now);
+        if (!is_first || !is_too_short(measured_s, needed_s)) return false;
         probes_.erase(d.load);
         return by_.repeats_again(
-            client_error{{because::probe_too_short, {now, measured_s}}, all.size() - 1});
+            client_error{cause_with<because::probe_too_short>({{"answer", now},
+                                                               {"load", measured_s},
+                                                               {"needed", needed_s},
+                                                               {"starts", not_a_number},
+                                                               {"of_sessions", not_a_number}}),
+                         all.size() - 1});
     }
 
     gate_run& by_;

@@ -12,6 +12,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/measured/repeat_fields.hpp"
 #include "core/measured/repeat.hpp"

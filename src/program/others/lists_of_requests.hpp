@@ -11,6 +11,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/files/dates.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/server.hpp"
 #include "program/others/imported_run.hpp"
 

@@ -14,7 +14,9 @@ TEST_CASE("every cause has a name of its own, and a sentence in which each numbe
     for (const cause_sentence& s : cause_sentences) {
         CAPTURE(s.name);
         CHECK(names.insert(s.name).second);
-        const cause c{s.id, {1, 2, 3, 4, 5, 6, 7, 8}, whose::server, "words"};
+        cause c{because::nothing, whose::server, "words"};
+        c.what = s.id;
+        c.numbers = {1, 2, 3, 4, 5, 6, 7, 8};
         decision d = undecided(mean(ttft) <= 100_ms);
         d.limit = 0.1;
         const std::string said = described(c, d);
@@ -26,23 +28,39 @@ TEST_CASE("every cause has a name of its own, and a sentence in which each numbe
 
 TEST_CASE("a place has the number of its name, in the form that it is told in") {
     decision d = undecided(p99(ttft) <= 300_ms);
-    CHECK(described({because::failed_in_tail, {9, 600, 0.0234, 0.01}, whose::nobody,
-                     "p99(ttft)"}, d) ==
-          "9 of 600 failed, up to 2.3 % may, and p99(ttft) leaves 1 % beyond it");
-    CHECK(described({because::sent_late, {0.254, 0.0105}, whose::client}) ==
+    // In any order.
+    CHECK(described(cause_with<because::failed_in_tail>(
+                        {{"allowed", 0.01}, {"most", 0.0234}, {"of", 600}, {"failed", 9}},
+                        whose::nobody, "p99(ttft)"),
+                    d) == "9 of 600 failed, up to 2.3 % may, and p99(ttft) leaves 1 % beyond it");
+    CHECK(described(cause_with<because::sent_late>({{"late", 0.254}, {"after", 0.0105}},
+                                                   whose::client)) ==
           "client: 25.4 % of the requests of a repeat were sent over 10.5 ms late, so its load was "
           "not the one asked for");
-    CHECK(described({because::preempted, {1}}) == "1 preemption");
-    CHECK(described({because::preempted, {20}}) == "20 preemptions");
-    CHECK(described({because::lacks_values, {3, 40, static_cast<double>(metric_id::tpot),
-                                             static_cast<double>(metric_id::tpot)}}) ==
+    CHECK(described(cause_with<because::preempted>({{"preemptions", 1}})) == "1 preemption");
+    CHECK(described(cause_with<because::preempted>({{"preemptions", 20}})) == "20 preemptions");
+    CHECK(described(cause_with<because::lacks_values>({{"requests", 3},
+                                                       {"completed", 40},
+                                                       {"metric", metric_id::tpot},
+                                                       {"needs", metric_id::tpot}})) ==
           "3 of 40 completed requests have no tokens after their first event, which tpot needs");
-    CHECK(described({because::cut_off, {static_cast<double>(verdict::fail),
-                                        static_cast<double>(verdict::pass)}})
+    CHECK(described(cause_with<because::cut_off>({{"with", verdict::fail},
+                                                  {"without", verdict::pass}}))
               .find("the verdict is fail, without them pass;") != std::string::npos);
-    CHECK(described({because::limit_that_passes, {0.312}}, d) == "<= 320 ms would pass");
-    CHECK(described(vector<cause>{{because::too_close}, {because::cached, {0.5}}}, d) ==
+    CHECK(described(cause_with<because::limit_that_passes>({{"better", 0.312}}), d) ==
+          "<= 320 ms would pass");
+    CHECK(described(vector<cause>{{because::too_close},
+                                  cause_with<because::cached>({{"cached", 0.5}})}, d) ==
           "too close to call; 50 % of the prompt tokens came from the server's prefix cache");
+}
+
+TEST_CASE("a drift is of a run, or of runs") {
+    const auto said = [](int repeats) {
+        return described(cause_with<because::thirds>(
+            {{"first", 0.1}, {"last", 0.2}, {"repeats", repeats}, {"seconds", 600}}));
+    };
+    CHECK(said(1).find("(a run of ") != std::string::npos);
+    CHECK(said(3).find("(runs of ") != std::string::npos);
 }
 
 TEST_CASE("a verdict has its method, unit and causes as names that no sentence changes") {

@@ -350,7 +350,7 @@ TEST_CASE("the more a load exceeds the server, the less it can pass, however sho
     CHECK(mentions(short_one.reason, " of load were too short for that"));
     CHECK(mentions(short_one.advice, "let the load last "));
     const cause why = too_short_repeat(m.candidate[0]);
-    m = sent_at(140, static_cast<long long>(why.numbers[3]));
+    m = sent_at(140, static_cast<long long>(why["starts"]));
     CHECK(mentions(judged(m, p90(ttft) <= 6_s).reason, "over-saturated: "));
 }
 

@@ -12,6 +12,7 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/columns.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/judge.hpp"
@@ -363,13 +364,15 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);
     if (!f.state.monotone())
-        return decided(v, verdict::invalid, {because::not_monotone, {f.state.low, f.state.high}});
+        return decided(v, verdict::invalid,
+                       cause_with<because::not_monotone>({{"low", f.state.low},
+                                                          {"high", f.state.high}}));
     if (f.state.low >= asked) v.outcome = verdict::pass;
     else if (f.state.high <= asked) v.outcome = verdict::fail;
     else if (cause why = with_text(because::reported, fault_of_search(e, t, f)))
         return decided(v, verdict::invalid, std::move(why));
     v.at_the_load = at.candidate.empty() ? "" : text_at(at, t);
-    v.why = {{because::carries, {f.state.low, f.state.high}}};
+    v.why = {cause_with<because::carries>({{"low", f.state.low}, {"high", f.state.high}})};
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
     if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));
     return v;

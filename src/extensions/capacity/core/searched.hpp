@@ -10,6 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
 #include "core/capacity/load_search.hpp"

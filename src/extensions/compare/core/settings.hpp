@@ -10,6 +10,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/described/causes.hpp"
+#include "core/judging/cause.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/measurements.hpp"
