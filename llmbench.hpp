@@ -11826,61 +11826,18 @@ inline unsigned long long hash_in(const std::string& digits) {
     return is_hash ? hash : 0;
 }
 
-/// A line of records.jsonl and its gate.
-inline void fields_of(field_visitor& v, record& r, std::string& gate) {
-    constexpr whole_range reported{0, max_reported_tokens},
-        may_be_reported{0, max_reported_tokens, -1},
-        events{0, max_events}, few{0, most_of_few}, bytes{0, max_text_bytes};
-    v.text({"id", "sent as X-Request-Id"}, r.id);
-    v.text({"gate"}, gate);
-    v.choice({"arm"}, r.variant, run_variant::baseline);
-    v.whole({"repeat"}, r.repeat, few);
-    v.choice({"phase"}, r.phase, run_phase::measure);
-    v.time({"scheduled_ns"}, r.scheduled_ns);
-    v.time({"dispatched_ns"}, r.dispatched_ns);
-    v.time({"connected_ns"}, r.connected_ns);
-    v.time({"sent_ns"}, r.sent_ns);
-    v.time({"first_token_ns"}, r.first_token_ns);
-    v.time({"second_token_ns", "of the second content event", at_times}, r.second_token_ns);
-    v.time({"first_answer_ns", "of the first one that is no reasoning", at_times},
-           r.first_answer_ns);
-    v.time({"last_token_ns"}, r.last_token_ns);
-    v.time({"end_ns"}, r.end_ns);
-    v.whole({"prompt_tokens"}, r.prompt_tokens, reported);
-    v.whole({"output_tokens"}, r.output_tokens, reported);
-    v.choice({"token_source"}, r.token_source, token_origin::no_usage);
-    v.whole({"events"}, r.events, events);
-    v.whole({"first_event_tokens"}, r.first_event_tokens, reported);
-    v.choice({"status"}, r.status, request_status::left);
-    v.whole({"http_status"}, r.http_status, {0, 999, 0});
-    v.quoted({"finish_reason"}, r.finish_reason, true);
-    v.quoted({"error"}, r.error, true);
-    v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
-    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, may_be_reported);
-    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_reported);
-    v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
-            may_be_reported);
-    v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
-            r.tokens_at_once, reported);
-    v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
-    v.whole({"turn", "of the conversation", at_times}, r.turn, few);
-    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few);
-    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
-    v.whole({"reads", "that brought content events", at_times}, r.reads, events);
-    v.whole({"first_read_events", "", at_times}, r.first_read_events, events);
-    v.whole({"unknown_gaps", "between events that a late client read together: only the last "
-                             "of them has a time of its own", if_any},
-            r.unknown_gaps, events);
-    v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
-                               "most", if_any},
-            r.first_early_ns, {0, max_count});
-    v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
+inline constexpr whole_range reported_range{0, max_reported_tokens},
+    maybe_reported_range{0, max_reported_tokens, -1}, events_range{0, max_events},
+    few_range{0, most_of_few}, text_range{0, max_text_bytes};
+/// What was asked for and read in the answer.
+inline void answer_fields(field_visitor& v, record& r) {
+    v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, text_range);
     v.whole({"most_prompt_tokens", "that what was sent can be; negative where the server adds the "
                                    "history that it keeps", at_times},
             r.most_prompt_tokens, {-max_text_bytes, max_text_bytes});
     v.whole({"most_output_tokens", "that were asked for", at_times}, r.most_output_tokens,
-            reported);
-    v.whole({"choices", "answers that share the stream", at_times}, r.choices, few);
+            reported_range);
+    v.whole({"choices", "answers that share the stream", at_times}, r.choices, few_range);
     bool right = r.right && *r.right;
     if (v.has("right", static_cast<bool>(r.right))) {
         v.flag({"right", "the answer to a question", at_times}, right);
@@ -11892,7 +11849,55 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
         v.text({"answer_hash", "of all that was generated", at_times}, hash);
         if (v.assigns()) r.answer_hash = hash_in(hash);
     }
-    v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
+}
+/// A line of records.jsonl and its gate.
+inline void fields_of(field_visitor& v, record& r, std::string& gate) {
+    v.text({"id", "sent as X-Request-Id"}, r.id);
+    v.text({"gate"}, gate);
+    v.choice({"arm"}, r.variant, run_variant::baseline);
+    v.whole({"repeat"}, r.repeat, few_range);
+    v.choice({"phase"}, r.phase, run_phase::measure);
+    v.time({"scheduled_ns"}, r.scheduled_ns);
+    v.time({"dispatched_ns"}, r.dispatched_ns);
+    v.time({"connected_ns"}, r.connected_ns);
+    v.time({"sent_ns"}, r.sent_ns);
+    v.time({"first_token_ns"}, r.first_token_ns);
+    v.time({"second_token_ns", "of the second content event", at_times}, r.second_token_ns);
+    v.time({"first_answer_ns", "of the first one that is no reasoning", at_times},
+           r.first_answer_ns);
+    v.time({"last_token_ns"}, r.last_token_ns);
+    v.time({"end_ns"}, r.end_ns);
+    v.whole({"prompt_tokens"}, r.prompt_tokens, reported_range);
+    v.whole({"output_tokens"}, r.output_tokens, reported_range);
+    v.choice({"token_source"}, r.token_source, token_origin::no_usage);
+    v.whole({"events"}, r.events, events_range);
+    v.whole({"first_event_tokens"}, r.first_event_tokens, reported_range);
+    v.choice({"status"}, r.status, request_status::left);
+    v.whole({"http_status"}, r.http_status, {0, 999, 0});
+    v.quoted({"finish_reason"}, r.finish_reason, true);
+    v.quoted({"error"}, r.error, true);
+    v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
+    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, maybe_reported_range);
+    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens,
+            maybe_reported_range);
+    v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
+            maybe_reported_range);
+    v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
+            r.tokens_at_once, reported_range);
+    v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
+    v.whole({"turn", "of the conversation", at_times}, r.turn, few_range);
+    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
+    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
+    v.whole({"reads", "that brought content events", at_times}, r.reads, events_range);
+    v.whole({"first_read_events", "", at_times}, r.first_read_events, events_range);
+    v.whole({"unknown_gaps", "between events that a late client read together: only the last "
+                             "of them has a time of its own", if_any},
+            r.unknown_gaps, events_range);
+    v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
+                               "most", if_any},
+            r.first_early_ns, {0, max_count});
+    answer_fields(v, r);
+    v.whole({"resends", "times it was sent again", at_times}, r.resends, few_range);
     v.whole({"idle_ns", "that its lost connection had not been used", if_any}, r.idle_ns);
 }
 
@@ -12135,6 +12140,25 @@ inline void way_fields(field_visitor& v, repeat_facts& d) {
                          "from then on"},
            d.used_once);
 }
+/// What the client says of itself.
+inline void client_fields(field_visitor& v, repeat_facts& d) {
+    v.number({"asked_rate", "requests/s, 0 where the load asks for none"}, d.asked_rate,
+             rate_range);
+    v.number({"achieved_rate"}, d.achieved_rate, rate_range);
+    v.whole({"connections_opened"}, d.connections_opened);
+    handshake_fields(v, d.handshakes_full, d.handshakes_resumed);
+    lag_fields(v, d);
+    v.numbers({"thread_cpu_utilization", "of one core, one a client thread"},
+              d.thread_cpu_utilization, {0, most_of_few});
+    v.whole({"content_events"}, d.content_events);
+    v.whole({"coalesced_events", "read together with an earlier one"}, d.coalesced_events);
+    v.number({"cpu_utilization"}, d.cpu_utilization, {0, most_of_few});
+    stamp_fields(v, d);
+    v.number({"lost_fraction", "of its time, what the client lost where it stamps what it reads "
+                               "itself", at_times}, d.lost_fraction, {0, most_of_few, 0});
+    v.whole({"disturbed_requests", "in whose time it lost over 20 ms", at_times},
+            d.disturbed_requests);
+}
 /// A repeat of one variant in result.json, without its requests: facts, the cross-check and
 /// statistics. Times are of the clock.
 inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
@@ -12155,23 +12179,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
     v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);
-    v.number({"asked_rate", "requests/s, 0 where the load asks for none"}, d.asked_rate,
-             rate_range);
-    v.number({"achieved_rate"}, d.achieved_rate, rate_range);
-    v.whole({"connections_opened"}, d.connections_opened);
-    handshake_fields(v, d.handshakes_full, d.handshakes_resumed);
-    lag_fields(v, d);
-    v.numbers({"thread_cpu_utilization", "of one core, one a client thread"},
-              d.thread_cpu_utilization,
-              {0, most_of_few});
-    v.whole({"content_events"}, d.content_events);
-    v.whole({"coalesced_events", "read together with an earlier one"}, d.coalesced_events);
-    v.number({"cpu_utilization"}, d.cpu_utilization, {0, most_of_few});
-    stamp_fields(v, d);
-    v.number({"lost_fraction", "of its time, what the client lost where it stamps what it reads "
-                               "itself", at_times}, d.lost_fraction, {0, most_of_few, 0});
-    v.whole({"disturbed_requests", "in whose time it lost over 20 ms", at_times},
-            d.disturbed_requests);
+    client_fields(v, d);
     v.seconds({"startup_s"}, d.startup_s);
     if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
@@ -12367,86 +12375,71 @@ enum class because : unsigned char {
 };
 /// The names of a cause's numbers, in their order.
 constexpr std::string_view numbers_of(because what) {
-    switch (what) {
     using enum because;
-    case none_succeeded: case label_failed: case more_requests: return "requests";
-    case task_failed: case task_idle: case no_finite_part: case metrics_reported:
-    case restarted_before: case restarted_in: return "repeat";
-    case ended_early: return "repeats sent planned least at_most is_open";
-    case undisturbed: return "undisturbed repeats";
-    case all_together: return "all other first";
-    case cut_off: return "with without";
-    case sessions_cut_off: return "requests with without";
-    case cached: return "cached";
-    case cached_in_both: return "cached baseline";
-    case failed: case failed_within: return "failed of";
-    case failed_over: return "failed of is_one_burst";
-    case failed_in_burst: return "failed of burst burst_of repeat";
-    case failed_or_beyond: case baseline_fails: case baseline_may_fail: return "failed of allowed";
-    case failed_in_tail: return "failed of most allowed";
-    case wrong_answers: return "wrong cut_off unreadable failed";
-    case answers_differ: return "differ of failed own with_place place per_1000 without_place";
-    case below_client: return "least";
-    case no_size: case no_finite_value: return "unbounded repeats at_most";
-    case pairs_spread: return "spread believed";
-    case lasting_luck: case given_spread: return "spread";
-    case repeats_spread: return "spread quiet";
-    case over_calibration: return "spread calibrated";
-    case thirds: return "first last repeats seconds";
-    case no_value_in: return "repeat is_ratio";
-    case over_failures: return "repeat is_infinite failed of";
-    case over_nothing: return "repeat is_infinite";
-    case small_sample: return "repeat is_baseline measured needed is_tail mostly_failed";
-    case small_for_drift: return "measured needed";
-    case few_slices: return "window needed";
-    case window_ends: return "ended more";
-    case few_runs: case lone_repeats: case lone_levels: return "runs";
-    case main_moved: return "moved is_slower in_two";
-    case outlying_runs: return "outlying runs";
-    case client_without: return "lacking requests";
-    case client_is_busy: return "cpu";
-    case client_off_rate: return "sent asked";
-    case read_together: case comes_in_bursts: return "events";
-    case starts_read_together: return "starts answers";
-    case sent_late: return "late after";
-    case client_lost: return "lost disturbed requests";
-    case over_saturated: case over_saturated_by_sessions: return "is_baseline grown sent slower";
-    case no_such_turns: return "metric";
-    case lacks_values: return "requests completed metric needs";
-    case other_tokens: return "tokens is_prompt baseline";
-    case context_full: return "requests completed at_length most";
-    case stops_early: return "requests completed without_reason";
-    case stops_by_itself: return "requests completed by_themselves";
-    case too_long: case filtered: case several_choices: case short_prompts: case no_usage:
-    case usage_over_length: case usage_under_events: case usage_over_content: case usage_may_hide:
-    case usage_over_prompt: return "requests completed";
-    case equal_prompts: return "requests completed tokens";
-    case no_history: return "turns of";
-    case known_prompts: return "cached shared";
-    case cached_over_prompt: return "cached prompt";
-    case in_one_piece: case in_a_burst: return "answers of";
-    case served_others: return "repeat reported ours";
-    case others_requests: case others_tokens: case more_at_once: return "reported ours repeat";
-    case queue_stood: return "from most";
-    case cache_full: return "usage";
-    case cache_preempts: return "usage preemptions";
-    case preempted: return "preemptions";
-    case clocks_lower: return "lower repeat";
-    case carries: case not_monotone: return "low high";
-    case probe_too_short: return "answer load needed starts of_sessions";
-    case headroom_in_noise: return "headroom noise better";
-    case headroom_in_modes: return "headroom better";
-    case longer_run: return "times better";
-    case longer_load: return "seconds starts of_sessions";
-    case limit_that_passes: return "better";
-    default: return {};
-    }
+    struct named {
+        because of;
+        const char* numbers;
+    };
+    constexpr named all[] = {
+        {ended_early, "repeats,sent,planned,least,at_most,is_open"},
+        {none_succeeded, "requests"}, {task_failed, "repeat"}, {task_idle, "repeat"},
+        {undisturbed, "undisturbed,repeats"}, {all_together, "all,other,first"},
+        {cut_off, "with,without"}, {sessions_cut_off, "requests,with,without"}, {cached, "cached"},
+        {cached_in_both, "cached,baseline"}, {failed, "failed,of"},
+        {failed_over, "failed,of,is_one_burst"},
+        {failed_in_burst, "failed,of,burst,burst_of,repeat"}, {failed_within, "failed,of"},
+        {failed_or_beyond, "failed,of,allowed"}, {failed_in_tail, "failed,of,most,allowed"},
+        {wrong_answers, "wrong,cut_off,unreadable,failed"},
+        {answers_differ, "differ,of,failed,own,with_place,place,per_1000,without_place"},
+        {below_client, "least"}, {no_size, "unbounded,repeats,at_most"},
+        {no_finite_value, "unbounded,repeats,at_most"}, {pairs_spread, "spread,believed"},
+        {lasting_luck, "spread"}, {repeats_spread, "spread,quiet"},
+        {over_calibration, "spread,calibrated"}, {thirds, "first,last,repeats,seconds"},
+        {no_value_in, "repeat,is_ratio"}, {over_failures, "repeat,is_infinite,failed,of"},
+        {over_nothing, "repeat,is_infinite"}, {no_finite_part, "repeat"},
+        {small_sample, "repeat,is_baseline,measured,needed,is_tail,mostly_failed"},
+        {small_for_drift, "measured,needed"}, {few_slices, "window,needed"},
+        {window_ends, "ended,more"}, {few_runs, "runs"}, {lone_repeats, "runs"},
+        {lone_levels, "runs"}, {main_moved, "moved,is_slower,in_two"},
+        {outlying_runs, "outlying,runs"}, {given_spread, "spread"},
+        {client_without, "lacking,requests"}, {client_is_busy, "cpu"},
+        {client_off_rate, "sent,asked"}, {read_together, "events"},
+        {starts_read_together, "starts,answers"}, {sent_late, "late,after"},
+        {client_lost, "lost,disturbed,requests"}, {over_saturated, "is_baseline,grown,sent,slower"},
+        {over_saturated_by_sessions, "is_baseline,grown,sent,slower"}, {no_such_turns, "metric"},
+        {label_failed, "requests"}, {lacks_values, "requests,completed,metric,needs"},
+        {other_tokens, "tokens,is_prompt,baseline"},
+        {context_full, "requests,completed,at_length,most"},
+        {stops_early, "requests,completed,without_reason"},
+        {stops_by_itself, "requests,completed,by_themselves"}, {too_long, "requests,completed"},
+        {filtered, "requests,completed"}, {several_choices, "requests,completed"},
+        {short_prompts, "requests,completed"}, {equal_prompts, "requests,completed,tokens"},
+        {no_history, "turns,of"}, {known_prompts, "cached,shared"},
+        {cached_over_prompt, "cached,prompt"},
+        {no_usage, "requests,completed"}, {usage_over_length, "requests,completed"},
+        {usage_under_events, "requests,completed"}, {usage_over_content, "requests,completed"},
+        {usage_may_hide, "requests,completed"}, {usage_over_prompt, "requests,completed"},
+        {in_one_piece, "answers,of"}, {in_a_burst, "answers,of"}, {comes_in_bursts, "events"},
+        {baseline_fails, "failed,of,allowed"}, {baseline_may_fail, "failed,of,allowed"},
+        {metrics_reported, "repeat"}, {restarted_before, "repeat"}, {restarted_in, "repeat"},
+        {served_others, "repeat,reported,ours"}, {others_requests, "reported,ours,repeat"},
+        {others_tokens, "reported,ours,repeat"}, {more_at_once, "reported,ours,repeat"},
+        {queue_stood, "from,most"}, {cache_full, "usage"}, {cache_preempts, "usage,preemptions"},
+        {preempted, "preemptions"}, {clocks_lower, "lower,repeat"}, {carries, "low,high"},
+        {not_monotone, "low,high"}, {probe_too_short, "answer,load,needed,starts,of_sessions"},
+        {headroom_in_noise, "headroom,noise,better"}, {headroom_in_modes, "headroom,better"},
+        {longer_run, "times,better"}, {longer_load, "seconds,starts,of_sessions"},
+        {more_requests, "requests"}, {limit_that_passes, "better"},
+    };
+    for (const named& n : all)
+        if (n.of == what) return n.numbers;
+    return {};
 }
-/// Returns the place of a word in a list with spaces, or how many there are.
+/// Returns the place of a word in a list with commas, or how many there are.
 constexpr std::size_t place_of_word(std::string_view words, std::string_view word) {
     std::size_t place = 0;
     for (; !words.empty(); ++place) {
-        const std::size_t n = std::min(words.find(' '), words.size());
+        const std::size_t n = std::min(words.find(','), words.size());
         if (words.substr(0, n) == word) break;
         words.remove_prefix(std::min(n + 1, words.size()));
     }
@@ -12504,7 +12497,7 @@ struct cause_number {
 template <because what, std::size_t n>
 cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobody,
                  std::string text = {}) {
-    static_assert(n == numbers_in(what), "the cause has more numbers");
+    static_assert(n == numbers_in(what));  // else one is missing
     cause c;
     c.what = what;
     c.numbers.resize(n);
@@ -12908,9 +12901,10 @@ struct calibrated {
     double to_write = not_a_number;  // a limit that is seldom inconclusive
 };
 
+inline constexpr double most_longer = 100;  // no longer run is advised
 /// How much longer a run would mostly decide, and which limit this run would decide.
 inline cause longer_or_limit(double longer, double limit) {
-    if (!(longer < 100)) return cause_with<because::limit_that_passes>({{"better", limit}});
+    if (!(longer < most_longer)) return cause_with<because::limit_that_passes>({{"better", limit}});
     return cause_with<because::longer_run>({{"times", std::max(longer, 1.1)}, {"better", limit}});
 }
 inline double as_number(std::size_t n) { return static_cast<double>(n); }
@@ -17566,7 +17560,7 @@ inline constexpr derived_value derived_values[] = {
     {"words", "", [](in_cause c) { return c.why.text; }},
     {"statistic", "", [](in_cause c) { return str(c.statistic.name); }},
     {"limit", "", [](in_cause c) { return limit_text(c.statistic.metric, c.of.limit); }},
-    {"some_completed", "requests completed",
+    {"some_completed", "requests,completed",
      [](in_cause c) {
          return printed("%.0f of %.0f completed requests", c["requests"], c["completed"]);
      }},
@@ -17588,12 +17582,12 @@ inline constexpr derived_value derived_values[] = {
     {"better_limit", "better",
      [](in_cause c) { return limit_to_write(c.of.objective, c["better"]); }},
     {"all_side", "all", all_side_text},
-    {"before", "other first", before_text},
-    {"kinds", "cut_off unreadable failed", kinds_text},
+    {"before", "other,first", before_text},
+    {"kinds", "cut_off,unreadable,failed", kinds_text},
     {"own_is_known", "own",
      [](in_cause c) { return std::string(std::isnan(c["own"]) ? "" : "yes"); }},
     {"no_limit", "own", no_limit_text},
-    {"carried", "low high", carried_text},
+    {"carried", "low,high", carried_text},
 };
 
 constexpr bool has_number(because what, std::string_view name) {
@@ -17604,7 +17598,7 @@ constexpr bool has_place_for(const cause_sentence& s, std::string_view name) {
     for (const derived_value& d : derived_values)
         if (d.name == name) needed = d.numbers;
     while (!needed.empty()) {
-        const std::size_t n = std::min(needed.find(' '), needed.size());
+        const std::size_t n = std::min(needed.find(','), needed.size());
         if (!has_number(s.id, needed.substr(0, n))) return false;
         needed.remove_prefix(std::min(n + 1, needed.size()));
     }
@@ -31988,18 +31982,38 @@ struct load_of_variant {
     request_log* log;
 };
 
-/// Runs one load, or those of both variants at once, on the same threads, and collects their
-/// measurements. Loads at once have the same starts.
-inline void run_load(const vector<load_of_variant>& loads) {
+inline std::size_t threads_of(const vector<load_of_variant>& loads) {
     const load_order& order = *loads[0].order;
-    const client_options& client = order.what->sent->client;
-    const auto asked = static_cast<std::size_t>(static_cast<long long>(client.threads));
+    const auto asked =
+        static_cast<std::size_t>(static_cast<long long>(order.what->sent->client.threads));
     std::size_t threads = asked > 0 ? asked : default_threads(order, loads.size());
     if (current_environment) threads = 1;  // virtual time needs no second one
     else make_room_for(order, loads.size());
     // With fewer slots than threads, some threads could send nothing.
     if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
+    return threads;
+}
+inline std::string lack_of_threads(std::size_t started, std::size_t asked, const char* why) {
+    return printed("client: only %zu of its %zu threads could be started (%s): raise the limit on "
+                   "threads, ulimit -u, or ask for fewer, client.threads", started, asked, why);
+}
+/// What one thread measured of one load.
+inline void collect(const load_of_variant& l, load_worker& w, double cpu_utilization) {
+    repeat_data& into = *l.into;
+    l.log->take(std::move(w.finished()));
+    w.answers().move_into(into);
+    add_seen(into, w.io(), l.order->target->connection_resets);
+    into.cpu_utilization = std::max(into.cpu_utilization, cpu_utilization);
+    into.thread_cpu_utilization.push_back(cpu_utilization);
+    into.loop_lag.add(w.loop_lag());
+}
+
+/// Runs one load, or those of both variants at once, on the same threads, and collects their
+/// measurements. Loads at once have the same starts.
+inline void run_load(const vector<load_of_variant>& loads) {
+    const load_order& order = *loads[0].order;
+    const std::size_t threads = threads_of(loads);
     vector<std::unique_ptr<load_thread>> workers;
     vector<vector<load_worker*>> shares(threads);  // of each thread, in the order of the loads
     for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
@@ -32022,10 +32036,9 @@ inline void run_load(const vector<load_of_variant>& loads) {
         called_off = true;
     };
     const auto work = [&](std::size_t i) {
-        const std::size_t at_first = connections_at_first(order, i, threads);
         contained([&] {
             workers[i]->prepare_first();
-            workers[i]->open_connections(at_first, at_a_time);
+            workers[i]->open_connections(connections_at_first(order, i, threads), at_a_time);
         }, call_off);
         all_connected.arrive_and_wait();
         // All threads are awake 10 ms after the last one has its connections.
@@ -32043,9 +32056,7 @@ inline void run_load(const vector<load_of_variant>& loads) {
     try {
         for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);
     } catch (const std::system_error& e) {
-        lack = printed("client: only %zu of its %zu threads could be started (%s): raise the limit "
-                       "on threads, ulimit -u, or ask for fewer, client.threads",
-                       running.size() + 1, threads, e.what());
+        lack = lack_of_threads(running.size() + 1, threads, e.what());
         called_off = true;
         for (std::size_t i = running.size() + 1; i < threads; ++i) {
             all_connected.count_down();
@@ -32057,17 +32068,8 @@ inline void run_load(const vector<load_of_variant>& loads) {
     if (thrown) std::rethrow_exception(thrown);
     if (called_off) throw std::runtime_error(lack);
     for (std::size_t i = 0; i < threads; ++i)
-        for (std::size_t k = 0; k < loads.size(); ++k) {
-            load_worker& w = *shares[i][k];
-            repeat_data& into = *loads[k].into;
-            loads[k].log->take(std::move(w.finished()));
-            w.answers().move_into(into);
-            add_seen(into, w.io(), loads[k].order->target->connection_resets);
-            const double cpu = workers[i]->cpu_utilization();
-            into.cpu_utilization = std::max(into.cpu_utilization, cpu);
-            into.thread_cpu_utilization.push_back(cpu);
-            into.loop_lag.add(w.loop_lag());
-        }
+        for (std::size_t k = 0; k < loads.size(); ++k)
+            collect(loads[k], *shares[i][k], workers[i]->cpu_utilization());
 }
 
 // ===== [E] credentials for a server ==============================================================
@@ -35666,83 +35668,92 @@ struct repeat_order {
     answers_shown show = answers_shown::open;
 };
 
+/// Calls f(order, state, repeat, log) for each load.
+template <class F>
+void each_of(const vector<load_of_variant>& loads, F&& f) {
+    for (const load_of_variant& l : loads) f(*l.order, *l.state, *l.into, *l.log);
+}
+inline long long planned_here(const plan& p, std::size_t last) {
+    return static_cast<long long>(
+        p.shard.of(static_cast<std::size_t>(requests_before(p, last))));
+}
+inline void settle_first(const planned_traffic& t, const load_order& order, load_state& state) {
+    if (t.warmup_until_stable)
+        state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
+}
+/// The warm-up is answered before the measured part starts.
+template <class Gather>
+void send_batches(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+    const conversation_counts counts = counted_conversations(p);
+    const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
+    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
+        state.planned = planned_here(p, last);
+        order.warmup = order.last = counts.warmup * p.sent->stride;
+        order.send_at.assign(counts.warmup, 0);
+    });
+    if (counts.warmup > 0) gather();
+    each_of(loads, [&](load_order& order, auto&, auto&, auto&) {
+        order.first = order.last;
+        order.last = last;
+        order.send_at.assign(counts.measured, 0);
+    });
+    gather();
+    each_of(loads, [&](auto&, load_state& state, repeat_data& d, const request_log& all) {
+        long long last_end = 0;
+        for (const finished_request& f : all.requests())
+            last_end = std::max(last_end, f.what.end_ns);
+        d.window = time_interval::between(state.start_ns, last_end + 1);
+    });
+}
+template <class Gather>
+void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+    const schedule s = schedule_of(p);
+    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
+        order.last = end_of_trace(p, s.at.size());
+        state.planned = planned_here(p, order.last);
+        order.warmup = s.warmup * p.sent->stride;
+        order.measured_from_ns = ns_of(s.measured_from);
+        state.early.begin(order.last - order.warmup);
+        for (const double at : s.at) order.send_at.push_back(ns_of(at));
+        settle_first(*p.sent, order, state);
+    });
+    if (!s.at.empty()) gather();
+    each_of(loads, [&](load_order& order, load_state& state, repeat_data& d, auto&) {
+        const long long start_ns = state.start_ns - state.settling.earlier_by();
+        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
+                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
+    });
+}
+template <class Gather>
+void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+    const planned_traffic& t = *p.sent;
+    const conversation_counts counts = counted_conversations(p);
+    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
+        order.measured_by_time = lead_seconds(p) > 0;
+        order.measured_from_ns = ns_of(lead_seconds(p));
+        order.warmup = counts.warmup * t.stride;
+        const bool counted = t.requests > 0 && !order.measured_by_time;
+        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
+                             : static_cast<std::size_t>(-1) / 2;
+        if (counted) state.planned = planned_here(p, order.last);
+        if (order.measured_by_time && t.requests > 0)
+            order.max_measured = static_cast<long long>(
+                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
+        if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
+        settle_first(t, order, state);
+    });
+    gather();
+    each_of(loads, [&](auto&, load_state& state, repeat_data& d, auto&) {
+        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
+    });
+}
 /// Fills the orders with the plan's times and counts, and runs them by `gather`, once for each
 /// stretch of load. All variants have the same.
 template <class Gather>
 void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
-    const planned_traffic& t = *p.sent;
-    const conversation_counts counts = counted_conversations(p);
-    const bool as_batch = t.arrivals.kind == arrival_kind::all_at_once;
-    const auto planned_here = [&](std::size_t last) {
-        const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
-        return static_cast<long long>(p.shard.of(all_of_them));
-    };
-    const auto each = [&](auto&& f) {
-        for (const load_of_variant& l : loads) f(*l.order, *l.state, *l.into, *l.log);
-    };
-    const auto settle_first = [&](const load_order& order, load_state& state) {
-        if (t.warmup_until_stable)
-            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
-    };
-    if (as_batch) {
-        // The warm-up is answered before the measured part starts.
-        const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
-        each([&](load_order& order, load_state& state, auto&, auto&) {
-            state.planned = planned_here(last);
-            order.warmup = order.last = counts.warmup * t.stride;
-            order.send_at.assign(counts.warmup, 0);
-        });
-        if (counts.warmup > 0) gather();
-        each([&](load_order& order, auto&, auto&, auto&) {
-            order.first = order.last;
-            order.last = last;
-            order.send_at.assign(counts.measured, 0);
-        });
-        gather();
-        each([&](auto&, load_state& state, repeat_data& d, const request_log& all) {
-            long long last_end = 0;
-            for (const finished_request& f : all.requests())
-                last_end = std::max(last_end, f.what.end_ns);
-            d.window = time_interval::between(state.start_ns, last_end + 1);
-        });
-    } else if (t.is_open_loop()) {
-        const schedule s = schedule_of(p);
-        each([&](load_order& order, load_state& state, auto&, auto&) {
-            order.last = end_of_trace(p, s.at.size());
-            state.planned = planned_here(order.last);
-            order.warmup = s.warmup * t.stride;
-            order.measured_from_ns = ns_of(s.measured_from);
-            state.early.begin(order.last - order.warmup);
-            for (const double at : s.at) order.send_at.push_back(ns_of(at));
-            settle_first(order, state);
-        });
-        if (!s.at.empty()) gather();
-        each([&](load_order& order, load_state& state, repeat_data& d, auto&) {
-            const long long start_ns = state.start_ns - state.settling.earlier_by();
-            d.window = time_interval::between(start_ns + ns_of(s.measured_from),
-                                              s.at.empty() ? 0 : start_ns + order.send_at.back());
-        });
-    } else {
-        each([&](load_order& order, load_state& state, auto&, auto&) {
-            order.measured_by_time = lead_seconds(p) > 0;
-            order.measured_from_ns = ns_of(lead_seconds(p));
-            order.warmup = counts.warmup * t.stride;
-            const bool counted = t.requests > 0 && !order.measured_by_time;
-            order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
-                                 : static_cast<std::size_t>(-1) / 2;
-            if (counted) state.planned = planned_here(order.last);
-            if (order.measured_by_time && t.requests > 0)
-                order.max_measured = static_cast<long long>(
-                    std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
-            if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
-            settle_first(order, state);
-        });
-        gather();
-        each([&](auto&, load_state& state, repeat_data& d, auto&) {
-            d.window = time_interval::between(state.measured_from.load(),
-                                              state.exhausted_at.load());
-        });
-    }
+    if (p.sent->arrivals.kind == arrival_kind::all_at_once) send_batches(p, loads, gather);
+    else if (p.sent->is_open_loop()) send_on_schedule(p, loads, gather);
+    else send_by_users(p, loads, gather);
 }
 
 /// The repeat of one variant, from its order to its measurements.

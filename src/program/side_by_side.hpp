@@ -200,18 +200,11 @@ inline std::string objectives_html(const gate_side& a, const gate_side& b) {
     return t.rows.empty() ? "" : page_table("Objectives of " + str(a.judged.name), t) + reasons;
 }
 
-/// Draws both runs by percentile, "" if neither has values. A far limit is left out.
-inline std::string curves_figure(metric_id id, const gate_side& a, const gate_side& b,
-                                 variant_distribution gate_side::*of) {
-    const variant_distribution &first = a.*of, &second = b.*of;
-    double low = std::min(first.least, second.least), high = std::max(first.most, second.most);
-    if (!(high > 0)) return {};
-    low = std::max(low, high * 1e-5);
-    std::size_t values = 0;
+/// Limits on a metric that are drawn: of percentiles and means within the plot, or near it.
+inline vector<slo> drawn_limits(metric_id id, const gate_side& a, const gate_side& b, double low,
+                                double high) {
     vector<slo> limits;
-    for (const gate_side* side : {&a, &b}) {
-        const std::size_t n = (side->*of).values;
-        if (n > 0) values = values > 0 ? std::min(values, n) : n;
+    for (const gate_side* side : {&a, &b})
         for (const past_slo& s : side->judged.slos) {
             const std::optional<slo> o = slo_of(s);
             const bool is_drawn = o && o->statistic.metric == id && is_of_all(o->statistic) &&
@@ -221,7 +214,19 @@ inline std::string curves_figure(metric_id id, const gate_side& a, const gate_si
             if (is_drawn && !any_of(limits, [&](const slo& x) { return x.text() == o->text(); }))
                 limits.push_back(*o);
         }
-    }
+    return limits;
+}
+/// Draws both runs by percentile, "" if neither has values. A far limit is left out.
+inline std::string curves_figure(metric_id id, const gate_side& a, const gate_side& b,
+                                 variant_distribution gate_side::*of) {
+    const variant_distribution &first = a.*of, &second = b.*of;
+    double low = std::min(first.least, second.least), high = std::max(first.most, second.most);
+    if (!(high > 0)) return {};
+    low = std::max(low, high * 1e-5);
+    std::size_t values = 0;
+    for (const std::size_t n : {first.values, second.values})
+        if (n > 0) values = values > 0 ? std::min(values, n) : n;
+    const vector<slo> limits = drawn_limits(id, a, b, low, high);
     for (const slo& s : limits) {
         low = std::min(low, s.bound);
         high = std::max(high, s.bound);

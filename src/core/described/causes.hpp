@@ -136,7 +136,7 @@ inline constexpr derived_value derived_values[] = {
     {"words", "", [](in_cause c) { return c.why.text; }},
     {"statistic", "", [](in_cause c) { return str(c.statistic.name); }},
     {"limit", "", [](in_cause c) { return limit_text(c.statistic.metric, c.of.limit); }},
-    {"some_completed", "requests completed",
+    {"some_completed", "requests,completed",
      [](in_cause c) {
          return printed("%.0f of %.0f completed requests", c["requests"], c["completed"]);
      }},
@@ -158,12 +158,12 @@ inline constexpr derived_value derived_values[] = {
     {"better_limit", "better",
      [](in_cause c) { return limit_to_write(c.of.objective, c["better"]); }},
     {"all_side", "all", all_side_text},
-    {"before", "other first", before_text},
-    {"kinds", "cut_off unreadable failed", kinds_text},
+    {"before", "other,first", before_text},
+    {"kinds", "cut_off,unreadable,failed", kinds_text},
     {"own_is_known", "own",
      [](in_cause c) { return std::string(std::isnan(c["own"]) ? "" : "yes"); }},
     {"no_limit", "own", no_limit_text},
-    {"carried", "low high", carried_text},
+    {"carried", "low,high", carried_text},
 };
 
 constexpr bool has_number(because what, std::string_view name) {
@@ -174,7 +174,7 @@ constexpr bool has_place_for(const cause_sentence& s, std::string_view name) {
     for (const derived_value& d : derived_values)
         if (d.name == name) needed = d.numbers;
     while (!needed.empty()) {
-        const std::size_t n = std::min(needed.find(' '), needed.size());
+        const std::size_t n = std::min(needed.find(','), needed.size());
         if (!has_number(s.id, needed.substr(0, n))) return false;
         needed.remove_prefix(std::min(n + 1, needed.size()));
     }

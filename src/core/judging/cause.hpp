@@ -57,86 +57,71 @@ enum class because : unsigned char {
 };
 /// The names of a cause's numbers, in their order.
 constexpr std::string_view numbers_of(because what) {
-    switch (what) {
     using enum because;
-    case none_succeeded: case label_failed: case more_requests: return "requests";
-    case task_failed: case task_idle: case no_finite_part: case metrics_reported:
-    case restarted_before: case restarted_in: return "repeat";
-    case ended_early: return "repeats sent planned least at_most is_open";
-    case undisturbed: return "undisturbed repeats";
-    case all_together: return "all other first";
-    case cut_off: return "with without";
-    case sessions_cut_off: return "requests with without";
-    case cached: return "cached";
-    case cached_in_both: return "cached baseline";
-    case failed: case failed_within: return "failed of";
-    case failed_over: return "failed of is_one_burst";
-    case failed_in_burst: return "failed of burst burst_of repeat";
-    case failed_or_beyond: case baseline_fails: case baseline_may_fail: return "failed of allowed";
-    case failed_in_tail: return "failed of most allowed";
-    case wrong_answers: return "wrong cut_off unreadable failed";
-    case answers_differ: return "differ of failed own with_place place per_1000 without_place";
-    case below_client: return "least";
-    case no_size: case no_finite_value: return "unbounded repeats at_most";
-    case pairs_spread: return "spread believed";
-    case lasting_luck: case given_spread: return "spread";
-    case repeats_spread: return "spread quiet";
-    case over_calibration: return "spread calibrated";
-    case thirds: return "first last repeats seconds";
-    case no_value_in: return "repeat is_ratio";
-    case over_failures: return "repeat is_infinite failed of";
-    case over_nothing: return "repeat is_infinite";
-    case small_sample: return "repeat is_baseline measured needed is_tail mostly_failed";
-    case small_for_drift: return "measured needed";
-    case few_slices: return "window needed";
-    case window_ends: return "ended more";
-    case few_runs: case lone_repeats: case lone_levels: return "runs";
-    case main_moved: return "moved is_slower in_two";
-    case outlying_runs: return "outlying runs";
-    case client_without: return "lacking requests";
-    case client_is_busy: return "cpu";
-    case client_off_rate: return "sent asked";
-    case read_together: case comes_in_bursts: return "events";
-    case starts_read_together: return "starts answers";
-    case sent_late: return "late after";
-    case client_lost: return "lost disturbed requests";
-    case over_saturated: case over_saturated_by_sessions: return "is_baseline grown sent slower";
-    case no_such_turns: return "metric";
-    case lacks_values: return "requests completed metric needs";
-    case other_tokens: return "tokens is_prompt baseline";
-    case context_full: return "requests completed at_length most";
-    case stops_early: return "requests completed without_reason";
-    case stops_by_itself: return "requests completed by_themselves";
-    case too_long: case filtered: case several_choices: case short_prompts: case no_usage:
-    case usage_over_length: case usage_under_events: case usage_over_content: case usage_may_hide:
-    case usage_over_prompt: return "requests completed";
-    case equal_prompts: return "requests completed tokens";
-    case no_history: return "turns of";
-    case known_prompts: return "cached shared";
-    case cached_over_prompt: return "cached prompt";
-    case in_one_piece: case in_a_burst: return "answers of";
-    case served_others: return "repeat reported ours";
-    case others_requests: case others_tokens: case more_at_once: return "reported ours repeat";
-    case queue_stood: return "from most";
-    case cache_full: return "usage";
-    case cache_preempts: return "usage preemptions";
-    case preempted: return "preemptions";
-    case clocks_lower: return "lower repeat";
-    case carries: case not_monotone: return "low high";
-    case probe_too_short: return "answer load needed starts of_sessions";
-    case headroom_in_noise: return "headroom noise better";
-    case headroom_in_modes: return "headroom better";
-    case longer_run: return "times better";
-    case longer_load: return "seconds starts of_sessions";
-    case limit_that_passes: return "better";
-    default: return {};
-    }
+    struct named {
+        because of;
+        const char* numbers;
+    };
+    constexpr named all[] = {
+        {ended_early, "repeats,sent,planned,least,at_most,is_open"},
+        {none_succeeded, "requests"}, {task_failed, "repeat"}, {task_idle, "repeat"},
+        {undisturbed, "undisturbed,repeats"}, {all_together, "all,other,first"},
+        {cut_off, "with,without"}, {sessions_cut_off, "requests,with,without"}, {cached, "cached"},
+        {cached_in_both, "cached,baseline"}, {failed, "failed,of"},
+        {failed_over, "failed,of,is_one_burst"},
+        {failed_in_burst, "failed,of,burst,burst_of,repeat"}, {failed_within, "failed,of"},
+        {failed_or_beyond, "failed,of,allowed"}, {failed_in_tail, "failed,of,most,allowed"},
+        {wrong_answers, "wrong,cut_off,unreadable,failed"},
+        {answers_differ, "differ,of,failed,own,with_place,place,per_1000,without_place"},
+        {below_client, "least"}, {no_size, "unbounded,repeats,at_most"},
+        {no_finite_value, "unbounded,repeats,at_most"}, {pairs_spread, "spread,believed"},
+        {lasting_luck, "spread"}, {repeats_spread, "spread,quiet"},
+        {over_calibration, "spread,calibrated"}, {thirds, "first,last,repeats,seconds"},
+        {no_value_in, "repeat,is_ratio"}, {over_failures, "repeat,is_infinite,failed,of"},
+        {over_nothing, "repeat,is_infinite"}, {no_finite_part, "repeat"},
+        {small_sample, "repeat,is_baseline,measured,needed,is_tail,mostly_failed"},
+        {small_for_drift, "measured,needed"}, {few_slices, "window,needed"},
+        {window_ends, "ended,more"}, {few_runs, "runs"}, {lone_repeats, "runs"},
+        {lone_levels, "runs"}, {main_moved, "moved,is_slower,in_two"},
+        {outlying_runs, "outlying,runs"}, {given_spread, "spread"},
+        {client_without, "lacking,requests"}, {client_is_busy, "cpu"},
+        {client_off_rate, "sent,asked"}, {read_together, "events"},
+        {starts_read_together, "starts,answers"}, {sent_late, "late,after"},
+        {client_lost, "lost,disturbed,requests"}, {over_saturated, "is_baseline,grown,sent,slower"},
+        {over_saturated_by_sessions, "is_baseline,grown,sent,slower"}, {no_such_turns, "metric"},
+        {label_failed, "requests"}, {lacks_values, "requests,completed,metric,needs"},
+        {other_tokens, "tokens,is_prompt,baseline"},
+        {context_full, "requests,completed,at_length,most"},
+        {stops_early, "requests,completed,without_reason"},
+        {stops_by_itself, "requests,completed,by_themselves"}, {too_long, "requests,completed"},
+        {filtered, "requests,completed"}, {several_choices, "requests,completed"},
+        {short_prompts, "requests,completed"}, {equal_prompts, "requests,completed,tokens"},
+        {no_history, "turns,of"}, {known_prompts, "cached,shared"},
+        {cached_over_prompt, "cached,prompt"},
+        {no_usage, "requests,completed"}, {usage_over_length, "requests,completed"},
+        {usage_under_events, "requests,completed"}, {usage_over_content, "requests,completed"},
+        {usage_may_hide, "requests,completed"}, {usage_over_prompt, "requests,completed"},
+        {in_one_piece, "answers,of"}, {in_a_burst, "answers,of"}, {comes_in_bursts, "events"},
+        {baseline_fails, "failed,of,allowed"}, {baseline_may_fail, "failed,of,allowed"},
+        {metrics_reported, "repeat"}, {restarted_before, "repeat"}, {restarted_in, "repeat"},
+        {served_others, "repeat,reported,ours"}, {others_requests, "reported,ours,repeat"},
+        {others_tokens, "reported,ours,repeat"}, {more_at_once, "reported,ours,repeat"},
+        {queue_stood, "from,most"}, {cache_full, "usage"}, {cache_preempts, "usage,preemptions"},
+        {preempted, "preemptions"}, {clocks_lower, "lower,repeat"}, {carries, "low,high"},
+        {not_monotone, "low,high"}, {probe_too_short, "answer,load,needed,starts,of_sessions"},
+        {headroom_in_noise, "headroom,noise,better"}, {headroom_in_modes, "headroom,better"},
+        {longer_run, "times,better"}, {longer_load, "seconds,starts,of_sessions"},
+        {more_requests, "requests"}, {limit_that_passes, "better"},
+    };
+    for (const named& n : all)
+        if (n.of == what) return n.numbers;
+    return {};
 }
-/// Returns the place of a word in a list with spaces, or how many there are.
+/// Returns the place of a word in a list with commas, or how many there are.
 constexpr std::size_t place_of_word(std::string_view words, std::string_view word) {
     std::size_t place = 0;
     for (; !words.empty(); ++place) {
-        const std::size_t n = std::min(words.find(' '), words.size());
+        const std::size_t n = std::min(words.find(','), words.size());
         if (words.substr(0, n) == word) break;
         words.remove_prefix(std::min(n + 1, words.size()));
     }
@@ -194,7 +179,7 @@ struct cause_number {
 template <because what, std::size_t n>
 cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobody,
                  std::string text = {}) {
-    static_assert(n == numbers_in(what), "the cause has more numbers");
+    static_assert(n == numbers_in(what));  // else one is missing
     cause c;
     c.what = what;
     c.numbers.resize(n);

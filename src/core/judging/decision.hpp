@@ -65,9 +65,10 @@ struct calibrated {
     double to_write = not_a_number;  // a limit that is seldom inconclusive
 };
 
+inline constexpr double most_longer = 100;  // no longer run is advised
 /// How much longer a run would mostly decide, and which limit this run would decide.
 inline cause longer_or_limit(double longer, double limit) {
-    if (!(longer < 100)) return cause_with<because::limit_that_passes>({{"better", limit}});
+    if (!(longer < most_longer)) return cause_with<because::limit_that_passes>({{"better", limit}});
     return cause_with<because::longer_run>({{"times", std::max(longer, 1.1)}, {"better", limit}});
 }
 inline double as_number(std::size_t n) { return static_cast<double>(n); }

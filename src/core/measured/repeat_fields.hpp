@@ -33,61 +33,18 @@ inline unsigned long long hash_in(const std::string& digits) {
     return is_hash ? hash : 0;
 }
 
-/// A line of records.jsonl and its gate.
-inline void fields_of(field_visitor& v, record& r, std::string& gate) {
-    constexpr whole_range reported{0, max_reported_tokens},
-        may_be_reported{0, max_reported_tokens, -1},
-        events{0, max_events}, few{0, most_of_few}, bytes{0, max_text_bytes};
-    v.text({"id", "sent as X-Request-Id"}, r.id);
-    v.text({"gate"}, gate);
-    v.choice({"arm"}, r.variant, run_variant::baseline);
-    v.whole({"repeat"}, r.repeat, few);
-    v.choice({"phase"}, r.phase, run_phase::measure);
-    v.time({"scheduled_ns"}, r.scheduled_ns);
-    v.time({"dispatched_ns"}, r.dispatched_ns);
-    v.time({"connected_ns"}, r.connected_ns);
-    v.time({"sent_ns"}, r.sent_ns);
-    v.time({"first_token_ns"}, r.first_token_ns);
-    v.time({"second_token_ns", "of the second content event", at_times}, r.second_token_ns);
-    v.time({"first_answer_ns", "of the first one that is no reasoning", at_times},
-           r.first_answer_ns);
-    v.time({"last_token_ns"}, r.last_token_ns);
-    v.time({"end_ns"}, r.end_ns);
-    v.whole({"prompt_tokens"}, r.prompt_tokens, reported);
-    v.whole({"output_tokens"}, r.output_tokens, reported);
-    v.choice({"token_source"}, r.token_source, token_origin::no_usage);
-    v.whole({"events"}, r.events, events);
-    v.whole({"first_event_tokens"}, r.first_event_tokens, reported);
-    v.choice({"status"}, r.status, request_status::left);
-    v.whole({"http_status"}, r.http_status, {0, 999, 0});
-    v.quoted({"finish_reason"}, r.finish_reason, true);
-    v.quoted({"error"}, r.error, true);
-    v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
-    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, may_be_reported);
-    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_reported);
-    v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
-            may_be_reported);
-    v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
-            r.tokens_at_once, reported);
-    v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
-    v.whole({"turn", "of the conversation", at_times}, r.turn, few);
-    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few);
-    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
-    v.whole({"reads", "that brought content events", at_times}, r.reads, events);
-    v.whole({"first_read_events", "", at_times}, r.first_read_events, events);
-    v.whole({"unknown_gaps", "between events that a late client read together: only the last "
-                             "of them has a time of its own", if_any},
-            r.unknown_gaps, events);
-    v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
-                               "most", if_any},
-            r.first_early_ns, {0, max_count});
-    v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
+inline constexpr whole_range reported_range{0, max_reported_tokens},
+    maybe_reported_range{0, max_reported_tokens, -1}, events_range{0, max_events},
+    few_range{0, most_of_few}, text_range{0, max_text_bytes};
+/// What was asked for and read in the answer.
+inline void answer_fields(field_visitor& v, record& r) {
+    v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, text_range);
     v.whole({"most_prompt_tokens", "that what was sent can be; negative where the server adds the "
                                    "history that it keeps", at_times},
             r.most_prompt_tokens, {-max_text_bytes, max_text_bytes});
     v.whole({"most_output_tokens", "that were asked for", at_times}, r.most_output_tokens,
-            reported);
-    v.whole({"choices", "answers that share the stream", at_times}, r.choices, few);
+            reported_range);
+    v.whole({"choices", "answers that share the stream", at_times}, r.choices, few_range);
     bool right = r.right && *r.right;
     if (v.has("right", static_cast<bool>(r.right))) {
         v.flag({"right", "the answer to a question", at_times}, right);
@@ -99,7 +56,55 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
         v.text({"answer_hash", "of all that was generated", at_times}, hash);
         if (v.assigns()) r.answer_hash = hash_in(hash);
     }
-    v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
+}
+/// A line of records.jsonl and its gate.
+inline void fields_of(field_visitor& v, record& r, std::string& gate) {
+    v.text({"id", "sent as X-Request-Id"}, r.id);
+    v.text({"gate"}, gate);
+    v.choice({"arm"}, r.variant, run_variant::baseline);
+    v.whole({"repeat"}, r.repeat, few_range);
+    v.choice({"phase"}, r.phase, run_phase::measure);
+    v.time({"scheduled_ns"}, r.scheduled_ns);
+    v.time({"dispatched_ns"}, r.dispatched_ns);
+    v.time({"connected_ns"}, r.connected_ns);
+    v.time({"sent_ns"}, r.sent_ns);
+    v.time({"first_token_ns"}, r.first_token_ns);
+    v.time({"second_token_ns", "of the second content event", at_times}, r.second_token_ns);
+    v.time({"first_answer_ns", "of the first one that is no reasoning", at_times},
+           r.first_answer_ns);
+    v.time({"last_token_ns"}, r.last_token_ns);
+    v.time({"end_ns"}, r.end_ns);
+    v.whole({"prompt_tokens"}, r.prompt_tokens, reported_range);
+    v.whole({"output_tokens"}, r.output_tokens, reported_range);
+    v.choice({"token_source"}, r.token_source, token_origin::no_usage);
+    v.whole({"events"}, r.events, events_range);
+    v.whole({"first_event_tokens"}, r.first_event_tokens, reported_range);
+    v.choice({"status"}, r.status, request_status::left);
+    v.whole({"http_status"}, r.http_status, {0, 999, 0});
+    v.quoted({"finish_reason"}, r.finish_reason, true);
+    v.quoted({"error"}, r.error, true);
+    v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
+    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, maybe_reported_range);
+    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens,
+            maybe_reported_range);
+    v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
+            maybe_reported_range);
+    v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
+            r.tokens_at_once, reported_range);
+    v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
+    v.whole({"turn", "of the conversation", at_times}, r.turn, few_range);
+    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
+    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
+    v.whole({"reads", "that brought content events", at_times}, r.reads, events_range);
+    v.whole({"first_read_events", "", at_times}, r.first_read_events, events_range);
+    v.whole({"unknown_gaps", "between events that a late client read together: only the last "
+                             "of them has a time of its own", if_any},
+            r.unknown_gaps, events_range);
+    v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
+                               "most", if_any},
+            r.first_early_ns, {0, max_count});
+    answer_fields(v, r);
+    v.whole({"resends", "times it was sent again", at_times}, r.resends, few_range);
     v.whole({"idle_ns", "that its lost connection had not been used", if_any}, r.idle_ns);
 }
 
@@ -342,6 +347,25 @@ inline void way_fields(field_visitor& v, repeat_facts& d) {
                          "from then on"},
            d.used_once);
 }
+/// What the client says of itself.
+inline void client_fields(field_visitor& v, repeat_facts& d) {
+    v.number({"asked_rate", "requests/s, 0 where the load asks for none"}, d.asked_rate,
+             rate_range);
+    v.number({"achieved_rate"}, d.achieved_rate, rate_range);
+    v.whole({"connections_opened"}, d.connections_opened);
+    handshake_fields(v, d.handshakes_full, d.handshakes_resumed);
+    lag_fields(v, d);
+    v.numbers({"thread_cpu_utilization", "of one core, one a client thread"},
+              d.thread_cpu_utilization, {0, most_of_few});
+    v.whole({"content_events"}, d.content_events);
+    v.whole({"coalesced_events", "read together with an earlier one"}, d.coalesced_events);
+    v.number({"cpu_utilization"}, d.cpu_utilization, {0, most_of_few});
+    stamp_fields(v, d);
+    v.number({"lost_fraction", "of its time, what the client lost where it stamps what it reads "
+                               "itself", at_times}, d.lost_fraction, {0, most_of_few, 0});
+    v.whole({"disturbed_requests", "in whose time it lost over 20 ms", at_times},
+            d.disturbed_requests);
+}
 /// A repeat of one variant in result.json, without its requests: facts, the cross-check and
 /// statistics. Times are of the clock.
 inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
@@ -362,23 +386,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
     v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);
-    v.number({"asked_rate", "requests/s, 0 where the load asks for none"}, d.asked_rate,
-             rate_range);
-    v.number({"achieved_rate"}, d.achieved_rate, rate_range);
-    v.whole({"connections_opened"}, d.connections_opened);
-    handshake_fields(v, d.handshakes_full, d.handshakes_resumed);
-    lag_fields(v, d);
-    v.numbers({"thread_cpu_utilization", "of one core, one a client thread"},
-              d.thread_cpu_utilization,
-              {0, most_of_few});
-    v.whole({"content_events"}, d.content_events);
-    v.whole({"coalesced_events", "read together with an earlier one"}, d.coalesced_events);
-    v.number({"cpu_utilization"}, d.cpu_utilization, {0, most_of_few});
-    stamp_fields(v, d);
-    v.number({"lost_fraction", "of its time, what the client lost where it stamps what it reads "
-                               "itself", at_times}, d.lost_fraction, {0, most_of_few, 0});
-    v.whole({"disturbed_requests", "in whose time it lost over 20 ms", at_times},
-            d.disturbed_requests);
+    client_fields(v, d);
     v.seconds({"startup_s"}, d.startup_s);
     if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);

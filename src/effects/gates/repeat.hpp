@@ -167,83 +167,92 @@ struct repeat_order {
     answers_shown show = answers_shown::open;
 };
 
+/// Calls f(order, state, repeat, log) for each load.
+template <class F>
+void each_of(const vector<load_of_variant>& loads, F&& f) {
+    for (const load_of_variant& l : loads) f(*l.order, *l.state, *l.into, *l.log);
+}
+inline long long planned_here(const plan& p, std::size_t last) {
+    return static_cast<long long>(
+        p.shard.of(static_cast<std::size_t>(requests_before(p, last))));
+}
+inline void settle_first(const planned_traffic& t, const load_order& order, load_state& state) {
+    if (t.warmup_until_stable)
+        state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
+}
+/// The warm-up is answered before the measured part starts.
+template <class Gather>
+void send_batches(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+    const conversation_counts counts = counted_conversations(p);
+    const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
+    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
+        state.planned = planned_here(p, last);
+        order.warmup = order.last = counts.warmup * p.sent->stride;
+        order.send_at.assign(counts.warmup, 0);
+    });
+    if (counts.warmup > 0) gather();
+    each_of(loads, [&](load_order& order, auto&, auto&, auto&) {
+        order.first = order.last;
+        order.last = last;
+        order.send_at.assign(counts.measured, 0);
+    });
+    gather();
+    each_of(loads, [&](auto&, load_state& state, repeat_data& d, const request_log& all) {
+        long long last_end = 0;
+        for (const finished_request& f : all.requests())
+            last_end = std::max(last_end, f.what.end_ns);
+        d.window = time_interval::between(state.start_ns, last_end + 1);
+    });
+}
+template <class Gather>
+void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+    const schedule s = schedule_of(p);
+    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
+        order.last = end_of_trace(p, s.at.size());
+        state.planned = planned_here(p, order.last);
+        order.warmup = s.warmup * p.sent->stride;
+        order.measured_from_ns = ns_of(s.measured_from);
+        state.early.begin(order.last - order.warmup);
+        for (const double at : s.at) order.send_at.push_back(ns_of(at));
+        settle_first(*p.sent, order, state);
+    });
+    if (!s.at.empty()) gather();
+    each_of(loads, [&](load_order& order, load_state& state, repeat_data& d, auto&) {
+        const long long start_ns = state.start_ns - state.settling.earlier_by();
+        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
+                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
+    });
+}
+template <class Gather>
+void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+    const planned_traffic& t = *p.sent;
+    const conversation_counts counts = counted_conversations(p);
+    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
+        order.measured_by_time = lead_seconds(p) > 0;
+        order.measured_from_ns = ns_of(lead_seconds(p));
+        order.warmup = counts.warmup * t.stride;
+        const bool counted = t.requests > 0 && !order.measured_by_time;
+        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
+                             : static_cast<std::size_t>(-1) / 2;
+        if (counted) state.planned = planned_here(p, order.last);
+        if (order.measured_by_time && t.requests > 0)
+            order.max_measured = static_cast<long long>(
+                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
+        if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
+        settle_first(t, order, state);
+    });
+    gather();
+    each_of(loads, [&](auto&, load_state& state, repeat_data& d, auto&) {
+        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
+    });
+}
 /// Fills the orders with the plan's times and counts, and runs them by `gather`, once for each
 /// stretch of load. All variants have the same.
 template <class Gather>
 void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
-    const planned_traffic& t = *p.sent;
-    const conversation_counts counts = counted_conversations(p);
-    const bool as_batch = t.arrivals.kind == arrival_kind::all_at_once;
-    const auto planned_here = [&](std::size_t last) {
-        const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
-        return static_cast<long long>(p.shard.of(all_of_them));
-    };
-    const auto each = [&](auto&& f) {
-        for (const load_of_variant& l : loads) f(*l.order, *l.state, *l.into, *l.log);
-    };
-    const auto settle_first = [&](const load_order& order, load_state& state) {
-        if (t.warmup_until_stable)
-            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
-    };
-    if (as_batch) {
-        // The warm-up is answered before the measured part starts.
-        const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
-        each([&](load_order& order, load_state& state, auto&, auto&) {
-            state.planned = planned_here(last);
-            order.warmup = order.last = counts.warmup * t.stride;
-            order.send_at.assign(counts.warmup, 0);
-        });
-        if (counts.warmup > 0) gather();
-        each([&](load_order& order, auto&, auto&, auto&) {
-            order.first = order.last;
-            order.last = last;
-            order.send_at.assign(counts.measured, 0);
-        });
-        gather();
-        each([&](auto&, load_state& state, repeat_data& d, const request_log& all) {
-            long long last_end = 0;
-            for (const finished_request& f : all.requests())
-                last_end = std::max(last_end, f.what.end_ns);
-            d.window = time_interval::between(state.start_ns, last_end + 1);
-        });
-    } else if (t.is_open_loop()) {
-        const schedule s = schedule_of(p);
-        each([&](load_order& order, load_state& state, auto&, auto&) {
-            order.last = end_of_trace(p, s.at.size());
-            state.planned = planned_here(order.last);
-            order.warmup = s.warmup * t.stride;
-            order.measured_from_ns = ns_of(s.measured_from);
-            state.early.begin(order.last - order.warmup);
-            for (const double at : s.at) order.send_at.push_back(ns_of(at));
-            settle_first(order, state);
-        });
-        if (!s.at.empty()) gather();
-        each([&](load_order& order, load_state& state, repeat_data& d, auto&) {
-            const long long start_ns = state.start_ns - state.settling.earlier_by();
-            d.window = time_interval::between(start_ns + ns_of(s.measured_from),
-                                              s.at.empty() ? 0 : start_ns + order.send_at.back());
-        });
-    } else {
-        each([&](load_order& order, load_state& state, auto&, auto&) {
-            order.measured_by_time = lead_seconds(p) > 0;
-            order.measured_from_ns = ns_of(lead_seconds(p));
-            order.warmup = counts.warmup * t.stride;
-            const bool counted = t.requests > 0 && !order.measured_by_time;
-            order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
-                                 : static_cast<std::size_t>(-1) / 2;
-            if (counted) state.planned = planned_here(order.last);
-            if (order.measured_by_time && t.requests > 0)
-                order.max_measured = static_cast<long long>(
-                    std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
-            if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
-            settle_first(order, state);
-        });
-        gather();
-        each([&](auto&, load_state& state, repeat_data& d, auto&) {
-            d.window = time_interval::between(state.measured_from.load(),
-                                              state.exhausted_at.load());
-        });
-    }
+    if (p.sent->arrivals.kind == arrival_kind::all_at_once) send_batches(p, loads, gather);
+    else if (p.sent->is_open_loop()) send_on_schedule(p, loads, gather);
+    else send_by_users(p, loads, gather);
 }
 
 /// The repeat of one variant, from its order to its measurements.

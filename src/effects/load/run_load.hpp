@@ -123,18 +123,38 @@ struct load_of_variant {
     request_log* log;
 };
 
-/// Runs one load, or those of both variants at once, on the same threads, and collects their
-/// measurements. Loads at once have the same starts.
-inline void run_load(const vector<load_of_variant>& loads) {
+inline std::size_t threads_of(const vector<load_of_variant>& loads) {
     const load_order& order = *loads[0].order;
-    const client_options& client = order.what->sent->client;
-    const auto asked = static_cast<std::size_t>(static_cast<long long>(client.threads));
+    const auto asked =
+        static_cast<std::size_t>(static_cast<long long>(order.what->sent->client.threads));
     std::size_t threads = asked > 0 ? asked : default_threads(order, loads.size());
     if (current_environment) threads = 1;  // virtual time needs no second one
     else make_room_for(order, loads.size());
     // With fewer slots than threads, some threads could send nothing.
     if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
+    return threads;
+}
+inline std::string lack_of_threads(std::size_t started, std::size_t asked, const char* why) {
+    return printed("client: only %zu of its %zu threads could be started (%s): raise the limit on "
+                   "threads, ulimit -u, or ask for fewer, client.threads", started, asked, why);
+}
+/// What one thread measured of one load.
+inline void collect(const load_of_variant& l, load_worker& w, double cpu_utilization) {
+    repeat_data& into = *l.into;
+    l.log->take(std::move(w.finished()));
+    w.answers().move_into(into);
+    add_seen(into, w.io(), l.order->target->connection_resets);
+    into.cpu_utilization = std::max(into.cpu_utilization, cpu_utilization);
+    into.thread_cpu_utilization.push_back(cpu_utilization);
+    into.loop_lag.add(w.loop_lag());
+}
+
+/// Runs one load, or those of both variants at once, on the same threads, and collects their
+/// measurements. Loads at once have the same starts.
+inline void run_load(const vector<load_of_variant>& loads) {
+    const load_order& order = *loads[0].order;
+    const std::size_t threads = threads_of(loads);
     vector<std::unique_ptr<load_thread>> workers;
     vector<vector<load_worker*>> shares(threads);  // of each thread, in the order of the loads
     for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
@@ -157,10 +177,9 @@ inline void run_load(const vector<load_of_variant>& loads) {
         called_off = true;
     };
     const auto work = [&](std::size_t i) {
-        const std::size_t at_first = connections_at_first(order, i, threads);
         contained([&] {
             workers[i]->prepare_first();
-            workers[i]->open_connections(at_first, at_a_time);
+            workers[i]->open_connections(connections_at_first(order, i, threads), at_a_time);
         }, call_off);
         all_connected.arrive_and_wait();
         // All threads are awake 10 ms after the last one has its connections.
@@ -178,9 +197,7 @@ inline void run_load(const vector<load_of_variant>& loads) {
     try {
         for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);
     } catch (const std::system_error& e) {
-        lack = printed("client: only %zu of its %zu threads could be started (%s): raise the limit "
-                       "on threads, ulimit -u, or ask for fewer, client.threads",
-                       running.size() + 1, threads, e.what());
+        lack = lack_of_threads(running.size() + 1, threads, e.what());
         called_off = true;
         for (std::size_t i = running.size() + 1; i < threads; ++i) {
             all_connected.count_down();
@@ -192,17 +209,8 @@ inline void run_load(const vector<load_of_variant>& loads) {
     if (thrown) std::rethrow_exception(thrown);
     if (called_off) throw std::runtime_error(lack);
     for (std::size_t i = 0; i < threads; ++i)
-        for (std::size_t k = 0; k < loads.size(); ++k) {
-            load_worker& w = *shares[i][k];
-            repeat_data& into = *loads[k].into;
-            loads[k].log->take(std::move(w.finished()));
-            w.answers().move_into(into);
-            add_seen(into, w.io(), loads[k].order->target->connection_resets);
-            const double cpu = workers[i]->cpu_utilization();
-            into.cpu_utilization = std::max(into.cpu_utilization, cpu);
-            into.thread_cpu_utilization.push_back(cpu);
-            into.loop_lag.add(w.loop_lag());
-        }
+        for (std::size_t k = 0; k < loads.size(); ++k)
+            collect(loads[k], *shares[i][k], workers[i]->cpu_utilization());
 }
 
 }  // namespace detail

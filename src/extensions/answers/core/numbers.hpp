@@ -30,41 +30,41 @@ inline bool is_letter(std::string_view s, std::size_t i) {
     return i < s.size() && (s[i] | 0x20) >= 'a' && (s[i] | 0x20) <= 'z';
 }
 
+struct dressed { std::string_view is, plain; };
+inline constexpr dressed known_dressings[] = {
+    {"**", ""}, {"__", ""}, {"`", ""}, {"~", " "}, {"{,}", ","},
+    {"^\\circ", ""}, {"^{\\circ}", ""}, {"\\$", "$"}, {"\\%", "%"},
+    {"\\,", " "}, {"\\;", " "}, {"\\:", " "}, {"\\ ", " "},
+    {"\\!", ""}, {"\\(", " "}, {"\\)", " "}, {"\\[", " "}, {"\\]", " "}, {"\\left", ""},
+    {"\\right", ""}, {"\\displaystyle", ""}, {"\\quad", " "}, {"\\times", "*"}, {"\\cdot", "*"},
+    {"\\div", "/"}, {"\\approx", "="}, {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"},
+    {"\\fbox{", "\\boxed{"}, {"\\text{", "{"}, {"\\textbf{", "{"}, {"\\textit{", "{"},
+    {"\\mathrm{", "{"}, {"\\mathbf{", "{"}, {"\\mbox{", "{"},
+    {"\xE2\x88\x92", "-"}, {"\xE2\x80\x90", "-"}, {"\xE2\x80\x91", "-"}, {"\xE2\x80\x92", "-"},
+    {"\xE2\x80\x93", "-"}, {"\xE2\x80\x94", " "},  // minus, hyphens, dashes
+    {"\xC2\xA0", " "}, {"\xE2\x80\xAF", " "}, {"\xE2\x81\x9F", " "}, {"\xE3\x80\x80", " "},
+    {"\xE2\x80\x8B", ""}, {"\xEF\xBB\xBF", ""},    // no-break, wide and zero-width spaces
+    {"\xE2\x80\x98", "'"}, {"\xE2\x80\x99", "'"},  // quotes
+    {"\xE2\x80\x9C", "\""}, {"\xE2\x80\x9D", "\""},
+    {"\xC3\x97", "*"}, {"\xC2\xB7", "*"}, {"\xE2\x8B\x85", "*"}, {"\xC3\xB7", "/"},
+    {"\xE2\x81\x84", "/"}, {"\xE2\x89\x88", "="}, {"\xC2\xB0", ""},
+    {"\xE2\x88\x9A", "\\sqrt"}, {"\xCF\x80", "\\pi"}, {"\xE3\x80\x82", "."},
+    {"\xE2\x82\xAC", "$"}, {"\xC2\xA3", "$"}, {"\xC2\xA5", "$"}, {"\xE2\x82\xB9", "$"},
+    {"\xC2\xBC", " 1/4"}, {"\xC2\xBD", " 1/2"}, {"\xC2\xBE", " 3/4"},
+    {"\xE2\x85\x93", " 1/3"}, {"\xE2\x85\x94", " 2/3"}};
+/// A superscript digit or sign, else 0. They are in two places of Unicode.
+inline char raised_at(std::string_view s, std::size_t i) {
+    const std::string_view two = s.substr(i, 2), three = s.substr(i, 3);
+    if (two == "\xC2\xB9") return '1';
+    if (two == "\xC2\xB2") return '2';
+    if (two == "\xC2\xB3") return '3';
+    if (three.size() < 3 || three.substr(0, 2) != "\xE2\x81") return '\0';
+    const int at = static_cast<unsigned char>(three[2]) - 0xB0;
+    return at >= 0 && at <= 9 ? static_cast<char>('0' + at) : at == 0xB ? '-' : '\0';
+}
 /// Returns the text in plain form: signs, spaces, digits and fractions of Unicode and LaTeX in
 /// ASCII, every currency as $, a power with ^, no bold, no code.
 inline std::string undressed(std::string_view s) {
-    struct dressed { std::string_view is, plain; };
-    static constexpr dressed known[] = {
-        {"**", ""}, {"__", ""}, {"`", ""}, {"~", " "}, {"{,}", ","},
-        {"^\\circ", ""}, {"^{\\circ}", ""}, {"\\$", "$"}, {"\\%", "%"},
-        {"\\,", " "}, {"\\;", " "}, {"\\:", " "}, {"\\ ", " "},
-        {"\\!", ""}, {"\\(", " "}, {"\\)", " "}, {"\\[", " "}, {"\\]", " "}, {"\\left", ""},
-        {"\\right", ""}, {"\\displaystyle", ""}, {"\\quad", " "}, {"\\times", "*"}, {"\\cdot", "*"},
-        {"\\div", "/"}, {"\\approx", "="}, {"\\dfrac", "\\frac"}, {"\\tfrac", "\\frac"},
-        {"\\fbox{", "\\boxed{"}, {"\\text{", "{"}, {"\\textbf{", "{"}, {"\\textit{", "{"},
-        {"\\mathrm{", "{"}, {"\\mathbf{", "{"}, {"\\mbox{", "{"},
-        {"\xE2\x88\x92", "-"}, {"\xE2\x80\x90", "-"}, {"\xE2\x80\x91", "-"}, {"\xE2\x80\x92", "-"},
-        {"\xE2\x80\x93", "-"}, {"\xE2\x80\x94", " "},  // minus, hyphens, dashes
-        {"\xC2\xA0", " "}, {"\xE2\x80\xAF", " "}, {"\xE2\x81\x9F", " "}, {"\xE3\x80\x80", " "},
-        {"\xE2\x80\x8B", ""}, {"\xEF\xBB\xBF", ""},    // no-break, wide and zero-width spaces
-        {"\xE2\x80\x98", "'"}, {"\xE2\x80\x99", "'"},  // quotes
-        {"\xE2\x80\x9C", "\""}, {"\xE2\x80\x9D", "\""},
-        {"\xC3\x97", "*"}, {"\xC2\xB7", "*"}, {"\xE2\x8B\x85", "*"}, {"\xC3\xB7", "/"},
-        {"\xE2\x81\x84", "/"}, {"\xE2\x89\x88", "="}, {"\xC2\xB0", ""},
-        {"\xE2\x88\x9A", "\\sqrt"}, {"\xCF\x80", "\\pi"}, {"\xE3\x80\x82", "."},
-        {"\xE2\x82\xAC", "$"}, {"\xC2\xA3", "$"}, {"\xC2\xA5", "$"}, {"\xE2\x82\xB9", "$"},
-        {"\xC2\xBC", " 1/4"}, {"\xC2\xBD", " 1/2"}, {"\xC2\xBE", " 3/4"},
-        {"\xE2\x85\x93", " 1/3"}, {"\xE2\x85\x94", " 2/3"}};
-    // Superscript digits are in two places of Unicode.
-    const auto raised = [&](std::size_t i) -> char {
-        const std::string_view two = s.substr(i, 2), three = s.substr(i, 3);
-        if (two == "\xC2\xB9") return '1';
-        if (two == "\xC2\xB2") return '2';
-        if (two == "\xC2\xB3") return '3';
-        if (three.size() < 3 || three.substr(0, 2) != "\xE2\x81") return '\0';
-        const int at = static_cast<unsigned char>(three[2]) - 0xB0;
-        return at >= 0 && at <= 9 ? static_cast<char>('0' + at) : at == 0xB ? '-' : '\0';
-    };
     std::string out;
     for (std::size_t i = 0; i < s.size();) {
         const bool is_plain = is_letter(s, i) || is_digit(s, i) || s[i] == ' ' || s[i] == '\n';
@@ -75,9 +75,9 @@ inline std::string undressed(std::string_view s) {
             i += 2;
             continue;
         }
-        if (raised(i)) {
-            for (out += '^'; i < s.size() && raised(i); i += s[i] == '\xC2' ? 2 : 3)
-                out += raised(i);
+        if (raised_at(s, i)) {
+            for (out += '^'; i < s.size() && raised_at(s, i); i += s[i] == '\xC2' ? 2 : 3)
+                out += raised_at(s, i);
             continue;
         }
         // Full-width forms and typographic spaces.
@@ -92,7 +92,7 @@ inline std::string undressed(std::string_view s) {
             continue;
         }
         const dressed* found = nullptr;
-        for (const dressed& d : known)
+        for (const dressed& d : known_dressings)
             if (!found && s.substr(i, d.is.size()) == d.is) found = &d;
         if (found) out += found->plain;
         else out += s[i];
