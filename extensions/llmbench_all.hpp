@@ -15724,11 +15724,13 @@ struct answer_counts {
     cache_counts cache{};
     std::array<value_count, max_metrics> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
-    template <because what>
-    cause of_completed(std::size_t n) const {
-        return cause_with<what>({{"requests", n}, {"completed", completed}});
-    }
 };
+/// Over 5 % of the completed answers.
+template <because what, std::size_t answer_counts::*n>
+cause too_much(const answer_counts& c) {
+    if (!is_too_much(c.*n, c.completed)) return {};
+    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
+}
 /// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
 /// Those at one moment may have one cause.
 inline bool is_coalesced_by_proxy(const answer_counts& c) {
@@ -15957,7 +15959,8 @@ inline cause more_cached_than_prompt(const cache_counts& c) {
 }
 /// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
 /// block of 16 per request are allowed: caches also find equal first words, and templates differ.
-inline cause known_prompts(const cache_counts& c) {
+inline cause known_prompts(const answer_counts& of) {
+    const cache_counts& c = of.cache;
     if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
     if (c.cached > c.prompt) return more_cached_than_prompt(c);
     const auto prompt = static_cast<double>(c.prompt);
@@ -15978,6 +15981,10 @@ inline cause starts_read_together(const answer_counts& c) {
     if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
     return cause_with<because::starts_read_together>(
         {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
+}
+inline cause comes_in_bursts(const answer_counts& c) {
+    if (c.read_together * 20 <= c.events) return {};
+    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
 }
 
 /// The answers that were wrong: cut off, unreadable or never received.
@@ -16032,9 +16039,6 @@ struct gate_in_check {
     const unfinished_requests unfinished{e};
     const repeat_list* variant = nullptr;
     const repeat_data* repeat = nullptr;
-    cause at_server(cause c) const {
-        return c ? of_server(std::move(c), variant == &e.baseline) : c;
-    }
 };
 
 inline cause unsupported_files(const gate_in_check& g) {
@@ -16061,10 +16065,11 @@ inline cause server_went(const gate_in_check& g) {
     for (const record& r : d.records)
         if (r.status == request_status::ok) last_ns = std::max(last_ns, r.end_ns);
     const bool excused = is_excused(d, last_ns, std::numeric_limits<long long>::max());
-    return excused ? cause{} : g.at_server(with_text(because::server_gone, d.target_gone));
+    return excused ? cause{} : with_text(because::server_gone, d.target_gone);
 }
 /// Why side tasks changed the load, nothing where they ran as planned.
-inline cause fault_of_tasks(const repeat_data& d) {
+inline cause fault_of_tasks(const gate_in_check& g) {
+    const repeat_data& d = *g.repeat;
     for (const side_task_seen& t : d.side_tasks) {
         if (t.steps.empty())
             return cause_with<because::task_idle>({{"repeat", d.index + 1}}, whose::nobody, t.name);
@@ -16088,9 +16093,10 @@ inline cause no_success(const gate_in_check& g) {
         }
     if (g.variant == &g.e.baseline && g.variant->empty()) return {};
     if (measured == 0) return {because::no_requests};
-    return g.at_server(cause_with<because::none_succeeded>(
-        {{"requests", measured}}, whose::nobody,
-        std::string(to_string(example->status)) + ": " + str(example->error)));
+    const bool is_baseline = g.variant == &g.e.baseline;
+    return cause_with<because::none_succeeded>(
+        {{"requests", measured}}, is_baseline ? whose::baseline_server : whose::server,
+        std::string(to_string(example->status)) + ": " + str(example->error));
 }
 
 /// What is checked once for all objectives that need the same variants.
@@ -16291,12 +16297,6 @@ inline cause gaps_of_all(objective_in_check& o) {
 
 // ---- of the answers of a variant
 
-inline cause comes_in_bursts(objective_in_check& o) {
-    const answer_counts& c = *o.answers;
-    const bool many = c.read_together * 20 > c.events;
-    if (!many || !concerns(*o.part, &metric_facts::is_of_gaps)) return {};
-    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
-}
 inline cause none_selected(objective_in_check& o) {
     if (o.answers->requests > 0 || is_of_all(*o.part)) return {};
     return with_text(because::none_selected, selection_text(o.part->which));
@@ -16307,11 +16307,10 @@ inline cause cached_over_prompt(objective_in_check& o) {
     return matters ? more_cached_than_prompt(c) : cause{};
 }
 inline cause usage_over_prompt(objective_in_check& o) {
-    const answer_counts& c = *o.answers;
     const bool counts = concerns_a_metric(
         *o.part, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
-    const bool over = counts && is_too_much(c.over_prompt, c.completed);
-    return over ? c.of_completed<because::usage_over_prompt>(c.over_prompt) : cause{};
+    constexpr auto found = too_much<because::usage_over_prompt, &answer_counts::over_prompt>;
+    return counts ? found(*o.answers) : cause{};
 }
 /// The first cause among the metrics of a statistic.
 template <class Of>
@@ -16603,33 +16602,22 @@ struct check {
     check_of of;
     check_does does = check_does::invalidates;
     check_reads reads = check_reads::measured;
-    cause (*in_gate)(const gate_in_check&) = nullptr;  // or
+    // One of three:
+    cause (*in_gate)(const gate_in_check&) = nullptr;
+    cause (*in_answers)(const answer_counts&) = nullptr;
     cause (*finds)(objective_in_check&) = nullptr;
+    bool metric_facts::*only = nullptr;  // metrics that answers matter to; null: all
     constexpr check(const char* n, check_of o, cause (*f)(const gate_in_check&))
         : name(n), of(o), in_gate(f) {}
+    constexpr check(const char* n, check_of o, cause (*f)(const answer_counts&),
+                    bool metric_facts::*m = nullptr, check_reads r = check_reads::measured)
+        : name(n), of(o), reads(r), in_answers(f), only(m) {}
     constexpr check(const char* n, check_of o, cause (*f)(objective_in_check&),
                     check_does d = check_does::invalidates,
                     check_reads r = check_reads::measured)
         : name(n), of(o), does(d), reads(r), finds(f) {}
 };
 
-/// Over 5 % of the completed answers.
-template <because what, std::size_t answer_counts::*n>
-cause too_much(objective_in_check& o) {
-    const answer_counts& c = *o.answers;
-    return is_too_much(c.*n, c.completed) ? c.template of_completed<what>(c.*n) : cause{};
-}
-template <because what, std::size_t answer_counts::*n>
-cause unusable_usage(objective_in_check& o) {
-    const bool counts = concerns(*o.part, &metric_facts::counts_output);
-    return counts ? too_much<what, n>(o) : cause{};
-}
-/// A check of how the answers came.
-template <cause (*fault)(const answer_counts&)>
-cause of_stream(objective_in_check& o) {
-    const bool decodes = concerns(*o.part, &metric_facts::is_of_decoding);
-    return decodes ? fault(*o.answers) : cause{};
-}
 template <because... what>
 cause server_state(objective_in_check& o) {
     const bool open = o.is_in(verdict::fail) || o.is_in(verdict::inconclusive);
@@ -16652,6 +16640,8 @@ inline constexpr auto checks = [] {
     using g = const gate_in_check&;
     using o = objective_in_check&;
     using c = answer_counts;
+    constexpr auto decoding = &metric_facts::is_of_decoding, gaps = &metric_facts::is_of_gaps,
+                   output = &metric_facts::counts_output;
     return std::to_array<check>({
         {"stopped_before", objective,
          [](o in) { return in.e.candidate.empty() ? in.stopped() : cause{}; }, opens, none},
@@ -16661,12 +16651,11 @@ inline constexpr auto checks = [] {
         {"start_skew", gate, start_skew},
         {"interrupted", gate, was_interrupted},
         {"server_gone", repeat, server_went},
-        {"side_task", repeat, [](g in) { return in.at_server(fault_of_tasks(*in.repeat)); }},
-        {"restarted_before", repeat,
-         [](g in) { return in.at_server(restarted_before(in.e, *in.repeat)); }},
-        {"restarted_in", repeat, [](g in) { return in.at_server(restarted_in(*in.repeat)); }},
+        {"side_task", repeat, fault_of_tasks},
+        {"restarted_before", repeat, [](g in) { return restarted_before(in.e, *in.repeat); }},
+        {"restarted_in", repeat, [](g in) { return restarted_in(*in.repeat); }},
         {"served_others", repeat,
-         [](g in) { return in.at_server(served_others(in.e, in.unfinished, *in.repeat)); }},
+         [](g in) { return served_others(in.e, in.unfinished, *in.repeat); }},
         {"no_success", variant, no_success},
         // ---- without the numbers, which are of something else
         {"unsupported", objective,
@@ -16684,26 +16673,27 @@ inline constexpr auto checks = [] {
         {"server_metrics", objective,
          [](o in) { return in.is_of(is_of_server) ? server_metrics_fault(in.e, in.v) : cause{}; }},
         {"gaps_of_all", objective, gaps_of_all},
-        {"in_one_piece", answers, of_stream<in_one_piece>, invalidates, buffered},
-        {"in_a_burst", answers, of_stream<in_a_burst>, invalidates, buffered},
-        {"starts_read_together", answers, of_stream<starts_read_together>, invalidates, buffered},
-        {"comes_in_bursts", answers, comes_in_bursts, invalidates, buffered},
+        {"in_one_piece", answers, in_one_piece, decoding, buffered},
+        {"in_a_burst", answers, in_a_burst, decoding, buffered},
+        {"starts_read_together", answers, starts_read_together, decoding, buffered},
+        {"comes_in_bursts", answers, comes_in_bursts, gaps, buffered},
         {"none_selected", answers, none_selected},
-        {"too_short", answers, [](o in) { return too_short(*in.answers); }},
+        {"too_short", answers, too_short},
         {"too_long", answers, too_much<because::too_long, &c::too_long>},
         {"filtered", answers, too_much<because::filtered, &c::filtered>},
         {"several_choices", answers, too_much<because::several_choices, &c::of_choices>},
         {"short_prompts", answers, too_much<because::short_prompts, &c::short_prompts>},
-        {"equal_prompts", answers, [](o in) { return prompts_of_one_size(*in.answers); }},
-        {"no_history", answers, [](o in) { return no_history(*in.answers); }},
-        {"known_prompts", answers, [](o in) { return known_prompts(in.answers->cache); }},
-        {"no_usage", answers, unusable_usage<because::no_usage, &c::without_usage>},
-        {"usage_over_length", answers, unusable_usage<because::usage_over_length, &c::over_length>},
+        {"equal_prompts", answers, prompts_of_one_size},
+        {"no_history", answers, no_history},
+        {"known_prompts", answers, known_prompts},
+        {"no_usage", answers, too_much<because::no_usage, &c::without_usage>, output},
+        {"usage_over_length", answers,
+         too_much<because::usage_over_length, &c::over_length>, output},
         {"usage_under_events", answers,
-         unusable_usage<because::usage_under_events, &c::under_events>},
+         too_much<because::usage_under_events, &c::under_events>, output},
         {"usage_over_content", answers,
-         unusable_usage<because::usage_over_content, &c::over_content>},
-        {"usage_may_hide", answers, unusable_usage<because::usage_may_hide, &c::may_hide>},
+         too_much<because::usage_over_content, &c::over_content>, output},
+        {"usage_may_hide", answers, too_much<because::usage_may_hide, &c::may_hide>, output},
         {"cached_over_prompt", answers, cached_over_prompt},
         {"usage_over_prompt", answers, usage_over_prompt},
         {"lacks_values", answers, lacks_values},
@@ -16762,7 +16752,9 @@ inline bool stands(check_reads reads, const objective_in_check& o) {
 inline cause found_by(const check& by, objective_in_check& o) {
     if (by.in_gate) return o.on().by == &by ? o.on().invalid : cause{};
     if (by.reads != check_reads::none) o.decide_by_numbers();
-    cause why = by.finds(o);
+    cause why = by.finds ? by.finds(o)
+                : !by.only || concerns(*o.part, by.only) ? by.in_answers(*o.answers)
+                                                         : cause{};
     if (!why || !stands(by.reads, o)) return why;
     o.by_client.reset();
     return {};
@@ -16887,6 +16879,8 @@ inline void find_fault(variant_checks& c, gate_in_check g) {
     const auto is_found = [&](check_of of) {
         for (const check& by : checks) {
             if (!by.in_gate || by.of != of || !(c.invalid = by.in_gate(g))) continue;
+            if (of == check_of::repeat)
+                c.invalid = of_server(std::move(c.invalid), g.variant == &g.e.baseline);
             c.by = &by;
             return true;
         }

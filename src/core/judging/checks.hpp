@@ -49,33 +49,22 @@ struct check {
     check_of of;
     check_does does = check_does::invalidates;
     check_reads reads = check_reads::measured;
-    cause (*in_gate)(const gate_in_check&) = nullptr;  // or
+    // One of three:
+    cause (*in_gate)(const gate_in_check&) = nullptr;
+    cause (*in_answers)(const answer_counts&) = nullptr;
     cause (*finds)(objective_in_check&) = nullptr;
+    bool metric_facts::*only = nullptr;  // metrics that answers matter to; null: all
     constexpr check(const char* n, check_of o, cause (*f)(const gate_in_check&))
         : name(n), of(o), in_gate(f) {}
+    constexpr check(const char* n, check_of o, cause (*f)(const answer_counts&),
+                    bool metric_facts::*m = nullptr, check_reads r = check_reads::measured)
+        : name(n), of(o), reads(r), in_answers(f), only(m) {}
     constexpr check(const char* n, check_of o, cause (*f)(objective_in_check&),
                     check_does d = check_does::invalidates,
                     check_reads r = check_reads::measured)
         : name(n), of(o), does(d), reads(r), finds(f) {}
 };
 
-/// Over 5 % of the completed answers.
-template <because what, std::size_t answer_counts::*n>
-cause too_much(objective_in_check& o) {
-    const answer_counts& c = *o.answers;
-    return is_too_much(c.*n, c.completed) ? c.template of_completed<what>(c.*n) : cause{};
-}
-template <because what, std::size_t answer_counts::*n>
-cause unusable_usage(objective_in_check& o) {
-    const bool counts = concerns(*o.part, &metric_facts::counts_output);
-    return counts ? too_much<what, n>(o) : cause{};
-}
-/// A check of how the answers came.
-template <cause (*fault)(const answer_counts&)>
-cause of_stream(objective_in_check& o) {
-    const bool decodes = concerns(*o.part, &metric_facts::is_of_decoding);
-    return decodes ? fault(*o.answers) : cause{};
-}
 template <because... what>
 cause server_state(objective_in_check& o) {
     const bool open = o.is_in(verdict::fail) || o.is_in(verdict::inconclusive);
@@ -98,6 +87,8 @@ inline constexpr auto checks = [] {
     using g = const gate_in_check&;
     using o = objective_in_check&;
     using c = answer_counts;
+    constexpr auto decoding = &metric_facts::is_of_decoding, gaps = &metric_facts::is_of_gaps,
+                   output = &metric_facts::counts_output;
     return std::to_array<check>({
         {"stopped_before", objective,
          [](o in) { return in.e.candidate.empty() ? in.stopped() : cause{}; }, opens, none},
@@ -107,12 +98,11 @@ inline constexpr auto checks = [] {
         {"start_skew", gate, start_skew},
         {"interrupted", gate, was_interrupted},
         {"server_gone", repeat, server_went},
-        {"side_task", repeat, [](g in) { return in.at_server(fault_of_tasks(*in.repeat)); }},
-        {"restarted_before", repeat,
-         [](g in) { return in.at_server(restarted_before(in.e, *in.repeat)); }},
-        {"restarted_in", repeat, [](g in) { return in.at_server(restarted_in(*in.repeat)); }},
+        {"side_task", repeat, fault_of_tasks},
+        {"restarted_before", repeat, [](g in) { return restarted_before(in.e, *in.repeat); }},
+        {"restarted_in", repeat, [](g in) { return restarted_in(*in.repeat); }},
         {"served_others", repeat,
-         [](g in) { return in.at_server(served_others(in.e, in.unfinished, *in.repeat)); }},
+         [](g in) { return served_others(in.e, in.unfinished, *in.repeat); }},
         {"no_success", variant, no_success},
         // ---- without the numbers, which are of something else
         {"unsupported", objective,
@@ -130,26 +120,27 @@ inline constexpr auto checks = [] {
         {"server_metrics", objective,
          [](o in) { return in.is_of(is_of_server) ? server_metrics_fault(in.e, in.v) : cause{}; }},
         {"gaps_of_all", objective, gaps_of_all},
-        {"in_one_piece", answers, of_stream<in_one_piece>, invalidates, buffered},
-        {"in_a_burst", answers, of_stream<in_a_burst>, invalidates, buffered},
-        {"starts_read_together", answers, of_stream<starts_read_together>, invalidates, buffered},
-        {"comes_in_bursts", answers, comes_in_bursts, invalidates, buffered},
+        {"in_one_piece", answers, in_one_piece, decoding, buffered},
+        {"in_a_burst", answers, in_a_burst, decoding, buffered},
+        {"starts_read_together", answers, starts_read_together, decoding, buffered},
+        {"comes_in_bursts", answers, comes_in_bursts, gaps, buffered},
         {"none_selected", answers, none_selected},
-        {"too_short", answers, [](o in) { return too_short(*in.answers); }},
+        {"too_short", answers, too_short},
         {"too_long", answers, too_much<because::too_long, &c::too_long>},
         {"filtered", answers, too_much<because::filtered, &c::filtered>},
         {"several_choices", answers, too_much<because::several_choices, &c::of_choices>},
         {"short_prompts", answers, too_much<because::short_prompts, &c::short_prompts>},
-        {"equal_prompts", answers, [](o in) { return prompts_of_one_size(*in.answers); }},
-        {"no_history", answers, [](o in) { return no_history(*in.answers); }},
-        {"known_prompts", answers, [](o in) { return known_prompts(in.answers->cache); }},
-        {"no_usage", answers, unusable_usage<because::no_usage, &c::without_usage>},
-        {"usage_over_length", answers, unusable_usage<because::usage_over_length, &c::over_length>},
+        {"equal_prompts", answers, prompts_of_one_size},
+        {"no_history", answers, no_history},
+        {"known_prompts", answers, known_prompts},
+        {"no_usage", answers, too_much<because::no_usage, &c::without_usage>, output},
+        {"usage_over_length", answers,
+         too_much<because::usage_over_length, &c::over_length>, output},
         {"usage_under_events", answers,
-         unusable_usage<because::usage_under_events, &c::under_events>},
+         too_much<because::usage_under_events, &c::under_events>, output},
         {"usage_over_content", answers,
-         unusable_usage<because::usage_over_content, &c::over_content>},
-        {"usage_may_hide", answers, unusable_usage<because::usage_may_hide, &c::may_hide>},
+         too_much<because::usage_over_content, &c::over_content>, output},
+        {"usage_may_hide", answers, too_much<because::usage_may_hide, &c::may_hide>, output},
         {"cached_over_prompt", answers, cached_over_prompt},
         {"usage_over_prompt", answers, usage_over_prompt},
         {"lacks_values", answers, lacks_values},
@@ -208,7 +199,9 @@ inline bool stands(check_reads reads, const objective_in_check& o) {
 inline cause found_by(const check& by, objective_in_check& o) {
     if (by.in_gate) return o.on().by == &by ? o.on().invalid : cause{};
     if (by.reads != check_reads::none) o.decide_by_numbers();
-    cause why = by.finds(o);
+    cause why = by.finds ? by.finds(o)
+                : !by.only || concerns(*o.part, by.only) ? by.in_answers(*o.answers)
+                                                         : cause{};
     if (!why || !stands(by.reads, o)) return why;
     o.by_client.reset();
     return {};
@@ -333,6 +326,8 @@ inline void find_fault(variant_checks& c, gate_in_check g) {
     const auto is_found = [&](check_of of) {
         for (const check& by : checks) {
             if (!by.in_gate || by.of != of || !(c.invalid = by.in_gate(g))) continue;
+            if (of == check_of::repeat)
+                c.invalid = of_server(std::move(c.invalid), g.variant == &g.e.baseline);
             c.by = &by;
             return true;
         }

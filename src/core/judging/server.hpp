@@ -76,11 +76,13 @@ struct answer_counts {
     cache_counts cache{};
     std::array<value_count, max_metrics> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
-    template <because what>
-    cause of_completed(std::size_t n) const {
-        return cause_with<what>({{"requests", n}, {"completed", completed}});
-    }
 };
+/// Over 5 % of the completed answers.
+template <because what, std::size_t answer_counts::*n>
+cause too_much(const answer_counts& c) {
+    if (!is_too_much(c.*n, c.completed)) return {};
+    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
+}
 /// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
 /// Those at one moment may have one cause.
 inline bool is_coalesced_by_proxy(const answer_counts& c) {
@@ -309,7 +311,8 @@ inline cause more_cached_than_prompt(const cache_counts& c) {
 }
 /// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
 /// block of 16 per request are allowed: caches also find equal first words, and templates differ.
-inline cause known_prompts(const cache_counts& c) {
+inline cause known_prompts(const answer_counts& of) {
+    const cache_counts& c = of.cache;
     if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
     if (c.cached > c.prompt) return more_cached_than_prompt(c);
     const auto prompt = static_cast<double>(c.prompt);
@@ -330,6 +333,10 @@ inline cause starts_read_together(const answer_counts& c) {
     if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
     return cause_with<because::starts_read_together>(
         {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
+}
+inline cause comes_in_bursts(const answer_counts& c) {
+    if (c.read_together * 20 <= c.events) return {};
+    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
 }
 
 /// The answers that were wrong: cut off, unreadable or never received.

@@ -50,9 +50,6 @@ struct gate_in_check {
     const unfinished_requests unfinished{e};
     const repeat_list* variant = nullptr;
     const repeat_data* repeat = nullptr;
-    cause at_server(cause c) const {
-        return c ? of_server(std::move(c), variant == &e.baseline) : c;
-    }
 };
 
 inline cause unsupported_files(const gate_in_check& g) {
@@ -79,10 +76,11 @@ inline cause server_went(const gate_in_check& g) {
     for (const record& r : d.records)
         if (r.status == request_status::ok) last_ns = std::max(last_ns, r.end_ns);
     const bool excused = is_excused(d, last_ns, std::numeric_limits<long long>::max());
-    return excused ? cause{} : g.at_server(with_text(because::server_gone, d.target_gone));
+    return excused ? cause{} : with_text(because::server_gone, d.target_gone);
 }
 /// Why side tasks changed the load, nothing where they ran as planned.
-inline cause fault_of_tasks(const repeat_data& d) {
+inline cause fault_of_tasks(const gate_in_check& g) {
+    const repeat_data& d = *g.repeat;
     for (const side_task_seen& t : d.side_tasks) {
         if (t.steps.empty())
             return cause_with<because::task_idle>({{"repeat", d.index + 1}}, whose::nobody, t.name);
@@ -106,9 +104,10 @@ inline cause no_success(const gate_in_check& g) {
         }
     if (g.variant == &g.e.baseline && g.variant->empty()) return {};
     if (measured == 0) return {because::no_requests};
-    return g.at_server(cause_with<because::none_succeeded>(
-        {{"requests", measured}}, whose::nobody,
-        std::string(to_string(example->status)) + ": " + str(example->error)));
+    const bool is_baseline = g.variant == &g.e.baseline;
+    return cause_with<because::none_succeeded>(
+        {{"requests", measured}}, is_baseline ? whose::baseline_server : whose::server,
+        std::string(to_string(example->status)) + ": " + str(example->error));
 }
 
 /// What is checked once for all objectives that need the same variants.
@@ -309,12 +308,6 @@ inline cause gaps_of_all(objective_in_check& o) {
 
 // ---- of the answers of a variant
 
-inline cause comes_in_bursts(objective_in_check& o) {
-    const answer_counts& c = *o.answers;
-    const bool many = c.read_together * 20 > c.events;
-    if (!many || !concerns(*o.part, &metric_facts::is_of_gaps)) return {};
-    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
-}
 inline cause none_selected(objective_in_check& o) {
     if (o.answers->requests > 0 || is_of_all(*o.part)) return {};
     return with_text(because::none_selected, selection_text(o.part->which));
@@ -325,11 +318,10 @@ inline cause cached_over_prompt(objective_in_check& o) {
     return matters ? more_cached_than_prompt(c) : cause{};
 }
 inline cause usage_over_prompt(objective_in_check& o) {
-    const answer_counts& c = *o.answers;
     const bool counts = concerns_a_metric(
         *o.part, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
-    const bool over = counts && is_too_much(c.over_prompt, c.completed);
-    return over ? c.of_completed<because::usage_over_prompt>(c.over_prompt) : cause{};
+    constexpr auto found = too_much<because::usage_over_prompt, &answer_counts::over_prompt>;
+    return counts ? found(*o.answers) : cause{};
 }
 /// The first cause among the metrics of a statistic.
 template <class Of>
