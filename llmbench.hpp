@@ -3692,12 +3692,17 @@ public:
         std::string to;
         if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = to;
     }
-    /// Text from outside, made printable. If allowed, null is "".
+    /// Text from outside, made printable.
     template <class Text>
-    void quoted(const field& f, Text& t, bool may_be_null) {
+    void quoted(const field& f, Text& t) {
         std::string to;
-        if (is_here(f, !t.empty()) && visit_quoted(f, {t.data(), t.size()}, to, may_be_null))
-            t = to;
+        if (is_here(f, !t.empty()) && visit_quoted(f, {t.data(), t.size()}, to)) t = to;
+    }
+    /// Likewise, where null is "".
+    template <class Text>
+    void quoted_or_null(const field& f, Text& t) {
+        std::string to;
+        if (is_here(f, !t.empty()) && visit_quoted_or_null(f, {t.data(), t.size()}, to)) t = to;
     }
     template <integer Whole>
     void whole(const field& f, Whole& n, const whole_range& of = {}) {
@@ -3754,11 +3759,13 @@ public:
     virtual bool begin(const field&, bool there = true) { return there; }
     virtual void end() {}
     template <class T, class... More>
-    void object(const field& f, bool there, T& of, More&... more) {
+    void object_if(const field& f, bool there, T& of, More&... more) {
         if (!begin(f, there)) return;
         fields_of(*this, of, more...);
         end();
     }
+    template <class T, class... More>
+    void object(const field& f, T& of, More&... more) { object_if(f, true, of, more...); }
     /// The names of variable fields: `have`, or as in the file.
     virtual vector<std::string> names(const vector<std::string>& have) { return have; }
     template <class List, class Each>
@@ -3776,8 +3783,11 @@ public:
 
 protected:
     virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
-    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) {
+    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to) {
         return visit_text(f, t, to);
+    }
+    virtual bool visit_quoted_or_null(const field& f, std::string_view t, std::string& to) {
+        return visit_quoted(f, t, to);
     }
     virtual void visit_flag(const field&, bool&, bool) {}
     virtual void visit_number(const field&, double&, const number_range&) {}
@@ -4704,9 +4714,8 @@ protected:
         j_.key(f.name).value(t);
         return false;
     }
-    bool visit_quoted(const field& f, std::string_view t, std::string& to,
-                      bool may_be_null) override {
-        if (!t.empty() || !may_be_null) return visit_text(f, t, to);
+    bool visit_quoted_or_null(const field& f, std::string_view t, std::string& to) override {
+        if (!t.empty()) return visit_text(f, t, to);
         j_.key(f.name).raw("null");
         return false;
     }
@@ -4828,7 +4837,7 @@ protected:
         if (v) to = v->get<std::string>();
         return v != nullptr;
     }
-    bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) override {
+    bool visit_quoted(const field& f, std::string_view t, std::string& to) override {
         if (!visit_text(f, t, to)) return false;
         to = printable(to, 4 * to.size() + 4);
         return true;
@@ -11843,7 +11852,7 @@ inline void answer_fields(field_visitor& v, record& r) {
         v.flag({"right", "the answer to a question", at_times}, right);
         if (v.assigns()) r.right = right;
     }
-    v.quoted({"graded", "what was read in it", if_any}, r.graded, true);
+    v.quoted_or_null({"graded", "what was read in it", if_any}, r.graded);
     std::string hash = printed("%016llx", r.answer_hash);
     if (v.has("answer_hash", r.answer_hash != 0)) {
         v.text({"answer_hash", "of all that was generated", at_times}, hash);
@@ -11874,8 +11883,8 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"first_event_tokens"}, r.first_event_tokens, reported_range);
     v.choice({"status"}, r.status, request_status::left);
     v.whole({"http_status"}, r.http_status, {0, 999, 0});
-    v.quoted({"finish_reason"}, r.finish_reason, true);
-    v.quoted({"error"}, r.error, true);
+    v.quoted_or_null({"finish_reason"}, r.finish_reason);
+    v.quoted_or_null({"error"}, r.error);
     v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
     v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, maybe_reported_range);
     v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens,
@@ -11945,7 +11954,7 @@ inline void stamp_fields(field_visitor& v, repeat_facts& d) {
 inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) {
     v.whole({"index"}, r.index, {0, max_ranks});
     v.whole({"count"}, r.count, {1, max_ranks});
-    v.quoted({"host"}, r.host, false);
+    v.quoted({"host"}, r.host);
     v.time_after({"start_ns", "after window_from_ns"}, r.start_ns, window_from_ns);
     v.number({"off_s", "how much later than the common start it began"}, r.off_s,
              {-longest_time_s, longest_time_s});
@@ -23666,7 +23675,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
         if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
     v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
             judged_by.noise_repeats);
-    v.object({"stored_baseline"}, true, judged_by.stored);
+    v.object({"stored_baseline"}, judged_by.stored);
     if (!v.has("history", judged_by.past != nullptr)) return;
     if (!new_past_judge)
         refuse({"the result was held against a history, which llmbench_history.hpp judges: include "
@@ -23972,8 +23981,8 @@ inline void prompt_fields(field_visitor& v, prompt_lengths& p, token_fit& fit) {
              fit.lengths, token_fit::quality::exact);
     v.flag({"token_ids", "whether prompts were sent as lists of token ids instead of words",
             at_times}, fit.as_ids);
-    v.object({"asked", "", presence::always, "lengths"}, true, p.asked);
-    v.object({"counted", "by the server", presence::always, "lengths"}, true, p.counted);
+    v.object({"asked", "", presence::always, "lengths"}, p.asked);
+    v.object({"counted", "by the server", presence::always, "lengths"}, p.counted);
     v.end();
 }
 inline void fields_of(field_visitor& v, metric_row& r) {
@@ -24021,7 +24030,7 @@ inline void fields_of(field_visitor& v, label_figures& f) {
     v.text({"label"}, f.label);
     v.whole({"requests", "measured ones"}, f.requests);
     v.whole({"failed"}, f.failed);
-    v.object({"tokens_per_request"}, true, f.tokens);
+    v.object({"tokens_per_request"}, f.tokens);
     for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
                                metric_id::ttft_from_send}) {
         const metric_row* known = f.row_of(id);
@@ -24052,8 +24061,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
     }
     if (v.has("tokens_per_request", !std::isnan(a.tokens.output)))
         v.object({"tokens_per_request", "of completed requests, on the average: where the arms are "
-                                        "one server asked in two ways", at_times},
-                 true, a.tokens);
+                                        "one server asked in two ways", at_times}, a.tokens);
     v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
            [&](label_figures& f) { fields_of(v, f); });
     if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
@@ -24062,7 +24070,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
         v.number({"prompt_tokens"}, a.prefix_cache.prompt);
         v.end();
     }
-    v.object({"reasoning", "requests that reasoned; missing where none did", at_times},
+    v.object_if({"reasoning", "requests that reasoned; missing where none did", at_times},
              a.reasoning.requests > 0, a.reasoning);
     if (v.begin({"statuses", "measured requests by outcome"})) {
         for (status_count& c : a.statuses)
@@ -25350,9 +25358,9 @@ inline void identity_fields(field_visitor& v, gate_report& g) {
 }
 inline void fields_of(field_visitor& v, gate_report& g) {
     identity_fields(v, g);
-    v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
-                           "was sent, and nothing here is evidence of any", at_times},
-             !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
+    v.object_if({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, "
+                              "nothing was sent, and nothing here is evidence of any", at_times},
+                !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
     bool is_calibrated = !g.calibration.empty();
     v.flag({"calibrated", "LLMBENCH_CALIBRATE: calibration.json has what came of it", if_any},
            is_calibrated);
@@ -25361,22 +25369,22 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.list({"slos_not_judged", "of a gate that measured nothing", if_any, "slo"},
            g.refusal.empty() ? judged : g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
-    v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
-    v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
+    v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
+    v.object_if({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline,
+                g.baseline);
     load_facts load = load_facts_of(g.what);
-    v.object({"scenario", "the load as it was asked for", at_times}, true, load);
+    v.object({"scenario", "the load as it was asked for", at_times}, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, each);
-    v.object({"capacity", "what a search for the most load found", at_times},
+    v.object_if({"capacity", "what a search for the most load found", at_times},
              g.figures.search != nullptr, g.figures.search);
     expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
                            expected_requests(g.what),
                            expected_first_turns(g.what)};
-    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
-             g.judged_by,
+    v.object({"judging", "what the verdicts depend on beside the records", at_times}, g.judged_by,
              g.under, expected);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         const bool is_baseline = variant == run_variant::baseline;
-        v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
+        v.object_if({to_string(variant), "what was measured on one target", at_times, "arm"},
                  !is_baseline || g.what.judged->has_baseline,
                  is_baseline ? g.figures.baseline : g.figures.candidate,
                  (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
@@ -25385,8 +25393,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     const bool has_figures = !g.target.is_virtual;
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},
-             true, g.self_check, has_figures);
-    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
+             g.self_check, has_figures);
+    v.object_if({"profile", "what came of `on_fail`, of a gate that failed", at_times},
              g.profile != nullptr, g.profile);
 }
 
@@ -25405,13 +25413,13 @@ inline void fields_of(field_visitor& v, run_report& r) {
     v.text({"version", "of the header"}, version);
     v.text({"definitions", "of the metrics: metrics/1"}, definitions);
     v.whole({"exit_code", "0, 1, 2, 3 or 77"}, r.exit_code);
-    v.object({"environment"}, true, r.environment);
+    v.object({"environment"}, r.environment);
     v.list({"gates", "", presence::always, "gate"}, r.gates,
            [&](gate_report& g) { fields_of(v, g); });
     v.list({"outside", "failures that are no gate's, as of a test case", if_any}, r.outside,
            [&](gate_report& g) { identity_fields(v, g); });
     for (program_section* b : r.beside) b->fields(v);
-    v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
+    v.object({"events", "events.bin, the gaps between content events"}, r.events);
 }
 
 inline std::string result_json(const vector<gate_report>& gates, const environment_facts& env,

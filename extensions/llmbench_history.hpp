@@ -376,14 +376,14 @@ inline void fields_of(field_visitor& v, history_run& r) {
     v.must(is_utc_time(r.at), "at", "a time such as 2026-11-23T02:15:04Z is allowed");
     v.text({"gate"}, r.gate);
     v.text({"cohort"}, r.run_series);
-    v.quoted({"commit"}, r.commit, false);
+    v.quoted({"commit"}, r.commit);
     if (v.begin({"watched"})) {
         vector<std::string> names;
         for (const named_text& w : r.watched) names.push_back(w.first);
         names = v.names(names);
         if (v.assigns()) r.watched.resize(names.size());
         for (std::size_t i = 0; i < names.size(); ++i) {
-            v.quoted({names[i].c_str()}, r.watched[i].second, false);
+            v.quoted({names[i].c_str()}, r.watched[i].second);
             if (v.assigns()) r.watched[i].first = printable(names[i], 60);
         }
         v.end();
@@ -413,10 +413,10 @@ inline void fields_of(field_visitor& v, history_note& n) {
     v.choice({"mark"}, n.what.kind, annotation_kind::leave_out);
     v.text({"gate"}, n.gate);
     v.text({"cohort", "of every one where there is none", at_times}, n.run_series);
-    v.quoted({"at", "a date, or the id of a run"}, n.what.at, false);
-    v.quoted({"why"}, n.what.why, false);
+    v.quoted({"at", "a date, or the id of a run"}, n.what.at);
+    v.quoted({"why"}, n.what.why);
     v.must(!n.what.why.empty(), "why", "a text that is not empty is allowed");
-    v.quoted({"by", "", at_times}, n.what.by, false);
+    v.quoted({"by", "", at_times}, n.what.by);
 }
 
 template <class T>
@@ -859,8 +859,8 @@ inline bool describes_load(std::string run_series::* fact) {
 }
 
 inline void fields_of(field_visitor& v, run_series& c) {
-    for (const auto& [name, fact] : series_facts) v.quoted({name}, c.*fact, false);
-    v.quoted({"load", "a hash of its values", if_any}, c.load, false);
+    for (const auto& [name, fact] : series_facts) v.quoted({name}, c.*fact);
+    v.quoted({"load", "a hash of its values", if_any}, c.load);
 }
 
 /// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its

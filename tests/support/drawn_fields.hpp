@@ -82,7 +82,7 @@ protected:
         to = some_text();
         return true;
     }
-    bool visit_quoted(const field&, std::string_view, std::string& to, bool) override {
+    bool visit_quoted(const field&, std::string_view, std::string& to) override {
         to = lb::printable(some_text(), 1000);
         return true;
     }

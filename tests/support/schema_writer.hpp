@@ -74,8 +74,8 @@ protected:
         add(f, is_schema ? "\"const\": " + lb::json_quoted(t) : type("string"));
         return false;
     }
-    bool visit_quoted(const field& f, std::string_view, std::string&, bool may_be_null) override {
-        add(f, may_be_null ? R"("type": ["string", "null"])" : type("string"));
+    bool visit_quoted_or_null(const field& f, std::string_view, std::string&) override {
+        add(f, R"("type": ["string", "null"])");
         return false;
     }
     void visit_whole(const field& f, long long&, const lb::whole_range& of) override {

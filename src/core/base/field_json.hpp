@@ -76,9 +76,8 @@ protected:
         j_.key(f.name).value(t);
         return false;
     }
-    bool visit_quoted(const field& f, std::string_view t, std::string& to,
-                      bool may_be_null) override {
-        if (!t.empty() || !may_be_null) return visit_text(f, t, to);
+    bool visit_quoted_or_null(const field& f, std::string_view t, std::string& to) override {
+        if (!t.empty()) return visit_text(f, t, to);
         j_.key(f.name).raw("null");
         return false;
     }
@@ -200,7 +199,7 @@ protected:
         if (v) to = v->get<std::string>();
         return v != nullptr;
     }
-    bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) override {
+    bool visit_quoted(const field& f, std::string_view t, std::string& to) override {
         if (!visit_text(f, t, to)) return false;
         to = printable(to, 4 * to.size() + 4);
         return true;

@@ -81,12 +81,17 @@ public:
         std::string to;
         if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = to;
     }
-    /// Text from outside, made printable. If allowed, null is "".
+    /// Text from outside, made printable.
     template <class Text>
-    void quoted(const field& f, Text& t, bool may_be_null) {
+    void quoted(const field& f, Text& t) {
         std::string to;
-        if (is_here(f, !t.empty()) && visit_quoted(f, {t.data(), t.size()}, to, may_be_null))
-            t = to;
+        if (is_here(f, !t.empty()) && visit_quoted(f, {t.data(), t.size()}, to)) t = to;
+    }
+    /// Likewise, where null is "".
+    template <class Text>
+    void quoted_or_null(const field& f, Text& t) {
+        std::string to;
+        if (is_here(f, !t.empty()) && visit_quoted_or_null(f, {t.data(), t.size()}, to)) t = to;
     }
     template <integer Whole>
     void whole(const field& f, Whole& n, const whole_range& of = {}) {
@@ -143,11 +148,13 @@ public:
     virtual bool begin(const field&, bool there = true) { return there; }
     virtual void end() {}
     template <class T, class... More>
-    void object(const field& f, bool there, T& of, More&... more) {
+    void object_if(const field& f, bool there, T& of, More&... more) {
         if (!begin(f, there)) return;
         fields_of(*this, of, more...);
         end();
     }
+    template <class T, class... More>
+    void object(const field& f, T& of, More&... more) { object_if(f, true, of, more...); }
     /// The names of variable fields: `have`, or as in the file.
     virtual vector<std::string> names(const vector<std::string>& have) { return have; }
     template <class List, class Each>
@@ -165,8 +172,11 @@ public:
 
 protected:
     virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
-    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) {
+    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to) {
         return visit_text(f, t, to);
+    }
+    virtual bool visit_quoted_or_null(const field& f, std::string_view t, std::string& to) {
+        return visit_quoted(f, t, to);
     }
     virtual void visit_flag(const field&, bool&, bool) {}
     virtual void visit_number(const field&, double&, const number_range&) {}

@@ -50,7 +50,7 @@ inline void answer_fields(field_visitor& v, record& r) {
         v.flag({"right", "the answer to a question", at_times}, right);
         if (v.assigns()) r.right = right;
     }
-    v.quoted({"graded", "what was read in it", if_any}, r.graded, true);
+    v.quoted_or_null({"graded", "what was read in it", if_any}, r.graded);
     std::string hash = printed("%016llx", r.answer_hash);
     if (v.has("answer_hash", r.answer_hash != 0)) {
         v.text({"answer_hash", "of all that was generated", at_times}, hash);
@@ -81,8 +81,8 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"first_event_tokens"}, r.first_event_tokens, reported_range);
     v.choice({"status"}, r.status, request_status::left);
     v.whole({"http_status"}, r.http_status, {0, 999, 0});
-    v.quoted({"finish_reason"}, r.finish_reason, true);
-    v.quoted({"error"}, r.error, true);
+    v.quoted_or_null({"finish_reason"}, r.finish_reason);
+    v.quoted_or_null({"error"}, r.error);
     v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
     v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, maybe_reported_range);
     v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens,
@@ -152,7 +152,7 @@ inline void stamp_fields(field_visitor& v, repeat_facts& d) {
 inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) {
     v.whole({"index"}, r.index, {0, max_ranks});
     v.whole({"count"}, r.count, {1, max_ranks});
-    v.quoted({"host"}, r.host, false);
+    v.quoted({"host"}, r.host);
     v.time_after({"start_ns", "after window_from_ns"}, r.start_ns, window_from_ns);
     v.number({"off_s", "how much later than the common start it began"}, r.off_s,
              {-longest_time_s, longest_time_s});

@@ -93,9 +93,9 @@ inline void identity_fields(field_visitor& v, gate_report& g) {
 }
 inline void fields_of(field_visitor& v, gate_report& g) {
     identity_fields(v, g);
-    v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
-                           "was sent, and nothing here is evidence of any", at_times},
-             !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
+    v.object_if({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, "
+                              "nothing was sent, and nothing here is evidence of any", at_times},
+                !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
     bool is_calibrated = !g.calibration.empty();
     v.flag({"calibrated", "LLMBENCH_CALIBRATE: calibration.json has what came of it", if_any},
            is_calibrated);
@@ -104,22 +104,22 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.list({"slos_not_judged", "of a gate that measured nothing", if_any, "slo"},
            g.refusal.empty() ? judged : g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
-    v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
-    v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
+    v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
+    v.object_if({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline,
+                g.baseline);
     load_facts load = load_facts_of(g.what);
-    v.object({"scenario", "the load as it was asked for", at_times}, true, load);
+    v.object({"scenario", "the load as it was asked for", at_times}, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, each);
-    v.object({"capacity", "what a search for the most load found", at_times},
+    v.object_if({"capacity", "what a search for the most load found", at_times},
              g.figures.search != nullptr, g.figures.search);
     expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
                            expected_requests(g.what),
                            expected_first_turns(g.what)};
-    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
-             g.judged_by,
+    v.object({"judging", "what the verdicts depend on beside the records", at_times}, g.judged_by,
              g.under, expected);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         const bool is_baseline = variant == run_variant::baseline;
-        v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
+        v.object_if({to_string(variant), "what was measured on one target", at_times, "arm"},
                  !is_baseline || g.what.judged->has_baseline,
                  is_baseline ? g.figures.baseline : g.figures.candidate,
                  (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
@@ -128,8 +128,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     const bool has_figures = !g.target.is_virtual;
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},
-             true, g.self_check, has_figures);
-    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
+             g.self_check, has_figures);
+    v.object_if({"profile", "what came of `on_fail`, of a gate that failed", at_times},
              g.profile != nullptr, g.profile);
 }
 
@@ -148,13 +148,13 @@ inline void fields_of(field_visitor& v, run_report& r) {
     v.text({"version", "of the header"}, version);
     v.text({"definitions", "of the metrics: metrics/1"}, definitions);
     v.whole({"exit_code", "0, 1, 2, 3 or 77"}, r.exit_code);
-    v.object({"environment"}, true, r.environment);
+    v.object({"environment"}, r.environment);
     v.list({"gates", "", presence::always, "gate"}, r.gates,
            [&](gate_report& g) { fields_of(v, g); });
     v.list({"outside", "failures that are no gate's, as of a test case", if_any}, r.outside,
            [&](gate_report& g) { identity_fields(v, g); });
     for (program_section* b : r.beside) b->fields(v);
-    v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
+    v.object({"events", "events.bin, the gaps between content events"}, r.events);
 }
 
 inline std::string result_json(const vector<gate_report>& gates, const environment_facts& env,

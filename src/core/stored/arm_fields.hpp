@@ -40,8 +40,8 @@ inline void prompt_fields(field_visitor& v, prompt_lengths& p, token_fit& fit) {
              fit.lengths, token_fit::quality::exact);
     v.flag({"token_ids", "whether prompts were sent as lists of token ids instead of words",
             at_times}, fit.as_ids);
-    v.object({"asked", "", presence::always, "lengths"}, true, p.asked);
-    v.object({"counted", "by the server", presence::always, "lengths"}, true, p.counted);
+    v.object({"asked", "", presence::always, "lengths"}, p.asked);
+    v.object({"counted", "by the server", presence::always, "lengths"}, p.counted);
     v.end();
 }
 inline void fields_of(field_visitor& v, metric_row& r) {
@@ -89,7 +89,7 @@ inline void fields_of(field_visitor& v, label_figures& f) {
     v.text({"label"}, f.label);
     v.whole({"requests", "measured ones"}, f.requests);
     v.whole({"failed"}, f.failed);
-    v.object({"tokens_per_request"}, true, f.tokens);
+    v.object({"tokens_per_request"}, f.tokens);
     for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
                                metric_id::ttft_from_send}) {
         const metric_row* known = f.row_of(id);
@@ -120,8 +120,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
     }
     if (v.has("tokens_per_request", !std::isnan(a.tokens.output)))
         v.object({"tokens_per_request", "of completed requests, on the average: where the arms are "
-                                        "one server asked in two ways", at_times},
-                 true, a.tokens);
+                                        "one server asked in two ways", at_times}, a.tokens);
     v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
            [&](label_figures& f) { fields_of(v, f); });
     if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
@@ -130,7 +129,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
         v.number({"prompt_tokens"}, a.prefix_cache.prompt);
         v.end();
     }
-    v.object({"reasoning", "requests that reasoned; missing where none did", at_times},
+    v.object_if({"reasoning", "requests that reasoned; missing where none did", at_times},
              a.reasoning.requests > 0, a.reasoning);
     if (v.begin({"statuses", "measured requests by outcome"})) {
         for (status_count& c : a.statuses)

@@ -224,7 +224,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
         if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
     v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
             judged_by.noise_repeats);
-    v.object({"stored_baseline"}, true, judged_by.stored);
+    v.object({"stored_baseline"}, judged_by.stored);
     if (!v.has("history", judged_by.past != nullptr)) return;
     if (!new_past_judge)
         refuse({"the result was held against a history, which llmbench_history.hpp judges: include "

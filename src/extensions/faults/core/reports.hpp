@@ -142,8 +142,8 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
              {0, longest_time_s, 0});
     v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
     v.text({"files", "where the profile is, as far as that is known"}, t.files);
-    v.object({"start", "", presence::always, "profile_step"}, true, t.start);
-    v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
+    v.object({"start", "", presence::always, "profile_step"}, t.start);
+    v.object({"stop", "", presence::always, "profile_step"}, t.stop);
 }
 inline void taken_profile::fields(field_visitor& v) { fields_of(v, *this); }
 

@@ -229,8 +229,8 @@ inline bool describes_load(std::string run_series::* fact) {
 }
 
 inline void fields_of(field_visitor& v, run_series& c) {
-    for (const auto& [name, fact] : series_facts) v.quoted({name}, c.*fact, false);
-    v.quoted({"load", "a hash of its values", if_any}, c.load, false);
+    for (const auto& [name, fact] : series_facts) v.quoted({name}, c.*fact);
+    v.quoted({"load", "a hash of its values", if_any}, c.load);
 }
 
 /// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its
