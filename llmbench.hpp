@@ -24294,8 +24294,92 @@ inline std::string record_json(const record& r, const std::string& gate) {
     write_fields(j, r, gate);
     return j.close().text() + "\n";
 }
+/// Reads a line as record_json writes it, without a tree. What is written otherwise is odd and left
+/// to field_reader, which knows what is allowed and says what is not.
+class line_reader : public field_visitor {
+public:
+    explicit line_reader(const json_view& line)
+        : field_visitor(true), next_(&line + 1), line_(line), is_odd_(!line.is_object()) {}
+    /// Once all fields are read: each member was one, so that none has a name twice.
+    bool is_odd() const { return is_odd_ || read_ != items_of(line_).size(); }
+
+    void exact(const field& f, long long& n, bool may_be_null) override {
+        const json_view* const v = find(f);
+        if (v && may_be_null && v->is == json_view::kind::null) n = 0;
+        else if (v) n = whole_in(*v, 0, latest_time_ns);
+    }
+    bool has(const char* name, bool) override {
+        const json_view* const v = at(name);
+        return v && v->is != json_view::kind::null;
+    }
+
+protected:
+    bool visit_text(const field& f, std::string_view, std::string& to) override {
+        const json_view* const v = find(f);
+        if (!v || v->is == json_view::kind::null) return false;
+        is_odd_ = is_odd_ || !v->is_string();
+        to = v->text;
+        return true;
+    }
+    bool visit_quoted(const field& f, std::string_view t, std::string& to) override {
+        if (!visit_text(f, t, to)) return false;
+        to = printable(to, 4 * to.size() + 4);
+        return true;
+    }
+    void visit_flag(const field& f, bool& b, bool) override {
+        const json_view* const v = find(f);
+        is_odd_ = is_odd_ || !v || v->is != json_view::kind::boolean;
+        b = v && v->text == "true";
+    }
+    void visit_whole(const field& f, long long& n, const whole_range& of) override {
+        const json_view* const v = find(f);
+        if (v && v->is == json_view::kind::null) is_odd_ = is_odd_ || of.null == of.no_null;
+        if (v && v->is == json_view::kind::null) n = of.null;
+        else if (v) n = whole_in(*v, of.least, of.most);
+    }
+    void visit_choice(const field& f, int& k, int count, const char* (*name)(int)) override {
+        const json_view* const v = find(f);
+        int i = 0;
+        while (v && i < count && v->text != name(i)) ++i;
+        is_odd_ = is_odd_ || !v || !v->is_string() || i == count;
+        k = i;
+    }
+
+private:
+    /// Members are in the order of the fields.
+    const json_view* at(std::string_view name) const {
+        return next_ != line_.end() && next_->name == name ? next_ : member(line_, name);
+    }
+    const json_view* find(const field& f) {
+        const json_view* const v = at(f.name);
+        is_odd_ = is_odd_ || (!v && f.is_there == presence::always);
+        read_ += v != nullptr;
+        if (v) next_ = v->end();
+        return v;
+    }
+    long long whole_in(const json_view& v, double least, double most) {
+        const auto n = parsed_number<long long>(v.text);
+        const bool is_one = v.is_number() && n && static_cast<double>(*n) >= least &&
+                            static_cast<double>(*n) <= most;
+        is_odd_ = is_odd_ || !is_one;
+        return is_one ? *n : 0;
+    }
+    const json_view* next_;
+    const json_view& line_;
+    bool is_odd_;
+    int read_ = 0;
+};
 /// Reads a line, and the name of its gate. Throws std::invalid_argument.
-inline record read_record(const std::string& line, std::string& gate) {
+inline record read_record(const std::string& line, std::string& gate, json_reader& json) {
+    if (const json_view* const view = json.read(line)) {
+        line_reader reader(*view);
+        record r;
+        fields_of(reader, r, gate);
+        if (!reader.is_odd()) {
+            check_order(r);
+            return r;
+        }
+    }
     picojson::value v;
     if (!parse_json(line, v) || !v.is<picojson::object>()) refuse({"it is not a JSON object"});
     document_digits digits(line);
@@ -24305,6 +24389,10 @@ inline record read_record(const std::string& line, std::string& gate) {
     fields_of(reader, r, gate);
     check_order(r);
     return r;
+}
+inline record read_record(const std::string& line, std::string& gate) {
+    json_reader json;
+    return read_record(line, gate, json);
 }
 
 /// The offset of each record's gaps in events.bin, its length, and the hash of so many bytes.
@@ -36696,6 +36784,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
     std::string line, gate;
+    json_reader json;
     std::size_t number = 0;
     for (; std::getline(in, line); ++number) {
         record r;
@@ -36703,7 +36792,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         const repeat_data* of = nullptr;  // null: another gate's, or incomplete and not counted
         std::size_t at = 0;
         try {
-            r = read_record(line, gate);
+            r = read_record(line, gate, json);
             const repeat_list& repeats = g.seen.variant(r.variant);
             for (std::size_t i = 0; gate == g.name && i < repeats.size(); ++i)
                 if (repeats[i].index == r.repeat) of = &repeats[at = i];

@@ -6,6 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
+#include "core/base/json_reader.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -102,6 +103,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
     std::string line, gate;
+    json_reader json;
     std::size_t number = 0;
     for (; std::getline(in, line); ++number) {
         record r;
@@ -109,7 +111,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         const repeat_data* of = nullptr;  // null: another gate's, or incomplete and not counted
         std::size_t at = 0;
         try {
-            r = read_record(line, gate);
+            r = read_record(line, gate, json);
             const repeat_list& repeats = g.seen.variant(r.variant);
             for (std::size_t i = 0; gate == g.name && i < repeats.size(); ++i)
                 if (repeats[i].index == r.repeat) of = &repeats[at = i];
