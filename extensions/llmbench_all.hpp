@@ -16625,6 +16625,10 @@ struct check {
                     check_does d = check_does::invalidates,
                     check_reads r = check_reads::measured)
         : name(n), of(o), does(d), reads(r), finds(f) {}
+    cause found_in(objective_in_check& o) const {
+        if (finds) return finds(o);
+        return !only || concerns(*o.part, only) ? in_answers(*o.answers) : cause{};
+    }
 };
 
 template <because... what>
@@ -16761,9 +16765,7 @@ inline bool stands(check_reads reads, const objective_in_check& o) {
 inline cause found_by(const check& by, objective_in_check& o) {
     if (by.in_gate) return o.on().by == &by ? o.on().invalid : cause{};
     if (by.reads != check_reads::none) o.decide_by_numbers();
-    cause why = by.finds ? by.finds(o)
-                : !by.only || concerns(*o.part, by.only) ? by.in_answers(*o.answers)
-                                                         : cause{};
+    cause why = by.found_in(o);
     if (!why || !stands(by.reads, o)) return why;
     o.by_client.reset();
     return {};

@@ -185,7 +185,7 @@ cause found_in(const repeat_data& d, const statistic_data& what, const char* fir
     o.part = &what;
     o.answers = &counts;
     for (std::size_t i = place_of_check(first); i <= place_of_check(last); ++i)
-        if (cause why = checks[i].finds(o)) return why;
+        if (cause why = checks[i].found_in(o)) return why;
     return {};
 }
 std::string refusal(const statistic_data& what, const repeat_data& d) {

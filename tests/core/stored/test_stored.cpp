@@ -469,6 +469,24 @@ TEST_CASE("a record of an older version says nothing of turns and caches") {
     CHECK(r.late_ns == full_record().late_ns);
 }
 
+TEST_CASE("a line is the same record however it is written") {
+    const std::string good = record_json(full_record(), "chat");
+    const auto again = [](const std::string& line) {
+        std::string gate;
+        const record r = read_record(line, gate);
+        return record_json(r, gate);
+    };
+    CHECK(again(good) == good);
+    const std::string bare = good.substr(0, good.size() - 2);  // without "}\n"
+    for (const std::string& line :
+         {replaced(bare, "\"gate\":\"chat\",", "") + ",\"gate\":\"chat\"}",
+          replaced(good, "\"events\":4,", " \"events\" : 4 ,\t"), bare + ",\"unknown\":[1]}",
+          replaced(good, "\"events\":4,", "\"events\":7,\"events\":4,"),
+          replaced(good, "\"events\":4,", "\"events\":4.0,"),
+          replaced(good, "\"finish_reason\":\"stop\"", "\"finish_reason\":\"st\\u006fp\"")})
+        CHECK(again(line) == good);
+}
+
 TEST_CASE("a line that is not a record is refused in one clear sentence") {
     const std::string good = record_json(full_record(), "chat");
     const auto said = [](const std::string& line) {
