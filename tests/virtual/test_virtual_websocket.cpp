@@ -303,6 +303,29 @@ TEST_CASE("a socket that is lost in an answer fails it, and the next turn has a 
     CHECK(holds(sockets[1].messages.at(0), R"("previous_response_id":"r1")"));
 }
 
+TEST_CASE("what a server sends beside its one answer counts for no other turn") {
+    // Two answers to one message; a close behind an answer; a normal close within one.
+    int n = 0;
+    const auto sent = [&](const std::function<std::string(int)>& of) {
+        const websocket_server server([&](const std::string&, std::size_t) { return of(++n); });
+        const auto records = records_of(talk(server.url(), 1));
+        REQUIRE(records.size() == 3);
+        std::string all = std::to_string(server.sockets().size());
+        for (const record& r : records)
+            all += " " + status(r) + std::to_string(r.events) + (error(r).empty() ? "" : ": " + error(r));
+        return all;
+    };
+    const auto id = [](int i) { return "r" + std::to_string(i); };
+    CHECK(sent([&](int i) { return answer(id(i), 40 * i) + answer(id(i + 1000), 5000); }) == "3 ok2 ok2 ok2");
+    CHECK(sent([&](int i) { return answer(id(i), 40 * i) + frame(8, "\x03\xE8"); }) == "3 ok2 ok2 ok2");
+    n = 0;
+    CHECK(sent([&](int i) { return i == 2 ? delta() + frame(8, "\x03\xE8") : answer(id(i), 40 * i); }) ==
+          "2 ok2 server1: the server closed the WebSocket: 1000 ok2");
+    n = 0;
+    CHECK(sent([&](int i) { return i == 2 ? answer(id(1), 80) : answer(id(i), 40 * i); }) ==
+          "1 ok2 protocol2: the response has the id of an earlier one ok2");
+}
+
 TEST_CASE("a server's error event is its error, and the socket goes on") {
     int n = 0;
     const websocket_server server([&](const std::string&, std::size_t) {
