@@ -19,9 +19,9 @@ def server(port):
             self.wfile.write(body)
 
         def note(self, body):
-            changing = ("host", "content-length", "x-request-id", "connection")
+            changing = ("host", "content-length", "x-request-id", "connection", "sec-websocket-key")
             fields = {k.lower(): v for k, v in self.headers.items() if k.lower() not in changing}
-            for name in ("messages", "prompt", "content", "inputs", "text"):
+            for name in ("messages", "prompt", "content", "input", "inputs", "text", "previous_response_id"):
                 if name in body:
                     said = body[name]
                     body[name] = [m.get("role") for m in said] if isinstance(said, list) and said and isinstance(said[0], dict) else "..."
@@ -37,7 +37,11 @@ def server(port):
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             self.note(dict(body))
-            n = max(1, min(int(body.get("max_tokens") or 4), 64))
+            n = max(1, min(int(body.get("max_tokens") or body.get("max_output_tokens") or 4), 64))
+            if self.path.endswith("/responses"):
+                end = {"id": self.headers["X-Request-Id"] or "r", "status": "completed", "usage": {"input_tokens": 8, "output_tokens": n}}
+                events = [{"type": "response.output_text.delta", "delta": "a "}] * n + [{"type": "response.completed", "response": end}]
+                return self.answer("text/event-stream", "".join("data: " + json.dumps(e) + "\n\n" for e in events).encode())
             choices = [{"index": 0, "delta": {"content": "a "}, "text": "a ", "finish_reason": None}] * n
             choices.append({"index": 0, "delta": {}, "text": "", "finish_reason": "length"})
             usage = {"prompt_tokens": 8, "completion_tokens": n, "total_tokens": 8 + n}
