@@ -90,8 +90,8 @@ TEST_CASE("users send no more once a repeat has ended, and failures end one as w
     const scripted::server failing([&](const scripted::request&) {
         scripted::answer a = {scripted::wait(scripted::milliseconds(100))};
         const scripted::answer busy = {scripted::send(scripted::json("503 Busy", "{}"))};
-        for (const scripted::step& s : ++asked % 2 == 0 ? scripted::healthy() : busy)
-            a.push_back(s);
+        for (const scripted::step& step : ++asked % 2 == 0 ? scripted::healthy() : busy)
+            a.push_back(step);
         return a;
     });
     s.target = endpoint{.url = failing.url()};
