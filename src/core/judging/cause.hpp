@@ -58,15 +58,12 @@ enum class because : unsigned char {
 /// The names of a cause's numbers, in their order.
 constexpr std::string_view numbers_of(because what) {
     using enum because;
-    struct named {
-        because of;
-        const char* numbers;
-    };
+    struct named { because of; const char* numbers; };
     constexpr named all[] = {
-        {ended_early, "repeats,sent,planned,least,at_most,is_open"},
-        {none_succeeded, "requests"}, {task_failed, "repeat"}, {task_idle, "repeat"},
-        {undisturbed, "undisturbed,repeats"}, {all_together, "all,other,first"},
-        {cut_off, "with,without"}, {sessions_cut_off, "requests,with,without"}, {cached, "cached"},
+        {ended_early, "repeats,sent,planned,least,at_most,is_open"}, {none_succeeded, "requests"},
+        {task_failed, "repeat"}, {task_idle, "repeat"}, {undisturbed, "undisturbed,repeats"},
+        {all_together, "all,other,first"}, {cut_off, "with,without"},
+        {sessions_cut_off, "requests,with,without"}, {cached, "cached"},
         {cached_in_both, "cached,baseline"}, {failed, "failed,of"},
         {failed_over, "failed,of,is_one_burst"},
         {failed_in_burst, "failed,of,burst,burst_of,repeat"}, {failed_within, "failed,of"},
@@ -97,11 +94,11 @@ constexpr std::string_view numbers_of(because what) {
         {filtered, "requests,completed"}, {several_choices, "requests,completed"},
         {short_prompts, "requests,completed"}, {equal_prompts, "requests,completed,tokens"},
         {no_history, "turns,of"}, {known_prompts, "cached,shared"},
-        {cached_over_prompt, "cached,prompt"},
-        {no_usage, "requests,completed"}, {usage_over_length, "requests,completed"},
-        {usage_under_events, "requests,completed"}, {usage_over_content, "requests,completed"},
-        {usage_may_hide, "requests,completed"}, {usage_over_prompt, "requests,completed"},
-        {in_one_piece, "answers,of"}, {in_a_burst, "answers,of"}, {comes_in_bursts, "events"},
+        {cached_over_prompt, "cached,prompt"}, {no_usage, "requests,completed"},
+        {usage_over_length, "requests,completed"}, {usage_under_events, "requests,completed"},
+        {usage_over_content, "requests,completed"}, {usage_may_hide, "requests,completed"},
+        {usage_over_prompt, "requests,completed"}, {in_one_piece, "answers,of"},
+        {in_a_burst, "answers,of"}, {comes_in_bursts, "events"},
         {baseline_fails, "failed,of,allowed"}, {baseline_may_fail, "failed,of,allowed"},
         {metrics_reported, "repeat"}, {restarted_before, "repeat"}, {restarted_in, "repeat"},
         {served_others, "repeat,reported,ours"}, {others_requests, "reported,ours,repeat"},
