@@ -181,6 +181,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [E] a server, and one request and its answer over one socket
 //   [E] waiting for sockets: by epoll on Linux, by asio elsewhere
 //   [E] requests that are not measured
+//   [E] the end of a load before its planned time, once all is decided
 //   [E] the orders and results of a load
 //   [E] one thread's access to its target
 //   [E] one connection of the load
@@ -209,6 +210,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [E] the servers of a gate
 //   [E] requests to a server before a repeat
 //   [E] the progress of a repeat
+//   [E] looks at a load of both variants before its end
 //   [E] one repeat
 //   [E] the repeats of a gate on its servers
 //   [E] one gate from its scenario to its result
@@ -2346,7 +2348,8 @@ enum class token_origin : unsigned char {
     events,   ///< each event counts as a token
     no_usage  ///< as `events`, though the API has usage and nobody set events_are_tokens
 };
-enum class run_phase : unsigned char { warmup, measure };
+/// `after`: planned after the end of a load that was decided early.
+enum class run_phase : unsigned char { warmup, measure, after };
 enum class run_variant : unsigned char { candidate, baseline };  ///< the variants of a gate
 /// A verdict is `inconclusive` if the repeats leave it open, and `invalid` if the measurements
 /// cannot carry it; `skipped` objectives were not measured.
@@ -4484,26 +4487,30 @@ inline double design_effect(const vector<vector<bool>>& repeats) {
     return expected > 0 ? std::max(1.0, squares / expected) : 1;
 }
 
-/// The score that a random walk of normal steps exceeds with probability alpha at any of `analyses`
-/// equal parts: Pocock (1977), one-sided, by the recursive integration of Armitage, McPherson and
-/// Rowe (1969).
-inline double pocock_constant(int analyses, double alpha) {
+/// The bound that the score of a random walk of normal steps exceeds with probability alpha at any
+/// of its equal parts from `first` to `last`, where the bound after n of them is scale(n) times it:
+/// one-sided, by the recursive integration of Armitage, McPherson and Rowe (1969).
+template <class Scale>
+double crossing_constant(int first, int last, double alpha, Scale&& scale) {
     constexpr std::size_t cells = 60;  // of Simpson's rule, for four decimals
     const auto crossed = [&](double c) {
         // The density of paths that stayed below the bound, on a grid up to it.
         const auto grid = [&](int n, std::size_t i) {
-            return (-7 + (c + 7) * static_cast<double>(i) / cells) * std::sqrt(n);
+            return (-7 + (c * scale(n) + 7) * static_cast<double>(i) / cells) * std::sqrt(n);
         };
         vector<double> weight(cells + 1), next(cells + 1);
         const auto simpson = [&](int n, std::size_t i) {
             return (grid(n, 1) - grid(n, 0)) / 3 * (i == 0 || i == cells ? 1 : i % 2 ? 4 : 2);
         };
         const auto density = [](double x) { return 0.39894228040143268 * std::exp(-x * x / 2); };
-        for (std::size_t i = 0; i <= cells; ++i) weight[i] = simpson(1, i) * density(grid(1, i));
-        double sum = 1 - normal_cdf(c);
-        for (int n = 2; n <= analyses; ++n) {
+        const double spread = std::sqrt(first);
+        for (std::size_t i = 0; i <= cells; ++i)
+            weight[i] = simpson(first, i) * density(grid(first, i) / spread) / spread;
+        double sum = 1 - normal_cdf(c * scale(first));
+        for (int n = first + 1; n <= last; ++n) {
             for (std::size_t j = 0; j <= cells; ++j) {
-                sum += weight[j] * (1 - normal_cdf(c * std::sqrt(n) - grid(n - 1, j)));
+                sum +=
+                    weight[j] * (1 - normal_cdf(c * scale(n) * std::sqrt(n) - grid(n - 1, j)));
                 next[j] = 0;
                 for (std::size_t i = 0; i <= cells; ++i)
                     next[j] += weight[i] * density(grid(n, j) - grid(n - 1, i));
@@ -4514,6 +4521,15 @@ inline double pocock_constant(int analyses, double alpha) {
         return -sum;
     };
     return bisect(0, 10, -alpha, crossed);
+}
+/// The same bound at all analyses (Pocock 1977).
+inline double pocock_constant(int analyses, double alpha) {
+    return crossing_constant(1, analyses, alpha, [](int) { return 1.0; });
+}
+/// The bound at the end, after looks at quarters from `first` on, whose bounds are higher by one
+/// over the root of their part of the whole (O'Brien and Fleming 1979): the end loses little.
+inline double early_look_constant(int first, double alpha) {
+    return crossing_constant(first, 4, alpha, [](int n) { return std::sqrt(4.0 / n); });
 }
 
 // ===== [C] time intervals ========================================================================
@@ -9877,6 +9893,7 @@ struct repeat_facts {
     double cpu_utilization = 0;
     std::string target_gone{};  // why the server went away
     bool interrupted = false;
+    bool decided_early = false;  // so that the load ended, and its window with it
     bool cut_short = false;     // by the time budget, so it does not count
     early_end ended_early{};
     bool gaps_counted = false;  // as histograms, because there were too many
@@ -9963,6 +9980,13 @@ private:
     bool by_label_, by_time_;
     vector<side_step> steps_{};
 };
+
+/// Requests planned after the end of a load that was decided early do not count.
+inline void leave_out_later(repeat_data& d) {
+    if (!d.decided_early) return;
+    for (record& r : d.records)
+        if (is_measured(r) && r.scheduled_ns >= d.window.to_ns()) r.phase = run_phase::after;
+}
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
@@ -11873,7 +11897,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.text({"gate"}, gate);
     v.choice({"arm"}, r.variant, run_variant::baseline);
     v.whole({"repeat"}, r.repeat, few_range);
-    v.choice({"phase"}, r.phase, run_phase::measure);
+    v.choice({"phase"}, r.phase, run_phase::after);
     v.time({"scheduled_ns"}, r.scheduled_ns);
     v.time({"dispatched_ns"}, r.dispatched_ns);
     v.time({"connected_ns"}, r.connected_ns);
@@ -12203,6 +12227,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     fields_of(v, d.ended_early);
+    v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "
+                             "not count", if_any}, d.decided_early);
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
             d.short_outputs);
     v.whole({"long_outputs", "and with more"}, d.long_outputs);
@@ -12588,6 +12614,7 @@ inline constexpr int first_fail = 3;  // two repeats hardly know their spread
 inline constexpr int first_pair_analysis = 4, last_pair_analysis = 8;
 inline constexpr int last_noisy_pair_analysis = 12;  // where eight spread by more than the prior
 inline constexpr int last_noisy_analysis = 8;  // where five are open by their own spread
+inline constexpr int first_quarter = 2;  // of a load at once, that is looked at
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 inline constexpr double distance_of_modes = 0.02;  // of a quiet machine's speed, as a logarithm
 /// The noise of any machine, by which two repeats at twice the limit are a miss.
@@ -12609,17 +12636,34 @@ struct judging_rule {
     int revision = 2;
     bool is_single_analysis = false;     // one analysis of all repeats
     int made_again{};  // analyses after repeats that were set aside
+    /// A load is judged after 2 and 3 quarters of it as well, and ends where all is decided.
+    bool looks_early = false;
+    double part{1};  // of the load that is judged
     /// Whether another analysis takes place: not more than the constants allow, and one of all
     /// repeats at the end.
     bool has_analysis(int analyses_before, bool at_the_end) const {
         return at_the_end || (!is_single_analysis && analyses_before + 1 < analyses);
     }
+    /// The score of a bound at this level, after analyses that were made again.
+    double z_at(double level, int more) const {
+        if (!looks_early) return pocock_constant(analyses + more, level);
+        return early_look_constant(first_quarter, level / (1 + more)) / std::sqrt(part);
+    }
     /// Returns the rule at another level of false fails.
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
         r.fail_level = level;
-        r.fail_z = std::max(fail_z, pocock_constant(analyses + made_again, level));
-        r.half_fail_z = std::max(half_fail_z, pocock_constant(analyses + made_again, level / 2));
+        r.fail_z = std::max(fail_z, z_at(level, made_again));
+        r.half_fail_z = std::max(half_fail_z, z_at(level / 2, made_again));
+        return r;
+    }
+    /// Returns the rule of a load with looks, for a look at this part of it.
+    judging_rule at_part(double of_it) const {
+        judging_rule r = *this;
+        if (!looks_early || of_it == part) return r;
+        r.part = of_it;
+        for (double* z : {&r.pass_z, &r.alone_z, &r.fail_z, &r.half_fail_z})
+            *z *= std::sqrt(part / of_it);
         return r;
     }
     /// Returns the rule with these analyses made again, each of which is one more chance.
@@ -12627,16 +12671,24 @@ struct judging_rule {
         judging_rule r = *this;
         r.made_again = more;
         if (more == 0) return r;
-        r.pass_z = std::max(pass_z, pocock_constant(analyses + more, pass_level));
-        r.alone_z = std::max(alone_z, pocock_constant(analyses + more + 1, pass_level));
+        r.pass_z = std::max(pass_z, z_at(pass_level, more));
+        r.alone_z = std::max(alone_z, z_at(pass_level, more + 1));
         return r.failing_at(fail_level);
     }
 };
-inline double half_fail_z_of(int analyses, double fail_level) {
+inline double half_fail_z_of(const judging_rule& r) {
     const judging_rule usual;
-    return analyses == usual.analyses && fail_level == usual.fail_level
+    return !r.looks_early && r.analyses == usual.analyses && r.fail_level == usual.fail_level
                ? usual.half_fail_z
-               : pocock_constant(analyses, fail_level / 2);
+               : r.z_at(r.fail_level / 2, 0);
+}
+/// The rule of a load that may end early.
+inline judging_rule looking_early(judging_rule r) {
+    r.looks_early = true;
+    r.pass_z = r.alone_z = r.z_at(r.pass_level, 0);
+    r.fail_z = r.z_at(r.fail_level, 0);
+    r.half_fail_z = half_fail_z_of(r);
+    return r;
 }
 /// `more_analyses`: those after `most` repeats. `least_analyses`: for tails heavier than normal.
 inline judging_rule rule_of(const judging_options& o, int first, int most, int more_analyses = 0,
@@ -12647,7 +12699,7 @@ inline judging_rule rule_of(const judging_options& o, int first, int most, int m
     r.pass_level = o.false_pass.value;
     r.fail_level = o.false_fail.value;
     r.holm = o.holm;
-    r.half_fail_z = half_fail_z_of(r.analyses, r.fail_level);
+    r.half_fail_z = half_fail_z_of(r);
     const bool usual = (r.analyses == 5 || r.analyses == 6) && r.pass_level == 0.05 &&
                        r.fail_level == 0.01;
     if (usual && r.analyses == 6) {
@@ -13088,6 +13140,7 @@ struct load_conditions {
     bool other_workload = false;  // the variants have different workloads
     bool is_at_once = false;  // both variants were loaded at the same time, and
     bool by_slices = false;   // are compared by slices of it
+    double decided_after = 1;  // the part of the load after which all was decided
     bool short_outputs_expected = false;  // outputs of one token were requested
     bool spins = false;                   // the client was asked to busy-wait
     double max_skew_s = infinity;        // between the starts of ranks
@@ -17014,9 +17067,10 @@ struct analysis {
     vector<decision> verdicts{};
     std::optional<client_error> by_client{};  // makes a counting verdict invalid
 };
-/// The parameters with the analyses that were made again after repeats had been set aside. Probes
-/// that a search sets aside are in no analysis.
+/// The parameters of the look that decided, with the analyses that were made again after repeats
+/// had been set aside. Probes that a search sets aside are in no analysis.
 inline judging_parameters with_made_again(const measurements& e, judging_parameters t) {
+    t.rule = t.rule.at_part(e.decided_after);
     if (e.candidate.empty() || e.candidate.front().load != 0) return t;
     const auto again = std::count_if(
         e.set_aside.begin(), e.set_aside.end(),
@@ -17908,7 +17962,10 @@ inline std::string method_text(const decision& d) {
         return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";
     case verdict_method::slices_at_once:
-        return printed("t of %zu slices at once", d.values.size());
+        return printed("t of %zu slices at once", d.values.size()) +
+               (d.rule.part < 1 && d.rule.looks_early
+                    ? printed(", after %g of 4 quarters", 4 * d.rule.part)
+                    : "");
     case verdict_method::loads: return "its objectives, load by load";
     }
     return {};
@@ -17930,13 +17987,16 @@ struct arithmetic {
              "bounds: pass {mean:.6g} + {pass_t:.4f} x se[ + {pass_margin:.6g}] = "
              "{pass_bound:.6g} < 0, fail {mean:.6g} - {fail_t:.4f} x se[ - {fail_margin:.6g}] = "
              "{fail_bound:.6g} > 0 (t quantiles of the normal scores {pass_z:.4f} and "
-             "{fail_z:.4f}, Pocock's for {analyses} interim analyses at {pass_level:.4g} and "
-             "{fail_level:.4g})",
+             "{fail_z:.4f}, {whose} at {pass_level:.4g} and {fail_level:.4g})",
              {{"mean", l.mean}, {"sd", l.sd}, {"spread", to_string(l.spread)}, {"df", l.df},
               {"se", l.se}, {"pass_t", l.pass_t}, {"pass_margin", l.pass_margin},
               {"pass_bound", l.pass_bound}, {"fail_t", l.fail_t}, {"fail_margin", l.fail_margin},
               {"fail_bound", l.fail_bound}, {"pass_z", l.pass_z}, {"fail_z", l.fail_z},
-              {"analyses", rule.analyses + rule.made_again}, {"pass_level", rule.pass_level},
+              {"whose", rule.looks_early
+                            ? "O'Brien and Fleming's for looks after 2, 3 and 4 quarters"
+                            : printed("Pocock's for %d interim analyses",
+                                      rule.analyses + rule.made_again)},
+              {"pass_level", rule.pass_level},
               {"fail_level", rule.fail_level}});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
@@ -22398,6 +22458,14 @@ inline void check_young_sessions(const planned_traffic& p) {
                                               : printed("%.9g s", p.warmup_s).c_str(), needed)});
 }
 
+inline constexpr double least_load_at_once_s =
+    least_slice_s * static_cast<double>(least_slices_at_once);
+/// The planned seconds of a load, 0 where only the run can tell.
+inline double seconds_at_once(const planned_traffic& p) {
+    if (p.duration_s > 0 || !p.is_open_loop()) return p.duration_s;
+    const schedule sends = schedule_of(p);
+    return sends.measured_to - sends.measured_from;
+}
 /// Throws std::invalid_argument if both variants cannot be loaded at the same time.
 inline void check_at_once(const scenario& s, const planned_traffic& p) {
     const std::string given = "pairs is at_once";
@@ -22419,18 +22487,23 @@ inline void check_at_once(const scenario& s, const planned_traffic& p) {
         refuse({given, ", baseline is the same server, and ", p.sent_as_given,
                 " are sent as given: each would warm the cache for its twin"});
     if (!goes_by_slices(s)) return;
-    const bool by_count = p.is_open_loop() && !(p.duration_s > 0);
-    const schedule sends = by_count ? schedule_of(p) : schedule{};
-    const double seconds =
-        by_count ? sends.measured_to - sends.measured_from : p.duration_s;
-    const double least = least_slice_s * as_number(least_slices_at_once);
+    const double seconds = seconds_at_once(p), least = least_load_at_once_s;
     if (seconds > 0 && seconds < 0.95 * least)
         refuse({printed("%s for %.3g s: its verdicts rest on %zu slices of %g s at least, give it "
                         "%g s", given.c_str(), seconds, least_slices_at_once, least_slice_s,
                         least),
-                by_count ? printed(", which is %.0f requests",
-                                   std::ceil(static_cast<double>(p.requests) * least / seconds))
-                         : ""});
+                p.duration_s > 0 ? ""
+                                 : printed(", which is %.0f requests",
+                                           std::ceil(static_cast<double>(p.requests) * least /
+                                                     seconds))});
+}
+/// Whether a load at once may end as soon as all is decided: not where it is asked for whole, or is
+/// too short for a look, or where its end is part of what is asked.
+inline bool may_end_early(const scenario& s, const planned_traffic& p) {
+    return s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 && p.beside.empty() &&
+           !p.plays_out && !p.compares_answers && !asks_questions(p) &&
+           all_of(s.slos, [](const slo& x) { return !is_drift(x.statistic.metric); }) &&
+           0.75 * seconds_at_once(p) >= least_load_at_once_s;
 }
 
 /// Of a search or of one load.
@@ -22503,7 +22576,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                                  .has_stored_baseline = s.baseline.is_stored(),
                                  .stored = s.baseline.stored(),
                                  .past = s.baseline.of_extension(),
-                                 .rule = load.rule,
+                                 .rule = may_end_early(s, sent) ? looking_early(load.rule)
+                                                                : load.rule,
                                  .slos = load.slos,
                                  .search = load.search,
                                  .recovery = recovery_of_plan(sent, s.slos),
@@ -23634,6 +23708,8 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.flag({"looks_once", "nothing was decided before all repeats were there", if_any},
            r.is_single_analysis);
     v.number({"fail_z"}, r.fail_z, quantile);
+    v.flag({"looks_early", "a load at once was judged after 2 and 3 quarters of it as well, by "
+                           "these scores over the root of that part", if_any}, r.looks_early);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);
     // A run is judged again by the rule that it was made with.
@@ -23652,6 +23728,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
     v.flag({"at_once", "both variants were loaded at the same time", if_any}, under.is_at_once);
     v.flag({"by_slices", "and are compared by slices of it", if_any}, under.by_slices);
+    v.number({"decided_after", "the part of the load after which all was decided, so that it ended",
+              if_any}, under.decided_after, {0.25, 1, 1});
     v.flag({"fresh_pairs", "the servers were started again for each pair, or one was both variants",
             if_any},
            under.pairs_are_fresh);
@@ -23871,8 +23949,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     read_fields(gate.at("scenario"), digits, g.load);
     read_fields(gate.at("judging"), digits, g.judged_by, static_cast<load_conditions&>(g.seen),
                 expected);
-    g.judged_by.rule.half_fail_z =
-        half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
+    g.judged_by.rule.half_fail_z = half_fail_z_of(g.judged_by.rule);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
         const vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
@@ -27675,7 +27752,9 @@ const char* to_string(request_status s) {
 const char* to_string(token_origin o) {
     return detail::name_at({"usage", "events", "no_usage"}, o);
 }
-const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
+const char* to_string(run_phase p) {
+    return detail::name_at({"warmup", "measure", "after"}, p);
+}
 const char* to_string(run_variant a) {
     return a == run_variant::baseline ? "baseline" : "candidate";
 }
@@ -30290,6 +30369,61 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
     return answer_to(at, request, within_s);
 }
 
+// ===== [E] the end of a load before its planned time, once all is decided ========================
+// Threads that send tell until when all planned requests have ended; another thread looks at those,
+// and may end the load.
+
+/// Shared by the loads of both variants. Times are steady-clock ns.
+class decided_end {
+public:
+    /// Called for each worker before its thread starts.
+    std::atomic<long long>& add_worker() { return settled_.emplace_back(0); }
+    /// The measured part of an open loop, after the start.
+    void expect(long long offset_ns, long long length_ns) {
+        offset_ns_ = offset_ns;
+        length_ns_ = length_ns;
+    }
+    /// That of a closed loop, from its first measured request on.
+    void expect_from(const std::atomic<long long>& first_ns, long long length_ns) {
+        first_ns_ = &first_ns;
+        length_ns_ = length_ns;
+    }
+    void begin(long long start_ns) { start_ns_ = start_ns; }
+    /// Until then all planned requests have ended and are handed over; 0: unknown.
+    long long settled_ns() const {
+        long long least = settled_.empty() ? 0 : settled_.front().load();
+        for (const auto& of_worker : settled_) least = std::min(least, of_worker.load());
+        return least;
+    }
+    /// The time after so many quarters of the measured part, 0 before that has begun.
+    long long after_quarters(int n) const {
+        const long long from = first_ns_ ? first_ns_->load() : start_ns_.load();
+        return from == 0 ? 0 : from + offset_ns_ + length_ns_ / 4 * n;
+    }
+    /// Ends the load, unless it is over. Requests planned from `ns` on do not count.
+    void end_at(long long ns) {
+        const std::lock_guard lock(mutex_);
+        if (!is_over_) ends_ns_ = ns;
+    }
+    /// 0: it was not ended.
+    long long ends_ns() const { return ends_ns_.load(); }
+    bool is_over() const { return is_over_; }
+    /// The load is over: nothing ends it afterwards. Returns ends_ns().
+    long long close() {
+        const std::lock_guard lock(mutex_);
+        is_over_ = true;
+        return ends_ns_.load();
+    }
+
+private:
+    std::mutex mutex_{};
+    std::atomic<bool> is_over_{false};
+    std::deque<std::atomic<long long>> settled_{};  // of the workers
+    std::atomic<long long> start_ns_{0}, ends_ns_{0};
+    const std::atomic<long long>* first_ns_ = nullptr;
+    long long offset_ns_ = 0, length_ns_ = 0;
+};
+
 // ===== [E] the orders and results of a load ======================================================
 
 /// Shared by all threads of one load. Unused after the measured part has begun.
@@ -30518,7 +30652,12 @@ struct load_state {
     early_end_watch early{};             // of objectives that can no longer be met
     long long start_ns = 0;
     long long deadline_ns = 0;  // of the whole program, 0: none
+    decided_end* decided = nullptr;  // of a load that may end once all is decided
 
+    void begin(long long at_ns) {
+        start_ns = at_ns;
+        if (decided) decided->begin(at_ns);
+    }
     /// Called once per request for observers.
     void note(const record& r) {
         early.on_ended(r);
@@ -30784,6 +30923,7 @@ public:
     /// Called for one that could not connect yet.
     void ask_again() { if (is_opening() && !wire_.is_open()) connect_to(which_); }
     bool is_delivered() const { return state_ == state::draining; }
+    long long scheduled_ns() const { return request_.scheduled_ns; }
 
     /// The conversation whose turns it carries, where a transport keeps one on a connection.
     static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
@@ -31203,6 +31343,13 @@ public:
 
     // ---- the end
 
+    /// The planned time of the first request that is not sent yet, or `now_ns` if that is earlier.
+    long long all_sent_until(long long now_ns) const {
+        long long until = now_ns;
+        if (const long long due = next_due(); due != 0) until = std::min(until, due);
+        for (const planned_request& w : waiting_) until = std::min(until, w.scheduled_ns);
+        return until;
+    }
     bool stopped() const { return stopped_; }
     bool nothing_left() const {
         return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;
@@ -31547,6 +31694,7 @@ public:
     void try_hand_over() {
         if (shared_.out && !unwritten_.records.empty()) shared_.out->try_put(unwritten_);
     }
+    bool has_unwritten() const { return !unwritten_.records.empty(); }
     /// The same, but waits for it.
     void hand_over() {
         if (shared_.out) shared_.out->put(unwritten_);
@@ -31620,7 +31768,8 @@ public:
           answers_(order, shared),
           io_(*order.target, *order.what, sockets),
           pool_(io_, *this),
-          max_ready_bytes_(max_ready_bytes_of_all / count) {}
+          max_ready_bytes_(max_ready_bytes_of_all / count),
+          settled_ns_(shared.decided ? &shared.decided->add_worker() : nullptr) {}
 
     /// Builds requests that may be due at once, before the load. Those that exceed the memory for
     /// it are built when due, which counts as delay of the client.
@@ -31843,7 +31992,9 @@ private:
     void check(long long now) {
         next_check_ns_ = now + check_interval_ns;
         book_.try_hand_over();
+        if (settled_ns_) note_settled(now);
         if (stop_asked.load()) return cut_off("interrupted");
+        if (shared_.decided && shared_.decided->ends_ns() != 0) return cut_off("all was decided");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
         if (shared_.early.has_ended()) agenda_.end_sending(now);
@@ -31858,6 +32009,15 @@ private:
                  ns_of(drain_s(sent_)))
             cut_off("cut off " + time_text(drain_s(sent_)) + " after the last " +
                     (sent_.plays_out ? "session began" : "send") + " (limits.drain)");
+    }
+    /// Tells until when all planned requests have ended, once they are handed over.
+    void note_settled(long long now) {
+        if (book_.has_unwritten()) return;
+        long long until = agenda_.all_sent_until(now);
+        pool_.for_each_busy([&](connection& c) {
+            if (!c.is_delivered()) until = std::min(until, c.scheduled_ns());
+        });
+        settled_ns_->store(until);
     }
     void cut_off(const std::string& why) {
         const auto waiting = agenda_.stop();
@@ -31891,6 +32051,7 @@ private:
     std::set<std::uint64_t> ids_{};  // hashes of those of responses that turns go on from
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
+    std::atomic<long long>* settled_ns_;  // null: nobody asks
     bool some_leave_ = false;      // before their answer is complete
     bool asks_ = false;            // again, for what could not connect
     long long over_since_ns_ = 0;  // since all sends are over
@@ -32141,7 +32302,7 @@ inline void run_load(const vector<load_of_variant>& loads) {
         // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
             const long long at = order.start && !called_off ? order.start() : now_ns() + 10000000;
-            for (const load_of_variant& l : loads) l.state->start_ns = at;
+            for (const load_of_variant& l : loads) l.state->begin(at);
         };
         if (i == 0) contained(begin, call_off);
         start_is_known.arrive_and_wait();
@@ -34337,7 +34498,10 @@ private:
 /// memory.
 class record_writer {
 public:
-    record_writer(record_files& files, std::string gate) : files_(files), gate_(std::move(gate)) {
+    /// `also`: gets the requests that are written, each time.
+    record_writer(record_files& files, std::string gate,
+                  std::function<void(delivered_requests&&)> also = {})
+        : files_(files), gate_(std::move(gate)), also_(std::move(also)) {
         writing_.begin([this] { return now_ns() + (is_idle_ ? 500000000 : 200000000); },
                        [this] { write(); },
                        [this](const char* why) { files_.give_up(why); });
@@ -34358,11 +34522,13 @@ private:
         if (left_out > 0)
             files_.give_up(printed("records.jsonl and events.bin: the disk takes less than the "
                                    "load delivers, %zu requests are left out", left_out));
+        if (also_ && left_out == 0) also_(std::move(batch_));
         batch_.records.clear();
         batch_.gaps.clear();
     }
     record_files& files_;
     std::string gate_;
+    std::function<void(delivered_requests&&)> also_;
     outbox box_{};
     delivered_requests batch_{};
     bool is_idle_ = false;
@@ -35637,6 +35803,84 @@ private:
     progress_meter* meter_;
 };
 
+// ===== [E] looks at a load of both variants before its end =======================================
+
+/// The load until a look: both variants, and the part of it in quarters.
+struct load_so_far {
+    repeat_data candidate{}, baseline{};
+    int quarters = 0;
+};
+
+/// Keeps finished requests until a look shows that all is decided, or the last look is over. The
+/// thread that writes records calls it, so the sending ones lose no time.
+class early_looks {
+public:
+    /// `decides`: whether all is decided by a load so far. All arguments must outlive it.
+    early_looks(decided_end& end, std::function<bool(load_so_far&&)> decides)
+        : end_(end), decides_(std::move(decides)) {}
+
+    bool can_decide() const { return decides_ != nullptr; }
+    void take(delivered_requests&& more) {
+        if (quarters_ == 4 || end_.is_over()) return;
+        kept_.append(std::move(more));
+        // Told before these came, so that none of that time is missing.
+        const long long settled = std::exchange(settled_ns_, end_.settled_ns());
+        while (quarters_ < 4) {
+            const long long until = end_.after_quarters(quarters_);
+            if (until == 0 || settled < until) break;
+            if (decides_(until_then(until))) {
+                end_.end_at(until);
+                quarters_ = 4;
+            } else {
+                ++quarters_;
+            }
+        }
+        const bool is_large = kept_.records.size() > most_kept || kept_.gaps.size() > most_gaps;
+        if (quarters_ < 4 && !is_large) return;
+        quarters_ = 4;
+        kept_ = {};
+    }
+
+private:
+    static constexpr std::size_t most_kept = 1u << 18, most_gaps = 1u << 24;
+
+    load_so_far until_then(long long until_ns) const {
+        load_so_far so_far{.quarters = quarters_};
+        const long long from = end_.after_quarters(0);
+        request_log logs[2];
+        std::size_t at = 0;
+        for (const record& r : kept_.records) {
+            gap_list gaps;
+            for (std::size_t k = 0; k < gap_count(r); ++k) gaps.push_back(kept_.gaps[at++]);
+            if (r.scheduled_ns >= until_ns) continue;
+            request_log& log = logs[r.variant == run_variant::baseline ? 1 : 0];
+            log.add(index_of(r, at), record(r), gaps);
+        }
+        for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
+            const bool is_other = variant == run_variant::baseline;
+            repeat_data& d = is_other ? so_far.baseline : so_far.candidate;
+            d.variant = variant;
+            d.decided_early = true;
+            d.window = time_interval::between(from, until_ns);
+            logs[is_other ? 1 : 0].move_into(d, false);
+            fail_unfinished([&](auto&& f) {
+                for (record& r : d.records) f(r);
+            });
+            fail_frequent_resends(d);
+            note_exempt(d);
+            note_lateness(d);
+            note_unknown_gaps(d);
+        }
+        return so_far;
+    }
+
+    decided_end& end_;
+    std::function<bool(load_so_far&&)> decides_;
+    delivered_requests kept_{};
+    long long settled_ns_ = 0;
+    int quarters_ = first_quarter;  // of the next look; 4: no more
+};
+
 // ===== [E] one repeat ============================================================================
 
 /// Returns "" unless the last measured requests all failed to connect.
@@ -35763,6 +36007,7 @@ struct repeat_order {
     std::function<long long()> start{};  // of a shared load: when to begin it
     misses_so_far misses{};              // that may end it
     answers_shown show = answers_shown::open;
+    decided_end* decided = nullptr;  // of a load that may end once all is decided
 };
 
 /// Calls f(order, state, repeat, log) for each load.
@@ -35813,6 +36058,9 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
         state.early.begin(order.last - order.warmup);
         for (const double at : s.at) order.send_at.push_back(ns_of(at));
         settle_first(*p.sent, order, state);
+        if (state.decided && !s.at.empty())
+            state.decided->expect(order.measured_from_ns,
+                                  order.send_at.back() - order.measured_from_ns);
     });
     if (!s.at.empty()) gather();
     each_of(loads, [&](load_order& order, load_state& state, repeat_data& d, auto&) {
@@ -35838,6 +36086,8 @@ void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Ga
                 std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
         if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
         settle_first(t, order, state);
+        if (state.decided)
+            state.decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
     });
     gather();
     each_of(loads, [&](auto&, load_state& state, repeat_data& d, auto&) {
@@ -35880,6 +36130,7 @@ public:
         const bool may_end = p.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
                              t.arrivals.kind != arrival_kind::all_at_once;
         if (may_end) state_.early.take(asked.misses);
+        state_.decided = asked.decided;
     }
     load_of_variant load() { return {&order_, &state_, &d_, &log_}; }
     const load_state& state() const { return state_; }
@@ -35890,7 +36141,12 @@ public:
     void end_tasks() {
         for (const auto& t : tasks_) d_.side_tasks.push_back(t->finished());
     }
-    repeat_data finished() {
+    /// `ends_ns`: the end of a load that was decided early, 0 if it was not.
+    repeat_data finished(long long ends_ns = 0) {
+        if (ends_ns != 0) {
+            d_.window = time_interval::between(d_.window.from_ns(), ends_ns);
+            d_.decided_early = true;
+        }
         d_.warmup = state_.settling.seen();
         d_.ended_early = state_.early.seen();
         if (const long long at = d_.ended_early.at_ns; at > 0)
@@ -35903,6 +36159,7 @@ public:
         const bool counted = state_.gaps > asked_.max_gaps;
         if (counted) log_.count_all(d_.window);
         log_.move_into(d_, counted);
+        leave_out_later(d_);
         note_lateness(d_);
         note_unknown_gaps(d_);
         note_rates(p_, d_);
@@ -35944,8 +36201,9 @@ struct variant_at_once {
     repeat_order asked{};
     repeat_data seen{};
 };
-/// Runs one repeat on both servers at once: one schedule, each request with a twin.
-inline void run_at_once(vector<variant_at_once>& both) {
+/// Runs one repeat on both servers at once: one schedule, each request with a twin. Returns when it
+/// was ended before its time, 0 if it was not.
+inline long long run_at_once(vector<variant_at_once>& both) {
     std::deque<variant_repeat> repeats;
     vector<load_of_variant> loads;
     for (const variant_at_once& v : both) {
@@ -35958,7 +36216,10 @@ inline void run_at_once(vector<variant_at_once>& both) {
         send_all(both[0].what, loads, [&] { run_load(loads); });
         for (variant_repeat& r : repeats) r.end_tasks();
     }
-    for (std::size_t i = 0; i < both.size(); ++i) both[i].seen = repeats[i].finished();
+    decided_end* const decided = both[0].asked.decided;
+    const long long ends_ns = decided ? decided->close() : 0;
+    for (std::size_t i = 0; i < both.size(); ++i) both[i].seen = repeats[i].finished(ends_ns);
+    return ends_ns;
 }
 /// Runs this program's part of a repeat, writes its records and reads the server's metrics
 /// meanwhile.
@@ -35976,21 +36237,33 @@ inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_or
     program.note_gaps(d.gaps.size());
     return d;
 }
-/// The same for both variants at once.
-inline void record_at_once(vector<variant_at_once>& both) {
+/// The same for both variants at once. The load ends early where `decides` says that all is decided
+/// by it so far; then the part of its planned time that it lasted is returned, else 1.
+inline double record_at_once(vector<variant_at_once>& both,
+                             std::function<bool(load_so_far&&)> decides = {}) {
     session& program = session::of_this_program();
-    record_writer writer(program.records(), both[0].what.name);
+    decided_end end;
+    early_looks looks(end, std::move(decides));
+    const bool looks_early = both[0].what.judged->rule.looks_early && looks.can_decide();
+    record_writer writer(program.records(), both[0].what.name,
+                         [&](delivered_requests&& d) {
+                             if (looks_early) looks.take(std::move(d));
+                         });
     std::deque<page_watch> pages;
     for (variant_at_once& v : both) {
         v.asked.max_gaps = program.room_for_gaps() / both.size();
         v.asked.out = &writer.box();
+        if (looks_early) v.asked.decided = &end;
         pages.emplace_back(v.target->pages(), named_series(v.what.judged->slos));
     }
-    run_at_once(both);
+    const long long ends_ns = run_at_once(both);
     for (std::size_t i = 0; i < both.size(); ++i) {
         both[i].seen.server = pages[i].metrics(cross_check_of(both[i].seen).finished);
         program.note_gaps(both[i].seen.gaps.size());
     }
+    for (int n = first_quarter; ends_ns != 0 && n < 4; ++n)
+        if (end.after_quarters(n) == ends_ns) return n / 4.0;
+    return 1;
 }
 
 // ===== [E] the repeats of a gate on its servers ==================================================
@@ -36310,11 +36583,44 @@ private:
                 {std::move(own), &servers_.on(variant), order_of(variant, number, nullptr)});
         }
         const long long was_ahead_ns = day_ahead_ns();
-        record_at_once(both);
+        const bool may_end = mode_.kind == run_kind::judge;
+        const double part = record_at_once(both, may_end ? [&](load_so_far&& so_far) {
+            return is_decided_by(std::move(so_far), number);
+        } : std::function<bool(load_so_far&&)>());
         note_clock_set(was_ahead_ns, number);
+        note_decided(part, both[0].seen);
         bool whole = true;
         for (variant_at_once& v : both) whole = keep(std::move(v.seen), nullptr) && whole;
         return whole;
+    }
+    /// Whether the load may end here. The verdicts are found again when it has ended, with all that
+    /// is known of client and servers by then.
+    bool is_decided_by(load_so_far&& so_far, int number) const {
+        measurements e = all_.seen;
+        e.known.reset();
+        e.decided_after = so_far.quarters / 4.0;
+        for (repeat_data* d : {&so_far.candidate, &so_far.baseline}) {
+            d->index = number;
+            d->labels = p_.sent->labels;
+            e.variant(d->variant).push_back(std::move(*d));
+        }
+        const analysis found = analyse_gate(e, all_.judged_by);
+        if (found.on.invalid) return false;
+        const bool ends_at_miss = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
+        if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
+        const bool only_advises = std::all_of(judged_.slos.begin(), judged_.slos.end(),
+                                              [](const slo& s) { return s.is_advisory; });
+        return std::all_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
+            return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
+                   v.outcome == verdict::fail;
+        });
+    }
+    void note_decided(double part, const repeat_data& d) {
+        all_.seen.decided_after = part;
+        if (part == 1) return;
+        all_.seen.notes.push_back("the load ended after " + time_text(d.window.seconds()) +
+                                  " of " + time_text(d.window.seconds() / part) +
+                                  ", since all was decided by then (.repeats = 1: the whole time)");
     }
     /// Makes a server ready for the next repeat. Returns false if the time ended before.
     bool make_ready(const plan& what, run_variant variant, int position, int number,
@@ -36821,6 +37127,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
             request_log& log = logs[at++];
             variant->change(i, [&](repeat_data& d) {
                 log.move_into(d, d.gaps_counted);
+                leave_out_later(d);
                 fail_unfinished([&](auto&& f) {
                     for (record& r : d.records) f(r);
                 });

@@ -19,7 +19,8 @@ enum class token_origin : unsigned char {
     events,   ///< each event counts as a token
     no_usage  ///< as `events`, though the API has usage and nobody set events_are_tokens
 };
-enum class run_phase : unsigned char { warmup, measure };
+/// `after`: planned after the end of a load that was decided early.
+enum class run_phase : unsigned char { warmup, measure, after };
 enum class run_variant : unsigned char { candidate, baseline };  ///< the variants of a gate
 /// A verdict is `inconclusive` if the repeats leave it open, and `invalid` if the measurements
 /// cannot carry it; `skipped` objectives were not measured.

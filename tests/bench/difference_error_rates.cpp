@@ -1,7 +1,8 @@
 // How often a verdict on two servers that were loaded at once is wrong, and what it finds: two equal
 // servers, whose limit moves instead of the truth, under noise that both share, noise of each, a
-// drift, and bursts. The shipped functions judge the slices; beside them the pairs that a gate in
-// turns measures in the same time. And differences of fractions in turns: errors, right answers.
+// drift, and bursts. The shipped functions judge the slices, at the looks of a gate; beside them the
+// pairs that a gate in turns measures in the same time. And differences of fractions in turns: errors,
+// right answers.
 #include "core/judging/at_once.hpp"
 #include "core/judging/fraction_pairs.hpp"
 #include "extensions/answers/api.hpp"
@@ -49,33 +50,6 @@ vector<question> questions() {
             {"p90(ttft) <= 1.10 * baseline, 2 min", p90(ttft) <= 1.10 * baseline, 120, first, 0.10},
             {"p99(ttft) <= 1.25 * baseline, 5 min", p99(ttft) <= 1.25 * baseline, 300, first,
              0.25}};
-}
-
-constexpr std::size_t slices_of(double seconds) {
-    const auto n = static_cast<std::size_t>(seconds / least_slice_s);
-    return n < most_slices_at_once ? n : most_slices_at_once;
-}
-values_at_once sliced(const vector<twins::twin>& load, double seconds) {
-    values_at_once v;
-    v.slices = slices_of(seconds);
-    for (const twins::twin& t : load) {
-        const auto slice = static_cast<std::size_t>(t.at_s / seconds *
-                                                    static_cast<double>(v.slices));
-        v.mine.add(t.mine, slice);
-        v.other.add(t.other, slice);
-    }
-    return v;
-}
-/// The verdict of one load at once, with the limit at this ratio or difference.
-struct judged {
-    verdict outcome;
-    double measured;
-};
-judged judged_at_once(const values_at_once& v, slo s, double limit) {
-    static const judging_rule rule = rule_of({}, 1, 1, 0, 1);
-    (is_difference(s) ? s.offset : s.factor) = limit;
-    const analyses_at_once analyses(s, v, rule);
-    return {analyses.at(limit).outcome, analyses.measured()};
 }
 
 /// The log ratios of four pairs that a gate in turns measures in the same time.
@@ -131,12 +105,12 @@ row rates_of(const noise& m, const question& q, const options& o, std::uint64_t 
     return over_trials<row>(o.trials, [&](row& sum, std::uint64_t trial) {
         generator random(mixed(mixed(o.seed) + trial), stream);
         const twins::machine on = twins::machine_of(m, q.seconds, random);
-        const values_at_once v = sliced(twins::load_of(on, q.of, q.seconds, random), q.seconds);
+        const twins::looked_at load(twins::load_of(on, q.of, q.seconds, random), q.seconds);
         const vector<double> turns = ratios_in_turns(on, q, random);
         for (const place at : {at_limit, same, over}) {
             const double limit = limit_of(at, q);
-            const judged d = judged_at_once(v, q.objective, limit);
-            sum.slices[at].add(d.outcome, 1);
+            const auto d = load.at(q.objective, limit);
+            sum.slices[at].add(d.outcome, std::llround(d.seconds));
             sum.turns[at].add(in_turns_at(turns, limit), first_pair_analysis);
             if (at != at_limit) continue;
             sum.variance_at_once += std::log(d.measured) * std::log(d.measured);
@@ -155,8 +129,9 @@ void rates_of_ratios(const options& o, bounds& must) {
         for (const noise& m : machines) {
             const row r = rates_of(m, q, o, ++stream);
             vector<std::string> columns;
-            for (const auto* way : {&r.slices, &r.turns})
-                for (const tally& t : *way) columns.push_back(fractions(t));
+            for (const tally& t : r.slices)
+                columns.push_back(fractions(t) + printed(", %.0f s", t.repeats_taken()));
+            for (const tally& t : r.turns) columns.push_back(fractions(t));
             columns.push_back(printed("%.2f", r.variance_at_once / r.variance_in_turns));
             print_row(m.name, columns);
             const std::string name = std::string(q.name) + ", " + m.name;
@@ -193,11 +168,10 @@ void rates_of_a_proxy(const options& o, bounds& must) {
                 t.mine *= 0.015;
                 t.other *= 0.015;
             }
-            const values_at_once v = sliced(load, 60);
+            const twins::looked_at looks(load, 60);
             // The proxy adds nothing, and the limit moves.
             for (std::size_t i = 0; i < 3; ++i)
-                sum[i].add(judged_at_once(v, s, i == 1 ? 1e-12 : i == 0 ? 0.0005 : -0.0005).outcome,
-                           1);
+                sum[i].add(looks.at(s, i == 1 ? 1e-12 : i == 0 ? 0.0005 : -0.0005).outcome, 1);
         });
         print_row(m.name, {fractions(r[0]), fractions(r[1]), fractions(r[2])});
         if (!m.is_promised) continue;

@@ -100,6 +100,71 @@ TEST_CASE("one server, two ways to ask, at once") {
     CHECK(r.verdicts()[0].outcome == verdict::pass);
 }
 
+TEST_CASE("a load at once ends as soon as all objectives are decided") {
+    scenario s = at_once_with(10_ms, 10_ms, "decided early");
+    s.duration = 2_min;
+    s.slos = {mean(tpot) <= 1.05 * baseline, p90(ttft) <= 1.5 * baseline};
+    const heard_run heard = heard_of(s);
+    const result& r = heard.result;
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    CHECK(r.verdicts()[1].outcome == verdict::pass);
+    CHECK(r.verdicts()[0].method == types::text("t of 12 slices at once, after 2 of 4 quarters"));
+    CHECK(holds(heard.said, "the load ended after 60 s of 120 s"));
+    long long first = 0, last = 0, later = 0, from = 0;
+    for (const record& x : r.requests()) {
+        if (from == 0 || x.scheduled_ns < from) from = x.scheduled_ns;
+        if (x.phase == run_phase::after) ++later;
+        if (x.phase != run_phase::measure) continue;
+        CHECK(x.status == request_status::ok);
+        if (first == 0 || x.scheduled_ns < first) first = x.scheduled_ns;
+        last = std::max(last, x.scheduled_ns);
+    }
+    CHECK(later > 0);
+    CHECK(later < 20);  // of the second that the last answers and the look took
+    CHECK(last - first < 60'000'000'000);
+    CHECK(last - first > 55'000'000'000);
+    check_rejudged(r, s.slos);
+
+    s.name = "decided early, a miss";
+    s.slos = {mean(tpot) <= 0.9 * baseline};
+    const result missed = run(s);
+    CHECK(missed.verdicts()[0].outcome == verdict::fail);
+    CHECK(holds(missed.verdicts()[0].method.c_str(), "after 2 of 4 quarters"));
+    check_rejudged(missed, s.slos);
+}
+
+TEST_CASE("a load at once is whole where something is open, or where it is asked for") {
+    scenario s = at_once_with(10_ms, 10_ms, "open at once");
+    s.duration = 2_min;
+    s.slos = {mean(tpot) <= 1.05 * baseline, mean(tpot) <= 1.0 * baseline};
+    const result open = run(s);
+    CHECK(open.verdicts()[0].outcome == verdict::pass);
+    CHECK(open.verdicts()[1].outcome == verdict::inconclusive);
+    CHECK(open.verdicts()[0].method == types::text("t of 24 slices at once"));
+    check_rejudged(open, s.slos);
+    s.name = "whole at once";
+    s.slos = {mean(tpot) <= 1.05 * baseline};
+    s.repeats = 1;
+    const result whole = run(s);
+    CHECK(whole.verdicts()[0].method == types::text("t of 24 slices at once"));
+    for (const record& x : whole.requests()) CHECK(x.phase != run_phase::after);
+    check_rejudged(whole, s.slos);
+}
+
+TEST_CASE("users at once: the load ends early, and no slow answer is left out") {
+    scenario s = at_once_with(12_ms, 10_ms, "users decided early");
+    s.arrivals = closed_loop(4);
+    s.duration = 2_min;
+    s.slos = {mean(tpot) <= 1.05 * baseline, output_throughput >= 0.95 * baseline};
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::fail);
+    CHECK(r.verdicts()[1].outcome == verdict::fail);
+    CHECK(holds(r.verdicts()[0].method.c_str(), "after 2 of 4 quarters"));
+    for (const record& x : r.requests())
+        if (x.phase == run_phase::measure) CHECK(x.status == request_status::ok);
+    check_rejudged(r, s.slos);
+}
+
 TEST_CASE("what cannot be loaded at once is refused") {
     scenario s = at_once_with(10_ms, 10_ms, "refused at once");
     s.slos = {mean(tpot) <= 1.05 * baseline};

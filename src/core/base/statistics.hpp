@@ -227,26 +227,30 @@ inline double design_effect(const vector<vector<bool>>& repeats) {
     return expected > 0 ? std::max(1.0, squares / expected) : 1;
 }
 
-/// The score that a random walk of normal steps exceeds with probability alpha at any of `analyses`
-/// equal parts: Pocock (1977), one-sided, by the recursive integration of Armitage, McPherson and
-/// Rowe (1969).
-inline double pocock_constant(int analyses, double alpha) {
+/// The bound that the score of a random walk of normal steps exceeds with probability alpha at any
+/// of its equal parts from `first` to `last`, where the bound after n of them is scale(n) times it:
+/// one-sided, by the recursive integration of Armitage, McPherson and Rowe (1969).
+template <class Scale>
+double crossing_constant(int first, int last, double alpha, Scale&& scale) {
     constexpr std::size_t cells = 60;  // of Simpson's rule, for four decimals
     const auto crossed = [&](double c) {
         // The density of paths that stayed below the bound, on a grid up to it.
         const auto grid = [&](int n, std::size_t i) {
-            return (-7 + (c + 7) * static_cast<double>(i) / cells) * std::sqrt(n);
+            return (-7 + (c * scale(n) + 7) * static_cast<double>(i) / cells) * std::sqrt(n);
         };
         vector<double> weight(cells + 1), next(cells + 1);
         const auto simpson = [&](int n, std::size_t i) {
             return (grid(n, 1) - grid(n, 0)) / 3 * (i == 0 || i == cells ? 1 : i % 2 ? 4 : 2);
         };
         const auto density = [](double x) { return 0.39894228040143268 * std::exp(-x * x / 2); };
-        for (std::size_t i = 0; i <= cells; ++i) weight[i] = simpson(1, i) * density(grid(1, i));
-        double sum = 1 - normal_cdf(c);
-        for (int n = 2; n <= analyses; ++n) {
+        const double spread = std::sqrt(first);
+        for (std::size_t i = 0; i <= cells; ++i)
+            weight[i] = simpson(first, i) * density(grid(first, i) / spread) / spread;
+        double sum = 1 - normal_cdf(c * scale(first));
+        for (int n = first + 1; n <= last; ++n) {
             for (std::size_t j = 0; j <= cells; ++j) {
-                sum += weight[j] * (1 - normal_cdf(c * std::sqrt(n) - grid(n - 1, j)));
+                sum +=
+                    weight[j] * (1 - normal_cdf(c * scale(n) * std::sqrt(n) - grid(n - 1, j)));
                 next[j] = 0;
                 for (std::size_t i = 0; i <= cells; ++i)
                     next[j] += weight[i] * density(grid(n, j) - grid(n - 1, i));
@@ -257,6 +261,15 @@ inline double pocock_constant(int analyses, double alpha) {
         return -sum;
     };
     return bisect(0, 10, -alpha, crossed);
+}
+/// The same bound at all analyses (Pocock 1977).
+inline double pocock_constant(int analyses, double alpha) {
+    return crossing_constant(1, analyses, alpha, [](int) { return 1.0; });
+}
+/// The bound at the end, after looks at quarters from `first` on, whose bounds are higher by one
+/// over the root of their part of the whole (O'Brien and Fleming 1979): the end loses little.
+inline double early_look_constant(int first, double alpha) {
+    return crossing_constant(first, 4, alpha, [](int n) { return std::sqrt(4.0 / n); });
 }
 
 }  // namespace detail

@@ -66,7 +66,9 @@ const char* to_string(request_status s) {
 const char* to_string(token_origin o) {
     return detail::name_at({"usage", "events", "no_usage"}, o);
 }
-const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
+const char* to_string(run_phase p) {
+    return detail::name_at({"warmup", "measure", "after"}, p);
+}
 const char* to_string(run_variant a) {
     return a == run_variant::baseline ? "baseline" : "candidate";
 }

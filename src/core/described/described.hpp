@@ -70,7 +70,10 @@ inline std::string method_text(const decision& d) {
         return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";
     case verdict_method::slices_at_once:
-        return printed("t of %zu slices at once", d.values.size());
+        return printed("t of %zu slices at once", d.values.size()) +
+               (d.rule.part < 1 && d.rule.looks_early
+                    ? printed(", after %g of 4 quarters", 4 * d.rule.part)
+                    : "");
     case verdict_method::loads: return "its objectives, load by load";
     }
     return {};
@@ -92,13 +95,16 @@ struct arithmetic {
              "bounds: pass {mean:.6g} + {pass_t:.4f} x se[ + {pass_margin:.6g}] = "
              "{pass_bound:.6g} < 0, fail {mean:.6g} - {fail_t:.4f} x se[ - {fail_margin:.6g}] = "
              "{fail_bound:.6g} > 0 (t quantiles of the normal scores {pass_z:.4f} and "
-             "{fail_z:.4f}, Pocock's for {analyses} interim analyses at {pass_level:.4g} and "
-             "{fail_level:.4g})",
+             "{fail_z:.4f}, {whose} at {pass_level:.4g} and {fail_level:.4g})",
              {{"mean", l.mean}, {"sd", l.sd}, {"spread", to_string(l.spread)}, {"df", l.df},
               {"se", l.se}, {"pass_t", l.pass_t}, {"pass_margin", l.pass_margin},
               {"pass_bound", l.pass_bound}, {"fail_t", l.fail_t}, {"fail_margin", l.fail_margin},
               {"fail_bound", l.fail_bound}, {"pass_z", l.pass_z}, {"fail_z", l.fail_z},
-              {"analyses", rule.analyses + rule.made_again}, {"pass_level", rule.pass_level},
+              {"whose", rule.looks_early
+                            ? "O'Brien and Fleming's for looks after 2, 3 and 4 quarters"
+                            : printed("Pocock's for %d interim analyses",
+                                      rule.analyses + rule.made_again)},
+              {"pass_level", rule.pass_level},
               {"fail_level", rule.fail_level}});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},

@@ -117,9 +117,10 @@ struct analysis {
     vector<decision> verdicts{};
     std::optional<client_error> by_client{};  // makes a counting verdict invalid
 };
-/// The parameters with the analyses that were made again after repeats had been set aside. Probes
-/// that a search sets aside are in no analysis.
+/// The parameters of the look that decided, with the analyses that were made again after repeats
+/// had been set aside. Probes that a search sets aside are in no analysis.
 inline judging_parameters with_made_again(const measurements& e, judging_parameters t) {
+    t.rule = t.rule.at_part(e.decided_after);
     if (e.candidate.empty() || e.candidate.front().load != 0) return t;
     const auto again = std::count_if(
         e.set_aside.begin(), e.set_aside.end(),

@@ -46,6 +46,7 @@ struct load_conditions {
     bool other_workload = false;  // the variants have different workloads
     bool is_at_once = false;  // both variants were loaded at the same time, and
     bool by_slices = false;   // are compared by slices of it
+    double decided_after = 1;  // the part of the load after which all was decided
     bool short_outputs_expected = false;  // outputs of one token were requested
     bool spins = false;                   // the client was asked to busy-wait
     double max_skew_s = infinity;        // between the starts of ranks

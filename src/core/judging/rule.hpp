@@ -73,6 +73,7 @@ inline constexpr int first_fail = 3;  // two repeats hardly know their spread
 inline constexpr int first_pair_analysis = 4, last_pair_analysis = 8;
 inline constexpr int last_noisy_pair_analysis = 12;  // where eight spread by more than the prior
 inline constexpr int last_noisy_analysis = 8;  // where five are open by their own spread
+inline constexpr int first_quarter = 2;  // of a load at once, that is looked at
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 inline constexpr double distance_of_modes = 0.02;  // of a quiet machine's speed, as a logarithm
 /// The noise of any machine, by which two repeats at twice the limit are a miss.
@@ -94,17 +95,34 @@ struct judging_rule {
     int revision = 2;
     bool is_single_analysis = false;     // one analysis of all repeats
     int made_again{};  // analyses after repeats that were set aside
+    /// A load is judged after 2 and 3 quarters of it as well, and ends where all is decided.
+    bool looks_early = false;
+    double part{1};  // of the load that is judged
     /// Whether another analysis takes place: not more than the constants allow, and one of all
     /// repeats at the end.
     bool has_analysis(int analyses_before, bool at_the_end) const {
         return at_the_end || (!is_single_analysis && analyses_before + 1 < analyses);
     }
+    /// The score of a bound at this level, after analyses that were made again.
+    double z_at(double level, int more) const {
+        if (!looks_early) return pocock_constant(analyses + more, level);
+        return early_look_constant(first_quarter, level / (1 + more)) / std::sqrt(part);
+    }
     /// Returns the rule at another level of false fails.
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
         r.fail_level = level;
-        r.fail_z = std::max(fail_z, pocock_constant(analyses + made_again, level));
-        r.half_fail_z = std::max(half_fail_z, pocock_constant(analyses + made_again, level / 2));
+        r.fail_z = std::max(fail_z, z_at(level, made_again));
+        r.half_fail_z = std::max(half_fail_z, z_at(level / 2, made_again));
+        return r;
+    }
+    /// Returns the rule of a load with looks, for a look at this part of it.
+    judging_rule at_part(double of_it) const {
+        judging_rule r = *this;
+        if (!looks_early || of_it == part) return r;
+        r.part = of_it;
+        for (double* z : {&r.pass_z, &r.alone_z, &r.fail_z, &r.half_fail_z})
+            *z *= std::sqrt(part / of_it);
         return r;
     }
     /// Returns the rule with these analyses made again, each of which is one more chance.
@@ -112,16 +130,24 @@ struct judging_rule {
         judging_rule r = *this;
         r.made_again = more;
         if (more == 0) return r;
-        r.pass_z = std::max(pass_z, pocock_constant(analyses + more, pass_level));
-        r.alone_z = std::max(alone_z, pocock_constant(analyses + more + 1, pass_level));
+        r.pass_z = std::max(pass_z, z_at(pass_level, more));
+        r.alone_z = std::max(alone_z, z_at(pass_level, more + 1));
         return r.failing_at(fail_level);
     }
 };
-inline double half_fail_z_of(int analyses, double fail_level) {
+inline double half_fail_z_of(const judging_rule& r) {
     const judging_rule usual;
-    return analyses == usual.analyses && fail_level == usual.fail_level
+    return !r.looks_early && r.analyses == usual.analyses && r.fail_level == usual.fail_level
                ? usual.half_fail_z
-               : pocock_constant(analyses, fail_level / 2);
+               : r.z_at(r.fail_level / 2, 0);
+}
+/// The rule of a load that may end early.
+inline judging_rule looking_early(judging_rule r) {
+    r.looks_early = true;
+    r.pass_z = r.alone_z = r.z_at(r.pass_level, 0);
+    r.fail_z = r.z_at(r.fail_level, 0);
+    r.half_fail_z = half_fail_z_of(r);
+    return r;
 }
 /// `more_analyses`: those after `most` repeats. `least_analyses`: for tails heavier than normal.
 inline judging_rule rule_of(const judging_options& o, int first, int most, int more_analyses = 0,
@@ -132,7 +158,7 @@ inline judging_rule rule_of(const judging_options& o, int first, int most, int m
     r.pass_level = o.false_pass.value;
     r.fail_level = o.false_fail.value;
     r.holm = o.holm;
-    r.half_fail_z = half_fail_z_of(r.analyses, r.fail_level);
+    r.half_fail_z = half_fail_z_of(r);
     const bool usual = (r.analyses == 5 || r.analyses == 6) && r.pass_level == 0.05 &&
                        r.fail_level == 0.01;
     if (usual && r.analyses == 6) {

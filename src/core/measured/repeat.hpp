@@ -124,6 +124,7 @@ struct repeat_facts {
     double cpu_utilization = 0;
     std::string target_gone{};  // why the server went away
     bool interrupted = false;
+    bool decided_early = false;  // so that the load ended, and its window with it
     bool cut_short = false;     // by the time budget, so it does not count
     early_end ended_early{};
     bool gaps_counted = false;  // as histograms, because there were too many
@@ -210,6 +211,13 @@ private:
     bool by_label_, by_time_;
     vector<side_step> steps_{};
 };
+
+/// Requests planned after the end of a load that was decided early do not count.
+inline void leave_out_later(repeat_data& d) {
+    if (!d.decided_early) return;
+    for (record& r : d.records)
+        if (is_measured(r) && r.scheduled_ns >= d.window.to_ns()) r.phase = run_phase::after;
+}
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 

@@ -63,7 +63,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.text({"gate"}, gate);
     v.choice({"arm"}, r.variant, run_variant::baseline);
     v.whole({"repeat"}, r.repeat, few_range);
-    v.choice({"phase"}, r.phase, run_phase::measure);
+    v.choice({"phase"}, r.phase, run_phase::after);
     v.time({"scheduled_ns"}, r.scheduled_ns);
     v.time({"dispatched_ns"}, r.dispatched_ns);
     v.time({"connected_ns"}, r.connected_ns);
@@ -393,6 +393,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     fields_of(v, d.ended_early);
+    v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "
+                             "not count", if_any}, d.decided_early);
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
             d.short_outputs);
     v.whole({"long_outputs", "and with more"}, d.long_outputs);

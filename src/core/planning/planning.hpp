@@ -172,6 +172,14 @@ inline void check_young_sessions(const planned_traffic& p) {
                                               : printed("%.9g s", p.warmup_s).c_str(), needed)});
 }
 
+inline constexpr double least_load_at_once_s =
+    least_slice_s * static_cast<double>(least_slices_at_once);
+/// The planned seconds of a load, 0 where only the run can tell.
+inline double seconds_at_once(const planned_traffic& p) {
+    if (p.duration_s > 0 || !p.is_open_loop()) return p.duration_s;
+    const schedule sends = schedule_of(p);
+    return sends.measured_to - sends.measured_from;
+}
 /// Throws std::invalid_argument if both variants cannot be loaded at the same time.
 inline void check_at_once(const scenario& s, const planned_traffic& p) {
     const std::string given = "pairs is at_once";
@@ -193,18 +201,23 @@ inline void check_at_once(const scenario& s, const planned_traffic& p) {
         refuse({given, ", baseline is the same server, and ", p.sent_as_given,
                 " are sent as given: each would warm the cache for its twin"});
     if (!goes_by_slices(s)) return;
-    const bool by_count = p.is_open_loop() && !(p.duration_s > 0);
-    const schedule sends = by_count ? schedule_of(p) : schedule{};
-    const double seconds =
-        by_count ? sends.measured_to - sends.measured_from : p.duration_s;
-    const double least = least_slice_s * as_number(least_slices_at_once);
+    const double seconds = seconds_at_once(p), least = least_load_at_once_s;
     if (seconds > 0 && seconds < 0.95 * least)
         refuse({printed("%s for %.3g s: its verdicts rest on %zu slices of %g s at least, give it "
                         "%g s", given.c_str(), seconds, least_slices_at_once, least_slice_s,
                         least),
-                by_count ? printed(", which is %.0f requests",
-                                   std::ceil(static_cast<double>(p.requests) * least / seconds))
-                         : ""});
+                p.duration_s > 0 ? ""
+                                 : printed(", which is %.0f requests",
+                                           std::ceil(static_cast<double>(p.requests) * least /
+                                                     seconds))});
+}
+/// Whether a load at once may end as soon as all is decided: not where it is asked for whole, or is
+/// too short for a look, or where its end is part of what is asked.
+inline bool may_end_early(const scenario& s, const planned_traffic& p) {
+    return s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 && p.beside.empty() &&
+           !p.plays_out && !p.compares_answers && !asks_questions(p) &&
+           all_of(s.slos, [](const slo& x) { return !is_drift(x.statistic.metric); }) &&
+           0.75 * seconds_at_once(p) >= least_load_at_once_s;
 }
 
 /// Of a search or of one load.
@@ -277,7 +290,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                                  .has_stored_baseline = s.baseline.is_stored(),
                                  .stored = s.baseline.stored(),
                                  .past = s.baseline.of_extension(),
-                                 .rule = load.rule,
+                                 .rule = may_end_early(s, sent) ? looking_early(load.rule)
+                                                                : load.rule,
                                  .slos = load.slos,
                                  .search = load.search,
                                  .recovery = recovery_of_plan(sent, s.slos),

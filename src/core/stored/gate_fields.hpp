@@ -176,6 +176,8 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.flag({"looks_once", "nothing was decided before all repeats were there", if_any},
            r.is_single_analysis);
     v.number({"fail_z"}, r.fail_z, quantile);
+    v.flag({"looks_early", "a load at once was judged after 2 and 3 quarters of it as well, by "
+                           "these scores over the root of that part", if_any}, r.looks_early);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);
     // A run is judged again by the rule that it was made with.
@@ -194,6 +196,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
     v.flag({"at_once", "both variants were loaded at the same time", if_any}, under.is_at_once);
     v.flag({"by_slices", "and are compared by slices of it", if_any}, under.by_slices);
+    v.number({"decided_after", "the part of the load after which all was decided, so that it ended",
+              if_any}, under.decided_after, {0.25, 1, 1});
     v.flag({"fresh_pairs", "the servers were started again for each pair, or one was both variants",
             if_any},
            under.pairs_are_fresh);

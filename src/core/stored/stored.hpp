@@ -184,8 +184,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     read_fields(gate.at("scenario"), digits, g.load);
     read_fields(gate.at("judging"), digits, g.judged_by, static_cast<load_conditions&>(g.seen),
                 expected);
-    g.judged_by.rule.half_fail_z =
-        half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
+    g.judged_by.rule.half_fail_z = half_fail_z_of(g.judged_by.rule);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
         const vector<checked_object> described = gate.at(to_string(variant)).each("repeats");

@@ -44,11 +44,12 @@
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 
-#include <algorithm>  // any_of, count_if, max, min
+#include <algorithm>  // all_of, any_of, count_if, max, min
 #include <cmath>  // fabs
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // llabs
+#include <functional>
 #include <memory>  // make_shared
 #include <optional>
 #include <stdexcept>  // runtime_error
@@ -374,11 +375,44 @@ private:
                 {std::move(own), &servers_.on(variant), order_of(variant, number, nullptr)});
         }
         const long long was_ahead_ns = day_ahead_ns();
-        record_at_once(both);
+        const bool may_end = mode_.kind == run_kind::judge;
+        const double part = record_at_once(both, may_end ? [&](load_so_far&& so_far) {
+            return is_decided_by(std::move(so_far), number);
+        } : std::function<bool(load_so_far&&)>());
         note_clock_set(was_ahead_ns, number);
+        note_decided(part, both[0].seen);
         bool whole = true;
         for (variant_at_once& v : both) whole = keep(std::move(v.seen), nullptr) && whole;
         return whole;
+    }
+    /// Whether the load may end here. The verdicts are found again when it has ended, with all that
+    /// is known of client and servers by then.
+    bool is_decided_by(load_so_far&& so_far, int number) const {
+        measurements e = all_.seen;
+        e.known.reset();
+        e.decided_after = so_far.quarters / 4.0;
+        for (repeat_data* d : {&so_far.candidate, &so_far.baseline}) {
+            d->index = number;
+            d->labels = p_.sent->labels;
+            e.variant(d->variant).push_back(std::move(*d));
+        }
+        const analysis found = analyse_gate(e, all_.judged_by);
+        if (found.on.invalid) return false;
+        const bool ends_at_miss = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
+        if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
+        const bool only_advises = std::all_of(judged_.slos.begin(), judged_.slos.end(),
+                                              [](const slo& s) { return s.is_advisory; });
+        return std::all_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
+            return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
+                   v.outcome == verdict::fail;
+        });
+    }
+    void note_decided(double part, const repeat_data& d) {
+        all_.seen.decided_after = part;
+        if (part == 1) return;
+        all_.seen.notes.push_back("the load ended after " + time_text(d.window.seconds()) +
+                                  " of " + time_text(d.window.seconds() / part) +
+                                  ", since all was decided by then (.repeats = 1: the whole time)");
     }
     /// Makes a server ready for the next repeat. Returns false if the time ended before.
     bool make_ready(const plan& what, run_variant variant, int position, int number,

@@ -15,6 +15,7 @@
 #include <cerrno>  // errno, EWOULDBLOCK
 #include <cstdint>  // uint32_t
 #include <filesystem>  // error_code
+#include <functional>
 #include <iostream>  // cerr
 #include <mutex>  // lock_guard
 #include <string>
@@ -194,7 +195,10 @@ private:
 /// memory.
 class record_writer {
 public:
-    record_writer(record_files& files, std::string gate) : files_(files), gate_(std::move(gate)) {
+    /// `also`: gets the requests that are written, each time.
+    record_writer(record_files& files, std::string gate,
+                  std::function<void(delivered_requests&&)> also = {})
+        : files_(files), gate_(std::move(gate)), also_(std::move(also)) {
         writing_.begin([this] { return now_ns() + (is_idle_ ? 500000000 : 200000000); },
                        [this] { write(); },
                        [this](const char* why) { files_.give_up(why); });
@@ -215,11 +219,13 @@ private:
         if (left_out > 0)
             files_.give_up(printed("records.jsonl and events.bin: the disk takes less than the "
                                    "load delivers, %zu requests are left out", left_out));
+        if (also_ && left_out == 0) also_(std::move(batch_));
         batch_.records.clear();
         batch_.gaps.clear();
     }
     record_files& files_;
     std::string gate_;
+    std::function<void(delivered_requests&&)> also_;
     outbox box_{};
     delivered_requests batch_{};
     bool is_idle_ = false;

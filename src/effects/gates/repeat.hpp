@@ -27,6 +27,7 @@
 #include "effects/load/run_load.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/server_pages.hpp"
+#include "effects/gates/early_looks.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/record_files.hpp"
 #include "effects/gates/session.hpp"
@@ -36,6 +37,7 @@
 #include <deque>
 #include <functional>  // when a load begins
 #include <string>
+#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
@@ -165,6 +167,7 @@ struct repeat_order {
     std::function<long long()> start{};  // of a shared load: when to begin it
     misses_so_far misses{};              // that may end it
     answers_shown show = answers_shown::open;
+    decided_end* decided = nullptr;  // of a load that may end once all is decided
 };
 
 /// Calls f(order, state, repeat, log) for each load.
@@ -215,6 +218,9 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
         state.early.begin(order.last - order.warmup);
         for (const double at : s.at) order.send_at.push_back(ns_of(at));
         settle_first(*p.sent, order, state);
+        if (state.decided && !s.at.empty())
+            state.decided->expect(order.measured_from_ns,
+                                  order.send_at.back() - order.measured_from_ns);
     });
     if (!s.at.empty()) gather();
     each_of(loads, [&](load_order& order, load_state& state, repeat_data& d, auto&) {
@@ -240,6 +246,8 @@ void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Ga
                 std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
         if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
         settle_first(t, order, state);
+        if (state.decided)
+            state.decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
     });
     gather();
     each_of(loads, [&](auto&, load_state& state, repeat_data& d, auto&) {
@@ -282,6 +290,7 @@ public:
         const bool may_end = p.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
                              t.arrivals.kind != arrival_kind::all_at_once;
         if (may_end) state_.early.take(asked.misses);
+        state_.decided = asked.decided;
     }
     load_of_variant load() { return {&order_, &state_, &d_, &log_}; }
     const load_state& state() const { return state_; }
@@ -292,7 +301,12 @@ public:
     void end_tasks() {
         for (const auto& t : tasks_) d_.side_tasks.push_back(t->finished());
     }
-    repeat_data finished() {
+    /// `ends_ns`: the end of a load that was decided early, 0 if it was not.
+    repeat_data finished(long long ends_ns = 0) {
+        if (ends_ns != 0) {
+            d_.window = time_interval::between(d_.window.from_ns(), ends_ns);
+            d_.decided_early = true;
+        }
         d_.warmup = state_.settling.seen();
         d_.ended_early = state_.early.seen();
         if (const long long at = d_.ended_early.at_ns; at > 0)
@@ -305,6 +319,7 @@ public:
         const bool counted = state_.gaps > asked_.max_gaps;
         if (counted) log_.count_all(d_.window);
         log_.move_into(d_, counted);
+        leave_out_later(d_);
         note_lateness(d_);
         note_unknown_gaps(d_);
         note_rates(p_, d_);
@@ -346,8 +361,9 @@ struct variant_at_once {
     repeat_order asked{};
     repeat_data seen{};
 };
-/// Runs one repeat on both servers at once: one schedule, each request with a twin.
-inline void run_at_once(vector<variant_at_once>& both) {
+/// Runs one repeat on both servers at once: one schedule, each request with a twin. Returns when it
+/// was ended before its time, 0 if it was not.
+inline long long run_at_once(vector<variant_at_once>& both) {
     std::deque<variant_repeat> repeats;
     vector<load_of_variant> loads;
     for (const variant_at_once& v : both) {
@@ -360,7 +376,10 @@ inline void run_at_once(vector<variant_at_once>& both) {
         send_all(both[0].what, loads, [&] { run_load(loads); });
         for (variant_repeat& r : repeats) r.end_tasks();
     }
-    for (std::size_t i = 0; i < both.size(); ++i) both[i].seen = repeats[i].finished();
+    decided_end* const decided = both[0].asked.decided;
+    const long long ends_ns = decided ? decided->close() : 0;
+    for (std::size_t i = 0; i < both.size(); ++i) both[i].seen = repeats[i].finished(ends_ns);
+    return ends_ns;
 }
 /// Runs this program's part of a repeat, writes its records and reads the server's metrics
 /// meanwhile.
@@ -378,21 +397,33 @@ inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_or
     program.note_gaps(d.gaps.size());
     return d;
 }
-/// The same for both variants at once.
-inline void record_at_once(vector<variant_at_once>& both) {
+/// The same for both variants at once. The load ends early where `decides` says that all is decided
+/// by it so far; then the part of its planned time that it lasted is returned, else 1.
+inline double record_at_once(vector<variant_at_once>& both,
+                             std::function<bool(load_so_far&&)> decides = {}) {
     session& program = session::of_this_program();
-    record_writer writer(program.records(), both[0].what.name);
+    decided_end end;
+    early_looks looks(end, std::move(decides));
+    const bool looks_early = both[0].what.judged->rule.looks_early && looks.can_decide();
+    record_writer writer(program.records(), both[0].what.name,
+                         [&](delivered_requests&& d) {
+                             if (looks_early) looks.take(std::move(d));
+                         });
     std::deque<page_watch> pages;
     for (variant_at_once& v : both) {
         v.asked.max_gaps = program.room_for_gaps() / both.size();
         v.asked.out = &writer.box();
+        if (looks_early) v.asked.decided = &end;
         pages.emplace_back(v.target->pages(), named_series(v.what.judged->slos));
     }
-    run_at_once(both);
+    const long long ends_ns = run_at_once(both);
     for (std::size_t i = 0; i < both.size(); ++i) {
         both[i].seen.server = pages[i].metrics(cross_check_of(both[i].seen).finished);
         program.note_gaps(both[i].seen.gaps.size());
     }
+    for (int n = first_quarter; ends_ns != 0 && n < 4; ++n)
+        if (end.after_quarters(n) == ends_ns) return n / 4.0;
+    return 1;
 }
 
 }  // namespace detail

@@ -133,6 +133,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
             request_log& log = logs[at++];
             variant->change(i, [&](repeat_data& d) {
                 log.move_into(d, d.gaps_counted);
+                leave_out_later(d);
                 fail_unfinished([&](auto&& f) {
                     for (record& r : d.records) f(r);
                 });

@@ -206,6 +206,13 @@ public:
 
     // ---- the end
 
+    /// The planned time of the first request that is not sent yet, or `now_ns` if that is earlier.
+    long long all_sent_until(long long now_ns) const {
+        long long until = now_ns;
+        if (const long long due = next_due(); due != 0) until = std::min(until, due);
+        for (const planned_request& w : waiting_) until = std::min(until, w.scheduled_ns);
+        return until;
+    }
     bool stopped() const { return stopped_; }
     bool nothing_left() const {
         return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;

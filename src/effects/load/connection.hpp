@@ -170,6 +170,7 @@ public:
     /// Called for one that could not connect yet.
     void ask_again() { if (is_opening() && !wire_.is_open()) connect_to(which_); }
     bool is_delivered() const { return state_ == state::draining; }
+    long long scheduled_ns() const { return request_.scheduled_ns; }
 
     /// The conversation whose turns it carries, where a transport keeps one on a connection.
     static constexpr std::size_t nobody = static_cast<std::size_t>(-1);

@@ -12,6 +12,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/net/exchange.hpp"
+#include "effects/load/decided_end.hpp"
 
 #include <algorithm>  // lower_bound, move
 #include <atomic>
@@ -254,7 +255,12 @@ struct load_state {
     early_end_watch early{};             // of objectives that can no longer be met
     long long start_ns = 0;
     long long deadline_ns = 0;  // of the whole program, 0: none
+    decided_end* decided = nullptr;  // of a load that may end once all is decided
 
+    void begin(long long at_ns) {
+        start_ns = at_ns;
+        if (decided) decided->begin(at_ns);
+    }
     /// Called once per request for observers.
     void note(const record& r) {
         early.on_ended(r);

@@ -102,6 +102,7 @@ public:
     void try_hand_over() {
         if (shared_.out && !unwritten_.records.empty()) shared_.out->try_put(unwritten_);
     }
+    bool has_unwritten() const { return !unwritten_.records.empty(); }
     /// The same, but waits for it.
     void hand_over() {
         if (shared_.out) shared_.out->put(unwritten_);

@@ -185,7 +185,7 @@ inline void run_load(const vector<load_of_variant>& loads) {
         // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
             const long long at = order.start && !called_off ? order.start() : now_ns() + 10000000;
-            for (const load_of_variant& l : loads) l.state->start_ns = at;
+            for (const load_of_variant& l : loads) l.state->begin(at);
         };
         if (i == 0) contained(begin, call_off);
         start_is_known.arrive_and_wait();

@@ -24,6 +24,7 @@
 #include "effects/load/request_book.hpp"
 
 #include <algorithm>  // find_if, max, min
+#include <atomic>
 #include <cmath>  // ceil
 #include <cstdint>  // uint64_t
 #include <deque>
@@ -78,7 +79,8 @@ public:
           answers_(order, shared),
           io_(*order.target, *order.what, sockets),
           pool_(io_, *this),
-          max_ready_bytes_(max_ready_bytes_of_all / count) {}
+          max_ready_bytes_(max_ready_bytes_of_all / count),
+          settled_ns_(shared.decided ? &shared.decided->add_worker() : nullptr) {}
 
     /// Builds requests that may be due at once, before the load. Those that exceed the memory for
     /// it are built when due, which counts as delay of the client.
@@ -301,7 +303,9 @@ private:
     void check(long long now) {
         next_check_ns_ = now + check_interval_ns;
         book_.try_hand_over();
+        if (settled_ns_) note_settled(now);
         if (stop_asked.load()) return cut_off("interrupted");
+        if (shared_.decided && shared_.decided->ends_ns() != 0) return cut_off("all was decided");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
         if (shared_.early.has_ended()) agenda_.end_sending(now);
@@ -316,6 +320,15 @@ private:
                  ns_of(drain_s(sent_)))
             cut_off("cut off " + time_text(drain_s(sent_)) + " after the last " +
                     (sent_.plays_out ? "session began" : "send") + " (limits.drain)");
+    }
+    /// Tells until when all planned requests have ended, once they are handed over.
+    void note_settled(long long now) {
+        if (book_.has_unwritten()) return;
+        long long until = agenda_.all_sent_until(now);
+        pool_.for_each_busy([&](connection& c) {
+            if (!c.is_delivered()) until = std::min(until, c.scheduled_ns());
+        });
+        settled_ns_->store(until);
     }
     void cut_off(const std::string& why) {
         const auto waiting = agenda_.stop();
@@ -349,6 +362,7 @@ private:
     std::set<std::uint64_t> ids_{};  // hashes of those of responses that turns go on from
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
+    std::atomic<long long>* settled_ns_;  // null: nobody asks
     bool some_leave_ = false;      // before their answer is complete
     bool asks_ = false;            // again, for what could not connect
     long long over_since_ns_ = 0;  // since all sends are over

@@ -4,6 +4,9 @@
 
 #include "core/base/random.hpp"
 #include "core/base/vector.hpp"
+#include "core/judging/at_once.hpp"
+#include "core/judging/rule.hpp"
+#include "core/measured/slices.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -114,5 +117,66 @@ inline vector<twin> load_of(const machine& on, const requests& r, double seconds
     }
     return all;
 }
+
+// ---- the verdict of a gate ----------------------------------------------------------------------
+
+/// The slices of the first seconds of a load.
+inline llmbench::detail::values_at_once sliced(const vector<twin>& load, double seconds) {
+    using namespace llmbench::detail;
+    values_at_once v;
+    v.slices = std::min(static_cast<std::size_t>(seconds / least_slice_s), most_slices_at_once);
+    for (const twin& t : load) {
+        if (t.at_s >= seconds) continue;
+        const auto slice =
+            static_cast<std::size_t>(t.at_s / seconds * static_cast<double>(v.slices));
+        v.mine.add(t.mine, slice);
+        v.other.add(t.other, slice);
+    }
+    return v;
+}
+/// The rule at a look, or of a load that is too short for any.
+inline const llmbench::detail::judging_rule& rule_at(int quarter, bool looks) {
+    using namespace llmbench::detail;
+    static const judging_rule plain = rule_of({}, 1, 1, 0, 1), early = looking_early(plain),
+                              at[] = {early.at_part(0.5), early.at_part(0.75), early};
+    return looks ? at[quarter - 2] : plain;
+}
+/// A load with its looks, of which each has enough slices.
+class looked_at {
+public:
+    looked_at(const vector<twin>& load, double seconds) : seconds_(seconds) {
+        using namespace llmbench::detail;
+        const double least = least_slice_s * static_cast<double>(least_slices_at_once);
+        looks_early_ = 0.75 * seconds >= least;
+        for (int quarter = first_quarter; quarter <= 4; ++quarter)
+            if (const double until = seconds * quarter / 4; quarter == 4 || until >= least)
+                looks_.push_back({quarter, sliced(load, until)});
+    }
+    struct judged {
+        llmbench::verdict outcome{};
+        double seconds = 0, measured = 0;
+    };
+    /// With the limit at this ratio or difference.
+    judged at(llmbench::slo s, double limit) const {
+        (llmbench::detail::is_difference(s) ? s.offset : s.factor) = limit;
+        judged d;
+        for (const look& l : looks_) {
+            const llmbench::detail::analyses_at_once analyses(s, l.values,
+                                                              rule_at(l.quarter, looks_early_));
+            d = {analyses.at(limit).outcome, seconds_ * l.quarter / 4, analyses.measured()};
+            if (d.outcome != llmbench::verdict::inconclusive) break;
+        }
+        return d;
+    }
+
+private:
+    struct look {
+        int quarter;
+        llmbench::detail::values_at_once values;
+    };
+    double seconds_;
+    bool looks_early_ = false;
+    vector<look> looks_{};
+};
 
 }  // namespace twins

@@ -327,6 +327,16 @@ TEST_CASE("Pocock's constants agree with the published table") {
     }
 }
 
+TEST_CASE("O'Brien and Fleming's constants agree with the published table") {
+    // Jennison and Turnbull (2000), table 2.3, four looks: two-sided levels 0.01, 0.05 and 0.10.
+    CHECK(rounds_to(early_look_constant(1, 0.005), 2.609, 3));
+    CHECK(rounds_to(early_look_constant(1, 0.025), 2.024, 3));
+    CHECK(std::fabs(early_look_constant(1, 0.05) - 1.733) < 0.0011);
+    // The first quarter is hardly ever over its bound.
+    CHECK(early_look_constant(2, 0.05) < early_look_constant(1, 0.05));
+    CHECK(early_look_constant(2, 0.05) > early_look_constant(1, 0.05) - 0.005);
+}
+
 TEST_CASE("more looks and smaller levels ask for a higher score") {
     for (const double alpha : {0.0001, 0.01, 0.2})
         for (int analyses = 1; analyses < 12; ++analyses) {

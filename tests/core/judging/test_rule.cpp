@@ -117,6 +117,21 @@ TEST_CASE("at its limit a server of any noise passes and fails as seldom as prom
 
 // ---- error levels, looks, noise ----------------------------------------------------------------
 
+TEST_CASE("a look at a part of a load needs a score that is higher by its root") {
+    const judging_rule whole = looking_early(rule_of({}, 1, 1, 0, 1));
+    CHECK(whole.pass_z == early_look_constant(2, 0.05));
+    CHECK(whole.fail_z == early_look_constant(2, 0.01));
+    CHECK(whole.pass_z < 1.75);  // one analysis has 1.645, Pocock's three have 1.99
+    const judging_rule half = whole.at_part(0.5);
+    CHECK(half.pass_z == about(whole.pass_z * std::sqrt(2.0)));
+    CHECK(half.half_fail_z == about(whole.half_fail_z * std::sqrt(2.0)));
+    CHECK(half.at_part(1).fail_z == about(whole.fail_z));
+    // Holm's levels and repeated analyses are of the same look.
+    CHECK(half.failing_at(0.005).fail_z == about(early_look_constant(2, 0.005) * std::sqrt(2.0)));
+    CHECK(half.with_made_again(1).pass_z == about(early_look_constant(2, 0.025) * std::sqrt(2.0)));
+    CHECK(rule_of({}, 2, 5).at_part(0.5).pass_z == rule_of({}, 2, 5).pass_z);
+}
+
 TEST_CASE("the rule's scores are Pocock's for its looks and levels") {
     const judging_rule usual = rule_of({}, 2, 5);
     CHECK(usual.analyses == 5);
