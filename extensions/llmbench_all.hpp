@@ -2308,7 +2308,7 @@ struct scenario {
     types::text name{};             ///< default: the test case's
     any_target target{};            ///< default: LLMBENCH_URL
     any_baseline baseline{};        ///< of an A/B gate
-    pairing pairs = in_turns;       ///< at_once: of a live baseline, for 60 s at least
+    pairing pairs = in_turns;       ///< at_once: of a live baseline, for 40 s at least
     any_workload workload{};        ///< default: synthetic{}
     arrival_pattern arrivals{};     ///< default: closed_loop(1)
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
@@ -11659,7 +11659,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
 // ===== [C] the values of two variants that were loaded at once, by slices of their common time ===
 
 inline constexpr double least_slice_s = 5, answers_of_slice = 3;
-inline constexpr std::size_t least_slices_at_once = 12, most_slices_at_once = 24;  // of a repeat
+inline constexpr std::size_t least_slices_at_once = 8, most_slices_at_once = 24;  // of a repeat
 
 /// The time that both variants of a repeat were measured in.
 inline time_interval window_at_once(const repeat_data& a, const repeat_data& b) {
@@ -15122,13 +15122,17 @@ inline bool is_a_part(const repeat_data& d) {
     return d.ranks.size() == 1 && d.ranks.front().count > 1;
 }
 /// The most requests of ours in flight at once. The server may continue those that failed.
-inline double most_in_flight(const repeat_data& d) {
+inline double most_in_flight(const repeat_data& d, const repeat_data* twin) {
     vector<std::pair<long long, int>> changes;
-    for (const record& r : d.records) {
-        if (!(r.sent_ns > 0)) continue;
-        changes.emplace_back(r.sent_ns, 1);
-        if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
-    }
+    const auto add = [&](const repeat_data& of) {
+        for (const record& r : of.records) {
+            if (!(r.sent_ns > 0)) continue;
+            changes.emplace_back(r.sent_ns, 1);
+            if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
+        }
+    };
+    add(d);
+    if (twin) add(*twin);
     std::sort(changes.begin(), changes.end());
     double now = 0, most = 0;
     for (const auto& [at_ns, by] : changes) most = std::max(most, now += by);
@@ -15148,11 +15152,8 @@ inline double typically_in_flight(const repeat_facts& d) {
 inline bool reports_too_many(const cross_check& c) {
     return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
 }
-inline cross_check cross_check_of(const repeat_data& d) {
-    cross_check c;
-    for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
-        c.unfinished_before += as_number(t.steps.size());
-    c.sent = sent_requests(d);
+inline void add_requests(cross_check& c, const repeat_data& d) {
+    c.sent += sent_requests(d);
     for (const record& r : d.records) {
         if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // it finishes a part
         if (r.status != request_status::ok) continue;
@@ -15161,17 +15162,50 @@ inline cross_check cross_check_of(const repeat_data& d) {
         c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
+}
+/// Whether the counts are of both loads at once: one server has both behind a gateway, or with two
+/// ways to ask.
+inline bool served_both(const reading_span& s, const cross_check& own, const cross_check& both) {
+    const double requests = s.change(server_quantity::requests_done);
+    return std::isnan(requests)
+               ? s.change(server_quantity::generation_tokens) >= 0.95 * both.tokens
+               : requests > own.sent && requests >= 0.95 * both.finished;
+}
+/// `twin`: the other variant's repeat at the same time, null if there is none. Where the server had
+/// both, ours are the requests of both.
+inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin = nullptr) {
+    cross_check c;
+    for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
+        c.unfinished_before += as_number(t.steps.size());
+    add_requests(c, d);
     if (!is_comparable(d) || is_a_part(d)) return c;
+    const reading_span s = *whole_span(d.server);
+    if (twin) {
+        cross_check both = c;
+        add_requests(both, *twin);
+        if (served_both(s, c, both)) c = both;
+        else twin = nullptr;
+    }
     if (c.tokens != 0) {  // without tokens each text may be a request
-        c.at_once = most_in_flight(d);
+        c.at_once = most_in_flight(d, twin);
         c.at_once_reported = typically_in_flight(d);
     }
-    const reading_span s = *whole_span(d.server);
     c.requests_reported = s.change(server_quantity::requests_done);
     c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
     c.tokens_reported = s.change(server_quantity::generation_tokens);
     c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
     return c;
+}
+/// The other variant's repeat at the same time, null if there is none.
+inline const repeat_data* twin_of(const repeat_list* others, const repeat_data& d) {
+    if (others)
+        for (const repeat_data& other : *others)
+            if (other.index == d.index) return &other;
+    return nullptr;
+}
+inline const repeat_data* twin_of(const measurements& e, const repeat_data& d) {
+    if (!e.is_at_once) return nullptr;
+    return twin_of(d.variant == run_variant::baseline ? &e.candidate : &e.baseline, d);
 }
 
 inline bool is_multiple(double reported, double ours) {
@@ -15215,7 +15249,7 @@ inline bool is_another_load(const cross_check& c) {
 /// Our requests that failed, which a server may finish later; each repeat is counted once.
 class unfinished_requests {
 public:
-    explicit unfinished_requests(const measurements& e) : under_(e) {
+    explicit unfinished_requests(const measurements& e) : e_(e) {
         for (const repeat_data& d : repeats_of(e)) up_to_[d.index] += failed_in(d);
         double sum = 0;
         for (auto& [index, n] : up_to_) sum = n += sum;
@@ -15227,21 +15261,22 @@ public:
     }
     /// The cross-check of a repeat after those.
     cross_check of(const repeat_data& d) const {
-        cross_check c = *known_in(under_, d, "cross-check", [&] { return cross_check_of(d); });
+        cross_check c = *known_in(e_, d, "cross-check",
+                                  [&] { return cross_check_of(d, twin_of(e_, d)); });
         c.unfinished_before += before(d);
         return c;
     }
 
 private:
     double failed_in(const repeat_data& d) const {
-        return *known_in(under_, d, "unfinished", [&] {
+        return *known_in(e_, d, "unfinished", [&] {
             return static_cast<double>(
                 std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
                     return r.status != request_status::ok && r.sent_ns > 0;
                 }));
         });
     }
-    const load_conditions& under_;
+    const measurements& e_;
     std::map<int, double> up_to_{};  // by the index of a repeat
 };
 
@@ -15298,23 +15333,10 @@ inline cause restarted_in(const repeat_data& d) {
             return {};
     return cause_with<because::restarted_in>({{"repeat", d.index + 1}});
 }
-/// The requests of the other variant in the same time.
-inline double requests_of_twins(const measurements& e, const repeat_data& d) {
-    double n = 0;
-    const auto& others = d.variant == run_variant::baseline ? e.candidate : e.baseline;
-    for (const repeat_data& other : others)
-        if (e.is_at_once && other.index == d.index) n += sent_requests(other);
-    return n;
-}
 /// A server that served others in the repeat.
-inline cause served_others(const measurements& e, const unfinished_requests& unfinished,
-                           const repeat_data& d) {
+inline cause served_others(const unfinished_requests& unfinished, const repeat_data& d) {
     if (!is_comparable(d) || is_a_part(d)) return {};
-    cross_check c = without_excused(unfinished.of(d), d);
-    // At once one server may have both loads: a gateway's baseline, or two ways to ask.
-    if (const double twins = requests_of_twins(e, d);
-        c.requests_reported >= 0.95 * (c.sent + twins))
-        c.unfinished_before += twins;
+    const cross_check c = without_excused(unfinished.of(d), d);
     if (!is_another_load(c)) return {};
     return cause_with<because::served_others>(
         {{"repeat", d.index + 1}, {"reported", c.requests_reported}, {"ours", c.sent}});
@@ -16718,7 +16740,7 @@ inline constexpr auto checks = [] {
         {"restarted_before", repeat, [](g in) { return restarted_before(in.e, *in.repeat); }},
         {"restarted_in", repeat, [](g in) { return restarted_in(*in.repeat); }},
         {"served_others", repeat,
-         [](g in) { return served_others(in.e, in.unfinished, *in.repeat); }},
+         [](g in) { return served_others(in.unfinished, *in.repeat); }},
         {"no_success", variant, no_success},
         // ---- without the numbers, which are of something else
         {"unsupported", objective,
@@ -22503,7 +22525,7 @@ inline bool may_end_early(const scenario& s, const planned_traffic& p) {
     return s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 && p.beside.empty() &&
            !p.plays_out && !p.compares_answers && !asks_questions(p) &&
            all_of(s.slos, [](const slo& x) { return !is_drift(x.statistic.metric); }) &&
-           0.75 * seconds_at_once(p) >= least_load_at_once_s;
+           seconds_at_once(p) >= 2 * least_load_at_once_s;
 }
 
 /// Of a search or of one load.
@@ -23246,7 +23268,8 @@ inline vector<statistic_data> reported_statistics(const measurements& e) {
     return all;
 }
 
-inline server_usage server_usage_of(const repeat_list& variant) {
+/// `twins`: the other variant, if both were loaded at once.
+inline server_usage server_usage_of(const repeat_list& variant, const repeat_list* twins) {
     server_usage a;
     a.repeats = variant.size();
     for (const repeat_data& d : variant) {
@@ -23256,7 +23279,7 @@ inline server_usage server_usage_of(const repeat_list& variant) {
         a.readings += w.readings.size();
         a.missed += w.missed_ns.size();
         if (!w.problem.empty()) a.problem = w.problem;
-        const cross_check c = cross_check_of(d);
+        const cross_check c = cross_check_of(d, twin_of(twins, d));
         a.checked += c.is_made;
         if (a.differences.empty()) a.differences = difference_text(c);
     }
@@ -23426,7 +23449,8 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
     return kept;
 }
 
-inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<statistic_data>& kept) {
+inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<statistic_data>& kept,
+                                        const repeat_data* twin = nullptr) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
@@ -23436,13 +23460,14 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
     r.output_throughput = window_rate(metric_id::output_throughput, d);
     r.request_throughput = window_rate(metric_id::request_throughput, d);
     r.window_s = seconds_into(d, d.window.to_ns());
-    r.checked = cross_check_of(d);
+    r.checked = cross_check_of(d, twin);
     r.statistics = evaluate(kept, d);
     return r;
 }
 
 inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
-                                  const repeat_list& variant) {
+                                  const repeat_list& variant,
+                                  const repeat_list* twins = nullptr) {
     variant_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, variant));
     const auto over_run = [&](metric_id id) {
@@ -23467,7 +23492,7 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.prompts = prompt_lengths_of(p, variant);
     a.labels = label_figures_of(table_metrics(p), variant);
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
-    a.server = server_usage_of(variant);
+    a.server = server_usage_of(variant, twins);
     vector<const repeat_facts*> repeats;
     for (const repeat_data& d : variant) repeats.push_back(&d);
     if (known_faults) a.side_tasks = known_faults->texts(repeats);
@@ -23476,7 +23501,7 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
         a.ttft_by_prompt = ttft_by_prompt_of(variant);
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
-        a.repeats.push_back(repeat_figures_of(d, g.kept));
+        a.repeats.push_back(repeat_figures_of(d, g.kept, twin_of(twins, d)));
         for (const rank_part& r : d.ranks) a.ranks.push_back(r);
     }
     return a;
@@ -23527,8 +23552,8 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const vecto
     g.kept = kept_statistics(p, slos, reported_statistics(e));
     g.grid = grid_of(e);
     drop_unsupported(g, e);
-    g.candidate = variant_figures_of(p, g, e.candidate);
-    g.baseline = variant_figures_of(p, g, e.baseline);
+    g.candidate = variant_figures_of(p, g, e.candidate, e.is_at_once ? &e.baseline : nullptr);
+    g.baseline = variant_figures_of(p, g, e.baseline, e.is_at_once ? &e.candidate : nullptr);
     for (auto& [metric, value] : g.candidate.run_values)
         if (is_unsupported(e, metric)) value = not_a_number;
     for (repeat_figures& r : g.candidate.repeats) {

@@ -88,7 +88,7 @@ struct scenario {
     types::text name{};             ///< default: the test case's
     any_target target{};            ///< default: LLMBENCH_URL
     any_baseline baseline{};        ///< of an A/B gate
-    pairing pairs = in_turns;       ///< at_once: of a live baseline, for 60 s at least
+    pairing pairs = in_turns;       ///< at_once: of a live baseline, for 40 s at least
     any_workload workload{};        ///< default: synthetic{}
     arrival_pattern arrivals{};     ///< default: closed_loop(1)
     warmup_amount warmup{};         ///< before the measured part; default 20 requests

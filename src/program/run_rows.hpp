@@ -79,7 +79,7 @@ inline vector<option_group> run_groups() {
              {{"--slo", "TEXT", "an objective; may be repeated", takes::each},
               {"--baseline-url", "URL",
                "server for 'p90(ttft) <= 1.1 * baseline'; gets the same requests"},
-              {"--at-once", "", "both servers at the same time, for 60 s or more", takes::nothing},
+              {"--at-once", "", "both servers at the same time, for 40 s or more", takes::nothing},
               {"--baseline-file", "FILE", "an earlier result.json instead"},
               {"--baseline-history", "FOLDER", "the main branch's runs instead"},
               {"--day-to-day", "P%", "how far two days' runs differ; default: 5%"},

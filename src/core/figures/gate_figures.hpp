@@ -110,7 +110,8 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
     return kept;
 }
 
-inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<statistic_data>& kept) {
+inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<statistic_data>& kept,
+                                        const repeat_data* twin = nullptr) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
@@ -120,13 +121,14 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
     r.output_throughput = window_rate(metric_id::output_throughput, d);
     r.request_throughput = window_rate(metric_id::request_throughput, d);
     r.window_s = seconds_into(d, d.window.to_ns());
-    r.checked = cross_check_of(d);
+    r.checked = cross_check_of(d, twin);
     r.statistics = evaluate(kept, d);
     return r;
 }
 
 inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
-                                  const repeat_list& variant) {
+                                  const repeat_list& variant,
+                                  const repeat_list* twins = nullptr) {
     variant_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, variant));
     const auto over_run = [&](metric_id id) {
@@ -151,7 +153,7 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.prompts = prompt_lengths_of(p, variant);
     a.labels = label_figures_of(table_metrics(p), variant);
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
-    a.server = server_usage_of(variant);
+    a.server = server_usage_of(variant, twins);
     vector<const repeat_facts*> repeats;
     for (const repeat_data& d : variant) repeats.push_back(&d);
     if (known_faults) a.side_tasks = known_faults->texts(repeats);
@@ -160,7 +162,7 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
         a.ttft_by_prompt = ttft_by_prompt_of(variant);
     for (const repeat_data& d : variant) {
         for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
-        a.repeats.push_back(repeat_figures_of(d, g.kept));
+        a.repeats.push_back(repeat_figures_of(d, g.kept, twin_of(twins, d)));
         for (const rank_part& r : d.ranks) a.ranks.push_back(r);
     }
     return a;
@@ -211,8 +213,8 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const vecto
     g.kept = kept_statistics(p, slos, reported_statistics(e));
     g.grid = grid_of(e);
     drop_unsupported(g, e);
-    g.candidate = variant_figures_of(p, g, e.candidate);
-    g.baseline = variant_figures_of(p, g, e.baseline);
+    g.candidate = variant_figures_of(p, g, e.candidate, e.is_at_once ? &e.baseline : nullptr);
+    g.baseline = variant_figures_of(p, g, e.baseline, e.is_at_once ? &e.candidate : nullptr);
     for (auto& [metric, value] : g.candidate.run_values)
         if (is_unsupported(e, metric)) value = not_a_number;
     for (repeat_figures& r : g.candidate.repeats) {

@@ -63,7 +63,8 @@ inline vector<statistic_data> reported_statistics(const measurements& e) {
     return all;
 }
 
-inline server_usage server_usage_of(const repeat_list& variant) {
+/// `twins`: the other variant, if both were loaded at once.
+inline server_usage server_usage_of(const repeat_list& variant, const repeat_list* twins) {
     server_usage a;
     a.repeats = variant.size();
     for (const repeat_data& d : variant) {
@@ -73,7 +74,7 @@ inline server_usage server_usage_of(const repeat_list& variant) {
         a.readings += w.readings.size();
         a.missed += w.missed_ns.size();
         if (!w.problem.empty()) a.problem = w.problem;
-        const cross_check c = cross_check_of(d);
+        const cross_check c = cross_check_of(d, twin_of(twins, d));
         a.checked += c.is_made;
         if (a.differences.empty()) a.differences = difference_text(c);
     }

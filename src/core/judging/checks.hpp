@@ -106,7 +106,7 @@ inline constexpr auto checks = [] {
         {"restarted_before", repeat, [](g in) { return restarted_before(in.e, *in.repeat); }},
         {"restarted_in", repeat, [](g in) { return restarted_in(*in.repeat); }},
         {"served_others", repeat,
-         [](g in) { return served_others(in.e, in.unfinished, *in.repeat); }},
+         [](g in) { return served_others(in.unfinished, *in.repeat); }},
         {"no_success", variant, no_success},
         // ---- without the numbers, which are of something else
         {"unsupported", objective,

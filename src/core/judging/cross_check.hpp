@@ -46,13 +46,17 @@ inline bool is_a_part(const repeat_data& d) {
     return d.ranks.size() == 1 && d.ranks.front().count > 1;
 }
 /// The most requests of ours in flight at once. The server may continue those that failed.
-inline double most_in_flight(const repeat_data& d) {
+inline double most_in_flight(const repeat_data& d, const repeat_data* twin) {
     vector<std::pair<long long, int>> changes;
-    for (const record& r : d.records) {
-        if (!(r.sent_ns > 0)) continue;
-        changes.emplace_back(r.sent_ns, 1);
-        if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
-    }
+    const auto add = [&](const repeat_data& of) {
+        for (const record& r : of.records) {
+            if (!(r.sent_ns > 0)) continue;
+            changes.emplace_back(r.sent_ns, 1);
+            if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
+        }
+    };
+    add(d);
+    if (twin) add(*twin);
     std::sort(changes.begin(), changes.end());
     double now = 0, most = 0;
     for (const auto& [at_ns, by] : changes) most = std::max(most, now += by);
@@ -72,11 +76,8 @@ inline double typically_in_flight(const repeat_facts& d) {
 inline bool reports_too_many(const cross_check& c) {
     return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
 }
-inline cross_check cross_check_of(const repeat_data& d) {
-    cross_check c;
-    for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
-        c.unfinished_before += as_number(t.steps.size());
-    c.sent = sent_requests(d);
+inline void add_requests(cross_check& c, const repeat_data& d) {
+    c.sent += sent_requests(d);
     for (const record& r : d.records) {
         if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // it finishes a part
         if (r.status != request_status::ok) continue;
@@ -85,17 +86,50 @@ inline cross_check cross_check_of(const repeat_data& d) {
         c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
+}
+/// Whether the counts are of both loads at once: one server has both behind a gateway, or with two
+/// ways to ask.
+inline bool served_both(const reading_span& s, const cross_check& own, const cross_check& both) {
+    const double requests = s.change(server_quantity::requests_done);
+    return std::isnan(requests)
+               ? s.change(server_quantity::generation_tokens) >= 0.95 * both.tokens
+               : requests > own.sent && requests >= 0.95 * both.finished;
+}
+/// `twin`: the other variant's repeat at the same time, null if there is none. Where the server had
+/// both, ours are the requests of both.
+inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin = nullptr) {
+    cross_check c;
+    for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
+        c.unfinished_before += as_number(t.steps.size());
+    add_requests(c, d);
     if (!is_comparable(d) || is_a_part(d)) return c;
+    const reading_span s = *whole_span(d.server);
+    if (twin) {
+        cross_check both = c;
+        add_requests(both, *twin);
+        if (served_both(s, c, both)) c = both;
+        else twin = nullptr;
+    }
     if (c.tokens != 0) {  // without tokens each text may be a request
-        c.at_once = most_in_flight(d);
+        c.at_once = most_in_flight(d, twin);
         c.at_once_reported = typically_in_flight(d);
     }
-    const reading_span s = *whole_span(d.server);
     c.requests_reported = s.change(server_quantity::requests_done);
     c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
     c.tokens_reported = s.change(server_quantity::generation_tokens);
     c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
     return c;
+}
+/// The other variant's repeat at the same time, null if there is none.
+inline const repeat_data* twin_of(const repeat_list* others, const repeat_data& d) {
+    if (others)
+        for (const repeat_data& other : *others)
+            if (other.index == d.index) return &other;
+    return nullptr;
+}
+inline const repeat_data* twin_of(const measurements& e, const repeat_data& d) {
+    if (!e.is_at_once) return nullptr;
+    return twin_of(d.variant == run_variant::baseline ? &e.candidate : &e.baseline, d);
 }
 
 inline bool is_multiple(double reported, double ours) {
@@ -139,7 +173,7 @@ inline bool is_another_load(const cross_check& c) {
 /// Our requests that failed, which a server may finish later; each repeat is counted once.
 class unfinished_requests {
 public:
-    explicit unfinished_requests(const measurements& e) : under_(e) {
+    explicit unfinished_requests(const measurements& e) : e_(e) {
         for (const repeat_data& d : repeats_of(e)) up_to_[d.index] += failed_in(d);
         double sum = 0;
         for (auto& [index, n] : up_to_) sum = n += sum;
@@ -151,21 +185,22 @@ public:
     }
     /// The cross-check of a repeat after those.
     cross_check of(const repeat_data& d) const {
-        cross_check c = *known_in(under_, d, "cross-check", [&] { return cross_check_of(d); });
+        cross_check c = *known_in(e_, d, "cross-check",
+                                  [&] { return cross_check_of(d, twin_of(e_, d)); });
         c.unfinished_before += before(d);
         return c;
     }
 
 private:
     double failed_in(const repeat_data& d) const {
-        return *known_in(under_, d, "unfinished", [&] {
+        return *known_in(e_, d, "unfinished", [&] {
             return static_cast<double>(
                 std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
                     return r.status != request_status::ok && r.sent_ns > 0;
                 }));
         });
     }
-    const load_conditions& under_;
+    const measurements& e_;
     std::map<int, double> up_to_{};  // by the index of a repeat
 };
 
@@ -222,23 +257,10 @@ inline cause restarted_in(const repeat_data& d) {
             return {};
     return cause_with<because::restarted_in>({{"repeat", d.index + 1}});
 }
-/// The requests of the other variant in the same time.
-inline double requests_of_twins(const measurements& e, const repeat_data& d) {
-    double n = 0;
-    const auto& others = d.variant == run_variant::baseline ? e.candidate : e.baseline;
-    for (const repeat_data& other : others)
-        if (e.is_at_once && other.index == d.index) n += sent_requests(other);
-    return n;
-}
 /// A server that served others in the repeat.
-inline cause served_others(const measurements& e, const unfinished_requests& unfinished,
-                           const repeat_data& d) {
+inline cause served_others(const unfinished_requests& unfinished, const repeat_data& d) {
     if (!is_comparable(d) || is_a_part(d)) return {};
-    cross_check c = without_excused(unfinished.of(d), d);
-    // At once one server may have both loads: a gateway's baseline, or two ways to ask.
-    if (const double twins = requests_of_twins(e, d);
-        c.requests_reported >= 0.95 * (c.sent + twins))
-        c.unfinished_before += twins;
+    const cross_check c = without_excused(unfinished.of(d), d);
     if (!is_another_load(c)) return {};
     return cause_with<because::served_others>(
         {{"repeat", d.index + 1}, {"reported", c.requests_reported}, {"ours", c.sent}});

@@ -23,7 +23,7 @@ inline namespace v1 {
 namespace detail {
 
 inline constexpr double least_slice_s = 5, answers_of_slice = 3;
-inline constexpr std::size_t least_slices_at_once = 12, most_slices_at_once = 24;  // of a repeat
+inline constexpr std::size_t least_slices_at_once = 8, most_slices_at_once = 24;  // of a repeat
 
 /// The time that both variants of a repeat were measured in.
 inline time_interval window_at_once(const repeat_data& a, const repeat_data& b) {

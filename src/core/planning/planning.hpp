@@ -217,7 +217,7 @@ inline bool may_end_early(const scenario& s, const planned_traffic& p) {
     return s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 && p.beside.empty() &&
            !p.plays_out && !p.compares_answers && !asks_questions(p) &&
            all_of(s.slos, [](const slo& x) { return !is_drift(x.statistic.metric); }) &&
-           0.75 * seconds_at_once(p) >= least_load_at_once_s;
+           seconds_at_once(p) >= 2 * least_load_at_once_s;
 }
 
 /// Of a search or of one load.

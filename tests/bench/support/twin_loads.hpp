@@ -147,7 +147,7 @@ public:
     looked_at(const vector<twin>& load, double seconds) : seconds_(seconds) {
         using namespace llmbench::detail;
         const double least = least_slice_s * static_cast<double>(least_slices_at_once);
-        looks_early_ = 0.75 * seconds >= least;
+        looks_early_ = seconds >= 2 * least;
         for (int quarter = first_quarter; quarter <= 4; ++quarter)
             if (const double until = seconds * quarter / 4; quarter == 4 || until >= least)
                 looks_.push_back({quarter, sliced(load, until)});

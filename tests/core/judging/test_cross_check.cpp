@@ -30,7 +30,7 @@ repeat_data repeat_reported(int ours, double requests, double tokens) {
 cause cross_check_fault(const measurements& e, const repeat_data& d) {
     cause why = restarted_before(e, d);
     if (!why) why = restarted_in(d);
-    return why ? why : served_others(e, unfinished_requests(e), d);
+    return why ? why : served_others(unfinished_requests(e), d);
 }
 std::string against(const repeat_data& d) {
     measurement m = measured({d});
@@ -43,6 +43,41 @@ TEST_CASE("a server that counts what we do says nothing") {
     CHECK(against(d) == "");
     CHECK(difference_text(cross_check_of(d)) == "");
     CHECK(cross_check_of(d).is_made);
+}
+
+TEST_CASE("at once a server may have the requests of both variants") {
+    const auto at_once = [](double requests, double tokens, int failed) {
+        measurement m = measured({repeat_reported(50, requests, tokens)});
+        m.is_at_once = true;
+        m.baseline.push_back(m.candidate[0]);
+        repeat_data& d = m.baseline[0];
+        d.variant = run_variant::baseline;
+        d.server = {};
+        for (record& r : d.records)
+            if (failed-- > 0) r.status = request_status::http;
+        return m;
+    };
+    const auto fault = [](const measurement& m) {
+        return described(cross_check_fault(m, m.candidate[0]));
+    };
+    const auto differences = [](const measurement& m) {
+        return difference_text(cross_check_of(m.candidate[0], &m.baseline[0]));
+    };
+    for (const auto& [requests, tokens, failed] :
+         {std::array{50, 500, 0}, std::array{100, 1000, 0}, std::array{90, 900, 10},
+          std::array{101, 1001, 0}}) {  // and a health probe
+        CAPTURE(requests);
+        CHECK(fault(at_once(requests, tokens, failed)) == "");
+    }
+    CHECK(differences(at_once(50, 500, 0)) == "");
+    CHECK(differences(at_once(100, 1000, 0)) == "");
+    CHECK(difference_text(cross_check_of(repeat_reported(50, 100, 1000))) != "");
+    CHECK(fault(at_once(130, 1300, 0)) ==
+          "it served others too: in repeat 1 its page counts 130 finished requests, ours were 100");
+    CHECK(fault(at_once(70, 700, 0)) != "");
+    measurement in_turns = at_once(100, 1000, 0);
+    in_turns.is_at_once = false;
+    CHECK(fault(in_turns) != "");
 }
 
 TEST_CASE("more requests than ours were somebody else's") {
