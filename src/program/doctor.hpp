@@ -214,7 +214,7 @@ inline void set_reach(noise_row& row, std::size_t repeats, double repeat_s, doub
     interim_analysis l;
     l.se = row.sd * std::sqrt(2.0 / static_cast<double>(fits(repeat_s, 1, most_slices_at_once)));
     l.df = static_cast<double>(blocks_of_slices - 1);
-    decide(l, rule_of({}, 1, 1, 0, 1));
+    decide(l, looking_early(rule_of({}, 1, 1, 0, 1)));
     row.at_once = l.detectable;
 }
 inline server_findings read_findings(const std::string& directory, const std::string& name) {
