@@ -35836,6 +35836,18 @@ struct load_so_far {
     int quarters = 0;
 };
 
+/// Whether a load may end: nothing that blocks is open, or one is missed and that ends the gate.
+inline bool is_all_decided(const analysis& found, const vector<slo>& slos, bool ends_at_miss) {
+    if (found.on.invalid) return false;
+    if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
+    const bool only_advises =
+        std::all_of(slos.begin(), slos.end(), [](const slo& s) { return s.is_advisory; });
+    return std::all_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
+        return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
+               v.outcome == verdict::fail;
+    });
+}
+
 /// Keeps finished requests until a look shows that all is decided, or the last look is over. The
 /// thread that writes records calls it, so the sending ones lose no time.
 class early_looks {
@@ -36629,16 +36641,8 @@ private:
             d->labels = p_.sent->labels;
             e.variant(d->variant).push_back(std::move(*d));
         }
-        const analysis found = analyse_gate(e, all_.judged_by);
-        if (found.on.invalid) return false;
         const bool ends_at_miss = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
-        if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
-        const bool only_advises = std::all_of(judged_.slos.begin(), judged_.slos.end(),
-                                              [](const slo& s) { return s.is_advisory; });
-        return std::all_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
-            return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
-                   v.outcome == verdict::fail;
-        });
+        return is_all_decided(analyse_gate(e, all_.judged_by), judged_.slos, ends_at_miss);
     }
     void note_decided(double part, const repeat_data& d) {
         all_.seen.decided_after = part;

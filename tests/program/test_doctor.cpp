@@ -26,7 +26,7 @@ bool is_found(double slower, double sd, generator& random) {
         v.mine.add((1 + slower) * std::exp(sd_of_slice * random.normal()), i);
         v.other.add(std::exp(sd_of_slice * random.normal()), i);
     }
-    const judging_rule rule = looking_early(rule_of({}, 1, 1, 0, 1));
+    static const judging_rule rule = looking_early(rule_of({}, 1, 1, 0, 1));
     return analyses_at_once(s, v, rule).at(1).outcome == verdict::fail;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/answers/timeline.hpp"
@@ -10,10 +11,14 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/measured/timing_bounds.hpp"
+#include "core/judging/decision.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "effects/load/decided_end.hpp"
 #include "effects/load/order.hpp"
 
+#include <algorithm>  // all_of
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <functional>
@@ -28,6 +33,18 @@ struct load_so_far {
     repeat_data candidate{}, baseline{};
     int quarters = 0;
 };
+
+/// Whether a load may end: nothing that blocks is open, or one is missed and that ends the gate.
+inline bool is_all_decided(const analysis& found, const vector<slo>& slos, bool ends_at_miss) {
+    if (found.on.invalid) return false;
+    if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
+    const bool only_advises =
+        std::all_of(slos.begin(), slos.end(), [](const slo& s) { return s.is_advisory; });
+    return std::all_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
+        return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
+               v.outcome == verdict::fail;
+    });
+}
 
 /// Keeps finished requests until a look shows that all is decided, or the last look is over. The
 /// thread that writes records calls it, so the sending ones lose no time.

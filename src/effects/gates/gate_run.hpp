@@ -44,7 +44,7 @@
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 
-#include <algorithm>  // all_of, any_of, count_if, max, min
+#include <algorithm>  // any_of, count_if, max, min
 #include <cmath>  // fabs
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
@@ -396,16 +396,8 @@ private:
             d->labels = p_.sent->labels;
             e.variant(d->variant).push_back(std::move(*d));
         }
-        const analysis found = analyse_gate(e, all_.judged_by);
-        if (found.on.invalid) return false;
         const bool ends_at_miss = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
-        if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
-        const bool only_advises = std::all_of(judged_.slos.begin(), judged_.slos.end(),
-                                              [](const slo& s) { return s.is_advisory; });
-        return std::all_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
-            return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
-                   v.outcome == verdict::fail;
-        });
+        return is_all_decided(analyse_gate(e, all_.judged_by), judged_.slos, ends_at_miss);
     }
     void note_decided(double part, const repeat_data& d) {
         all_.seen.decided_after = part;
