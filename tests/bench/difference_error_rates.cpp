@@ -325,6 +325,11 @@ void rates_of_fractions(const options& o, bounds& must) {
             }
 }
 
+/// Questions are judged at the end of a load, which no look ends.
+verdict judged_at_the_end(const values_at_once& v, slo s, double limit) {
+    s.offset = limit;
+    return analyses_at_once(s, v, twins::rule_at(4, false)).at(limit).outcome;
+}
 /// Paired answers of one load at once, by slices and by their counts.
 void rates_of_answers_at_once(const options& o, bounds& must) {
     std::printf("\n");
@@ -348,8 +353,7 @@ void rates_of_answers_at_once(const options& o, bounds& must) {
                             v.mine.questions.push_back(static_cast<long long>(k));
                             v.other.questions.push_back(static_cast<long long>(k));
                         }
-                        sum[i].add(
-                            judged_at_once(v, accuracy >= baseline - 1_pct, -0.01).outcome, 1);
+                        sum[i].add(judged_at_the_end(v, accuracy >= baseline - 1_pct, -0.01), 1);
                     }
                 });
             print_levels(printed("%d questions, %.0f %% differ, 5 %% flip", n, apart * 100), r,
