@@ -30400,7 +30400,7 @@ public:
         offset_ns_ = offset_ns;
         length_ns_ = length_ns;
     }
-    /// That of a closed loop, from its first measured request on.
+    /// That of a closed loop, from its first measured request on. `first_ns` lives until close().
     void expect_from(const std::atomic<long long>& first_ns, long long length_ns) {
         first_ns_ = &first_ns;
         length_ns_ = length_ns;
@@ -30414,31 +30414,42 @@ public:
     }
     /// The time after so many quarters of the measured part, 0 before that has begun.
     long long after_quarters(int n) const {
-        const long long from = first_ns_ ? first_ns_->load() : start_ns_.load();
-        return from == 0 ? 0 : from + offset_ns_ + length_ns_ / 4 * n;
-    }
-    /// Ends the load, unless it is over. Requests planned from `ns` on do not count.
-    void end_at(long long ns) {
         const std::lock_guard lock(mutex_);
-        if (!is_over_) ends_ns_ = ns;
+        return time_after(n);
+    }
+    /// Ends the load, unless it is over. Requests planned after so many quarters do not count.
+    void end_after(int quarters) {
+        const std::lock_guard lock(mutex_);
+        if (is_over_) return;
+        quarters_ = quarters;
+        ends_ns_ = time_after(quarters);
     }
     /// 0: it was not ended.
     long long ends_ns() const { return ends_ns_.load(); }
+    /// The part of the planned time after which it was ended, else 1.
+    double part() const { return quarters_ / 4.0; }
     bool is_over() const { return is_over_; }
     /// The load is over: nothing ends it afterwards. Returns ends_ns().
     long long close() {
         const std::lock_guard lock(mutex_);
         is_over_ = true;
+        if (const auto* first = std::exchange(first_ns_, nullptr)) start_ns_ = first->load();
         return ends_ns_.load();
     }
 
 private:
-    std::mutex mutex_{};
+    long long time_after(int n) const {
+        const long long from = first_ns_ ? first_ns_->load() : start_ns_.load();
+        return from == 0 ? 0 : from + offset_ns_ + length_ns_ / 4 * n;
+    }
+
+    mutable std::mutex mutex_{};
     std::atomic<bool> is_over_{false};
     std::deque<std::atomic<long long>> settled_{};  // of the workers
     std::atomic<long long> start_ns_{0}, ends_ns_{0};
     const std::atomic<long long>* first_ns_ = nullptr;
     long long offset_ns_ = 0, length_ns_ = 0;
+    int quarters_ = 4;
 };
 
 // ===== [E] the orders and results of a load ======================================================
@@ -35858,7 +35869,7 @@ public:
             const long long until = end_.after_quarters(quarters_);
             if (until == 0 || settled < until) break;
             if (decides_(until_then(until))) {
-                end_.end_at(until);
+                end_.end_after(quarters_);
                 quarters_ = 4;
             } else {
                 ++quarters_;
@@ -36230,9 +36241,8 @@ struct variant_at_once {
     repeat_order asked{};
     repeat_data seen{};
 };
-/// Runs one repeat on both servers at once: one schedule, each request with a twin. Returns when it
-/// was ended before its time, 0 if it was not.
-inline long long run_at_once(vector<variant_at_once>& both) {
+/// Runs one repeat on both servers at once: one schedule, each request with a twin.
+inline void run_at_once(vector<variant_at_once>& both) {
     std::deque<variant_repeat> repeats;
     vector<load_of_variant> loads;
     for (const variant_at_once& v : both) {
@@ -36248,7 +36258,6 @@ inline long long run_at_once(vector<variant_at_once>& both) {
     decided_end* const decided = both[0].asked.decided;
     const long long ends_ns = decided ? decided->close() : 0;
     for (std::size_t i = 0; i < both.size(); ++i) both[i].seen = repeats[i].finished(ends_ns);
-    return ends_ns;
 }
 /// Runs this program's part of a repeat, writes its records and reads the server's metrics
 /// meanwhile.
@@ -36285,14 +36294,12 @@ inline double record_at_once(vector<variant_at_once>& both,
         if (looks_early) v.asked.decided = &end;
         pages.emplace_back(v.target->pages(), named_series(v.what.judged->slos));
     }
-    const long long ends_ns = run_at_once(both);
+    run_at_once(both);
     for (std::size_t i = 0; i < both.size(); ++i) {
         both[i].seen.server = pages[i].metrics(cross_check_of(both[i].seen).finished);
         program.note_gaps(both[i].seen.gaps.size());
     }
-    for (int n = first_quarter; ends_ns != 0 && n < 4; ++n)
-        if (end.after_quarters(n) == ends_ns) return n / 4.0;
-    return 1;
+    return end.part();
 }
 
 // ===== [E] the repeats of a gate on its servers ==================================================

@@ -64,7 +64,7 @@ public:
             const long long until = end_.after_quarters(quarters_);
             if (until == 0 || settled < until) break;
             if (decides_(until_then(until))) {
-                end_.end_at(until);
+                end_.end_after(quarters_);
                 quarters_ = 4;
             } else {
                 ++quarters_;

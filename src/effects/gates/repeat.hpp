@@ -361,9 +361,8 @@ struct variant_at_once {
     repeat_order asked{};
     repeat_data seen{};
 };
-/// Runs one repeat on both servers at once: one schedule, each request with a twin. Returns when it
-/// was ended before its time, 0 if it was not.
-inline long long run_at_once(vector<variant_at_once>& both) {
+/// Runs one repeat on both servers at once: one schedule, each request with a twin.
+inline void run_at_once(vector<variant_at_once>& both) {
     std::deque<variant_repeat> repeats;
     vector<load_of_variant> loads;
     for (const variant_at_once& v : both) {
@@ -379,7 +378,6 @@ inline long long run_at_once(vector<variant_at_once>& both) {
     decided_end* const decided = both[0].asked.decided;
     const long long ends_ns = decided ? decided->close() : 0;
     for (std::size_t i = 0; i < both.size(); ++i) both[i].seen = repeats[i].finished(ends_ns);
-    return ends_ns;
 }
 /// Runs this program's part of a repeat, writes its records and reads the server's metrics
 /// meanwhile.
@@ -416,14 +414,12 @@ inline double record_at_once(vector<variant_at_once>& both,
         if (looks_early) v.asked.decided = &end;
         pages.emplace_back(v.target->pages(), named_series(v.what.judged->slos));
     }
-    const long long ends_ns = run_at_once(both);
+    run_at_once(both);
     for (std::size_t i = 0; i < both.size(); ++i) {
         both[i].seen.server = pages[i].metrics(cross_check_of(both[i].seen).finished);
         program.note_gaps(both[i].seen.gaps.size());
     }
-    for (int n = first_quarter; ends_ns != 0 && n < 4; ++n)
-        if (end.after_quarters(n) == ends_ns) return n / 4.0;
-    return 1;
+    return end.part();
 }
 
 }  // namespace detail

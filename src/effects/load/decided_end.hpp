@@ -7,6 +7,7 @@
 #include <atomic>
 #include <deque>
 #include <mutex>  // lock_guard
+#include <utility>  // exchange
 
 namespace llmbench {
 inline namespace v1 {
@@ -22,7 +23,7 @@ public:
         offset_ns_ = offset_ns;
         length_ns_ = length_ns;
     }
-    /// That of a closed loop, from its first measured request on.
+    /// That of a closed loop, from its first measured request on. `first_ns` lives until close().
     void expect_from(const std::atomic<long long>& first_ns, long long length_ns) {
         first_ns_ = &first_ns;
         length_ns_ = length_ns;
@@ -36,31 +37,42 @@ public:
     }
     /// The time after so many quarters of the measured part, 0 before that has begun.
     long long after_quarters(int n) const {
-        const long long from = first_ns_ ? first_ns_->load() : start_ns_.load();
-        return from == 0 ? 0 : from + offset_ns_ + length_ns_ / 4 * n;
-    }
-    /// Ends the load, unless it is over. Requests planned from `ns` on do not count.
-    void end_at(long long ns) {
         const std::lock_guard lock(mutex_);
-        if (!is_over_) ends_ns_ = ns;
+        return time_after(n);
+    }
+    /// Ends the load, unless it is over. Requests planned after so many quarters do not count.
+    void end_after(int quarters) {
+        const std::lock_guard lock(mutex_);
+        if (is_over_) return;
+        quarters_ = quarters;
+        ends_ns_ = time_after(quarters);
     }
     /// 0: it was not ended.
     long long ends_ns() const { return ends_ns_.load(); }
+    /// The part of the planned time after which it was ended, else 1.
+    double part() const { return quarters_ / 4.0; }
     bool is_over() const { return is_over_; }
     /// The load is over: nothing ends it afterwards. Returns ends_ns().
     long long close() {
         const std::lock_guard lock(mutex_);
         is_over_ = true;
+        if (const auto* first = std::exchange(first_ns_, nullptr)) start_ns_ = first->load();
         return ends_ns_.load();
     }
 
 private:
-    std::mutex mutex_{};
+    long long time_after(int n) const {
+        const long long from = first_ns_ ? first_ns_->load() : start_ns_.load();
+        return from == 0 ? 0 : from + offset_ns_ + length_ns_ / 4 * n;
+    }
+
+    mutable std::mutex mutex_{};
     std::atomic<bool> is_over_{false};
     std::deque<std::atomic<long long>> settled_{};  // of the workers
     std::atomic<long long> start_ns_{0}, ends_ns_{0};
     const std::atomic<long long>* first_ns_ = nullptr;
     long long offset_ns_ = 0, length_ns_ = 0;
+    int quarters_ = 4;
 };
 
 }  // namespace detail

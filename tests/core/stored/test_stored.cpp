@@ -507,7 +507,7 @@ TEST_CASE("a line that is not a record is refused in one clear sentence") {
     CHECK(said(replaced(good, "\"arm\":\"candidate\"", "\"arm\":\"left\"")) ==
           "arm is \"left\", one of candidate, baseline is allowed");
     CHECK(said(replaced(good, "\"phase\":\"measure\"", "\"phase\":\"\"")) ==
-          "phase is \"\", one of warmup, measure is allowed");
+          "phase is \"\", one of warmup, measure, after is allowed");
     CHECK(holds(said(replaced(good, "\"status\":\"ok\"", "\"status\":\"fine\"")),
                 "status is \"fine\", one of ok, connect, "));
     CHECK(said(replaced(good, "\"token_source\":\"events\"", "\"token_source\":7")) ==

@@ -97,6 +97,18 @@ TEST_CASE("a look that decides ends the load there, and is the last one") {
     CHECK(l.looks == std::vector<int>{2});
     CHECK(l.end.ends_ns() == start + 60 * second);
     CHECK(l.end.close() == start + 60 * second);
+    CHECK(l.end.part() == 0.5);
+}
+
+TEST_CASE("what a closed loop began with is known when its workers are gone") {
+    llmbench::detail::decided_end end;
+    {
+        const std::atomic<long long> first_ns{start};
+        end.expect_from(first_ns, 120 * second);
+        CHECK(end.after_quarters(2) == start + 60 * second);
+        CHECK(end.close() == 0);
+    }
+    CHECK(end.after_quarters(2) == start + 60 * second);
 }
 
 TEST_CASE("a load that is over is not ended afterwards") {
@@ -107,6 +119,7 @@ TEST_CASE("a load that is over is not ended afterwards") {
     CHECK(l.end.close() == 0);
     l.early.take({});
     CHECK(l.looks.empty());
-    l.end.end_at(start);
+    l.end.end_after(2);
     CHECK(l.end.ends_ns() == 0);
+    CHECK(l.end.part() == 1);
 }
