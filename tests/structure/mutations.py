@@ -116,18 +116,21 @@ def compiled(work, tests):
     (work / "support.cpp").write_text("".join(f'#include "{p}"\n' for p in support))
     first = [t for t in tests if t.startswith(str(TOP / "tests/core/judging"))]
     sets = {"judging": first, "others": [t for t in tests if t not in first]}
+    bodies = TOP / "tests/support/bodies.cpp"
     sources = {"mutant": work / "mutant.cpp", "support": work / "support.cpp", "main": TOP / "tests/support/main.cpp",
-               "bodies": TOP / "tests/support/bodies.cpp", "seeds": TOP / "tests/simulated/seeds.cpp"}
+               "bodies": bodies, "seeds": TOP / "tests/simulated/seeds.cpp", "seeds_mutant": work / "mutant.cpp",
+               "seeds_bodies": bodies}
     for name, files in sets.items():
         sources[name] = work / f"{name}.cpp"
         subprocess.run([sys.executable, TOP / "tests/support/together.py", sources[name], *files], check=True)
     for unit, source in sources.items():
-        own = ["-DLLMBENCH_NO_DOCTEST"] if unit in ("mutant", "bodies", "seeds") else []
+        own = ["-DLLMBENCH_NO_DOCTEST"] if unit.startswith("seeds") else []
         subprocess.run([*cxx, *flags, *own, "-c", source, "-o", work / f"{unit}.o"], check=True)
-    programs = {"judging": ("main", "support", "bodies", "judging"), "seeds": ("bodies", "seeds"),
-                "others": ("main", "support", "bodies", "others")}
+    programs = {"judging": ("main", "support", "bodies", "mutant", "judging"),
+                "seeds": ("seeds_bodies", "seeds_mutant", "seeds"),
+                "others": ("main", "support", "bodies", "mutant", "others")}
     for name, units in programs.items():
-        objects = [work / f"{u}.o" for u in (*units, "mutant")]
+        objects = [work / f"{u}.o" for u in units]
         subprocess.run([*cxx, *objects, "-pthread", "-o", work / name], check=True)
     options = {"seeds": ["--seeds", "300"]}
     return [(name, [work / name, *options.get(name, ["--abort-after=1", "--no-colors"])]) for name in programs]
