@@ -86,6 +86,23 @@ TEST_CASE("each table is a gate, and what stands above them is of all") {
     CHECK(b.options.stream);
 }
 
+TEST_CASE("a server that keeps the history, on one socket a conversation") {
+    const std::string kept = "[agents]\n"
+                             "api = \"openai_responses\"\n"
+                             "users = 4\n"
+                             "turns = 3\n"
+                             "slo = \"mean(later_turn_ttft) <= 1 s\"\n"
+                             "server-history = true\n"
+                             "websocket = true\n";
+    const gates_at file(server + kept);
+    const gates_in_file all = file.read();
+    REQUIRE(all.gates.size() == 1);
+    CHECK(all.gates[0].what.options.server_history);
+    CHECK((all.gates[0].what.target.what().get<endpoint>()->transport == websocket()));
+    const std::string of_chat = refusal_of(server + std::string(chat) + "websocket = true\n");
+    CHECK_MESSAGE(of_chat.find("websocket") != std::string::npos, of_chat);
+}
+
 TEST_CASE("mixes, side tasks and steps before a repeat") {
     const gates_at file(std::string(server) +
                         "[mixed]\n"
