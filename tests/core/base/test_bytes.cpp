@@ -14,7 +14,7 @@ TEST_CASE("a hash of many bytes is that of each, whatever zeros are among them")
         std::string bytes;
         while (bytes.size() < 100) {
             bytes.append(static_cast<std::size_t>(20 * random.uniform()), '\0');
-            bytes += static_cast<char>(256 * random.uniform());
+            bytes += static_cast<char>(static_cast<unsigned char>(256 * random.uniform()));
         }
         fnv1a whole, one_by_one;
         whole.add(bytes.data(), bytes.size());
