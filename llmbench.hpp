@@ -12593,6 +12593,10 @@ inline double at_distance(const slo& s, double distance, double limit, double sc
 inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
+/// Whether it is that of twice the limit, or beyond.
+inline bool is_blatant_distance(const slo& s, double distance) {
+    return fraction_of_limit(s, distance) >= 1;
+}
 
 // A few repeats cannot measure their noise, so it is at least this: moderated variance as in Smyth
 // (2004), with 8 prior degrees of freedom.
@@ -13908,8 +13912,7 @@ struct observed_repeats {
     /// Whether every repeat is at twice the limit or beyond; infinite ones are.
     bool are_blatant(const slo& s) const {
         return values.size() >= 2 &&
-               std::all_of(distances.begin(), distances.end(),
-                           [&](double d) { return fraction_of_limit(s, d) >= 1; });
+               all_of(distances, [&](double d) { return is_blatant_distance(s, d); });
     }
 };
 
@@ -16525,7 +16528,7 @@ inline cause late_client(objective_in_check& o) {
 
 /// Whether a value is at twice the limit or beyond.
 inline bool is_blatant(const slo& s, double value) {
-    return fraction_of_limit(s, distance_of(s, value, limit_of(s))) >= 1;
+    return is_blatant_distance(s, distance_of(s, value, limit_of(s)));
 }
 /// The fraction of misses with which two repeats fail, whatever happens within a repeat.
 inline double share_that_ends(const slo& s, const judging_rule& rule) {
@@ -35843,9 +35846,8 @@ struct load_so_far {
 inline bool is_all_decided(const analysis& found, const vector<slo>& slos, bool ends_at_miss) {
     if (found.on.invalid) return false;
     if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
-    const bool only_advises =
-        std::all_of(slos.begin(), slos.end(), [](const slo& s) { return s.is_advisory; });
-    return std::all_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
+    const bool only_advises = all_of(slos, [](const slo& s) { return s.is_advisory; });
+    return all_of(found.verdicts, [&](const decision& v) {
         return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
                v.outcome == verdict::fail;
     });
@@ -36459,8 +36461,7 @@ public:
             // A miss shown under saturation is reported as such; most take a third repeat.
             const bool is_missed = shows_a_miss(found.verdicts);
             if (count() < first_fail && found.on.saturated && !is_missed) continue;
-            const bool ends_here =
-                is_missed && (judged_.ends_at_first_miss || mode_.ends_at_first_miss);
+            const bool ends_here = is_missed && ends_at_first_miss();
             if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
                 (ends_here || all_decided(found.verdicts, judged_.repeats_are_asked)))
                 return;
@@ -36601,11 +36602,9 @@ private:
     }
     /// Of the objectives that may end the next repeat.
     misses_so_far misses_that_end() const {
-        const bool ends = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
-        const bool is_usual = judged_.first_repeats == first_analysis &&
-                              judged_.max_repeats >= first_analysis && !p_.searches();
-        if (!ends || !is_usual || servers_.has_baseline() || !mode_.judges() || mode_.appends())
-            return {};
+        const bool is_usual = judged_.first_repeats == first_analysis && !p_.searches() &&
+                              judged_.max_repeats >= first_analysis && !servers_.has_baseline();
+        if (!ends_at_first_miss() || !is_usual || !mode_.judges() || mode_.appends()) return {};
         const judging_parameters& t = all_.judged_by;
         return {slos_that_may_end(all_.seen, t), t.rule};
     }
@@ -36629,6 +36628,9 @@ private:
         for (variant_at_once& v : both) whole = keep(std::move(v.seen), nullptr) && whole;
         return whole;
     }
+    bool ends_at_first_miss() const {
+        return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
+    }
     /// Whether the load may end here. The verdicts are found again when it has ended, with all that
     /// is known of client and servers by then.
     bool is_decided_by(load_so_far&& so_far, int number) const {
@@ -36640,8 +36642,7 @@ private:
             d->labels = p_.sent->labels;
             e.variant(d->variant).push_back(std::move(*d));
         }
-        const bool ends_at_miss = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
-        return is_all_decided(analyse_gate(e, all_.judged_by), judged_.slos, ends_at_miss);
+        return is_all_decided(analyse_gate(e, all_.judged_by), judged_.slos, ends_at_first_miss());
     }
     void note_decided(double part, const repeat_data& d) {
         all_.seen.decided_after = part;

@@ -32,7 +32,7 @@ namespace detail {
 
 /// Whether a value is at twice the limit or beyond.
 inline bool is_blatant(const slo& s, double value) {
-    return fraction_of_limit(s, distance_of(s, value, limit_of(s))) >= 1;
+    return is_blatant_distance(s, distance_of(s, value, limit_of(s)));
 }
 /// The fraction of misses with which two repeats fail, whatever happens within a repeat.
 inline double share_that_ends(const slo& s, const judging_rule& rule) {

@@ -60,6 +60,10 @@ inline double at_distance(const slo& s, double distance, double limit, double sc
 inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
+/// Whether it is that of twice the limit, or beyond.
+inline bool is_blatant_distance(const slo& s, double distance) {
+    return fraction_of_limit(s, distance) >= 1;
+}
 
 // A few repeats cannot measure their noise, so it is at least this: moderated variance as in Smyth
 // (2004), with 8 prior degrees of freedom.

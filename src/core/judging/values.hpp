@@ -17,7 +17,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 
-#include <algorithm>  // all_of, max, min, sort
+#include <algorithm>  // max, min, sort
 #include <cmath>  // exp, fabs, isfinite, isnan, log, log1p, sqrt
 #include <utility>  // move, swap
 
@@ -199,8 +199,7 @@ struct observed_repeats {
     /// Whether every repeat is at twice the limit or beyond; infinite ones are.
     bool are_blatant(const slo& s) const {
         return values.size() >= 2 &&
-               std::all_of(distances.begin(), distances.end(),
-                           [&](double d) { return fraction_of_limit(s, d) >= 1; });
+               all_of(distances, [&](double d) { return is_blatant_distance(s, d); });
     }
 };
 

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/credible.hpp"
@@ -18,9 +19,7 @@
 #include "effects/load/decided_end.hpp"
 #include "effects/load/order.hpp"
 
-#include <algorithm>  // all_of
 #include <cstddef>  // size_t
-#include <cstdint>  // uint64_t
 #include <functional>
 #include <utility>  // exchange, move
 
@@ -38,9 +37,8 @@ struct load_so_far {
 inline bool is_all_decided(const analysis& found, const vector<slo>& slos, bool ends_at_miss) {
     if (found.on.invalid) return false;
     if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
-    const bool only_advises =
-        std::all_of(slos.begin(), slos.end(), [](const slo& s) { return s.is_advisory; });
-    return std::all_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
+    const bool only_advises = all_of(slos, [](const slo& s) { return s.is_advisory; });
+    return all_of(found.verdicts, [&](const decision& v) {
         return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
                v.outcome == verdict::fail;
     });

@@ -215,8 +215,7 @@ public:
             // A miss shown under saturation is reported as such; most take a third repeat.
             const bool is_missed = shows_a_miss(found.verdicts);
             if (count() < first_fail && found.on.saturated && !is_missed) continue;
-            const bool ends_here =
-                is_missed && (judged_.ends_at_first_miss || mode_.ends_at_first_miss);
+            const bool ends_here = is_missed && ends_at_first_miss();
             if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
                 (ends_here || all_decided(found.verdicts, judged_.repeats_are_asked)))
                 return;
@@ -357,11 +356,9 @@ private:
     }
     /// Of the objectives that may end the next repeat.
     misses_so_far misses_that_end() const {
-        const bool ends = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
-        const bool is_usual = judged_.first_repeats == first_analysis &&
-                              judged_.max_repeats >= first_analysis && !p_.searches();
-        if (!ends || !is_usual || servers_.has_baseline() || !mode_.judges() || mode_.appends())
-            return {};
+        const bool is_usual = judged_.first_repeats == first_analysis && !p_.searches() &&
+                              judged_.max_repeats >= first_analysis && !servers_.has_baseline();
+        if (!ends_at_first_miss() || !is_usual || !mode_.judges() || mode_.appends()) return {};
         const judging_parameters& t = all_.judged_by;
         return {slos_that_may_end(all_.seen, t), t.rule};
     }
@@ -385,6 +382,9 @@ private:
         for (variant_at_once& v : both) whole = keep(std::move(v.seen), nullptr) && whole;
         return whole;
     }
+    bool ends_at_first_miss() const {
+        return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
+    }
     /// Whether the load may end here. The verdicts are found again when it has ended, with all that
     /// is known of client and servers by then.
     bool is_decided_by(load_so_far&& so_far, int number) const {
@@ -396,8 +396,7 @@ private:
             d->labels = p_.sent->labels;
             e.variant(d->variant).push_back(std::move(*d));
         }
-        const bool ends_at_miss = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
-        return is_all_decided(analyse_gate(e, all_.judged_by), judged_.slos, ends_at_miss);
+        return is_all_decided(analyse_gate(e, all_.judged_by), judged_.slos, ends_at_first_miss());
     }
     void note_decided(double part, const repeat_data& d) {
         all_.seen.decided_after = part;
