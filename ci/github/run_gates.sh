@@ -63,6 +63,7 @@ touch "$work/began"
 before=$(find "$reports" -name result.json)  # deeper: of ctest, which gives each gate a folder
 
 started=() names=() logs=() gates='' signal=''
+gates_may=4 servers_may=2 logs_may=1  # seconds after a signal: a runner waits for 7.5 before it says more
 # end SECONDS GROUP...: SIGTERM, and SIGKILL to those of whom anybody is there so many seconds later
 end() {
     local group alive tenths=$(($1 * 10))
@@ -80,10 +81,10 @@ lives() { kill -0 "$1" 2> /dev/null; }
 # Ends the servers with all their children, completes their logs, and takes links out.
 stop() {
     local pid tenths
-    if [[ $gates ]]; then end 4 "$gates"; fi
-    end "$([[ $signal ]] && echo 2 || echo 10)" "${started[@]}"
+    if [[ $gates ]]; then end "$gates_may" "$gates"; fi
+    end "$([[ $signal ]] && echo "$servers_may" || echo 10)" "${started[@]}"
     for pid in "${logs[@]}"; do
-        for ((tenths = 10; tenths > 0; tenths--)); do if lives "$pid"; then sleep 0.1 || true; fi; done
+        for ((tenths = logs_may * 10; tenths > 0; tenths--)); do if lives "$pid"; then sleep 0.1 || true; fi; done
         kill -s TERM "$pid" 2> /dev/null || true  # whoever left his group may hold it open
         wait "$pid" 2> /dev/null || true
     done
@@ -124,6 +125,7 @@ start() {
     local name=$1
     shift
     mkfifo "$work/$name"
+    : > "$reports/$name.log"  # of a job that is cancelled before Perl runs, too
     set -m
     perl "$log_pl" keep "$reports/$name.log" < "$work/$name" &
     logs+=("$!")
@@ -148,7 +150,7 @@ while lives "$gates" && [[ ! $signal ]]; do
     fi
     sleep 0.3 || true
 done
-if [[ $signal || $lost ]]; then end 4 "$gates"; fi
+if [[ $signal || $lost ]]; then end "$gates_may" "$gates"; fi
 status=0
 wait "$gates" 2> /dev/null || status=$?
 if [[ $signal ]]; then status=3; fi

@@ -4,7 +4,7 @@
 
 WORKSPACE is a folder with the checkout. VARIABLES names a file of JSON: for GitLab {"project": {...}, "global": {...},
 "predefined": {...}}, for Jenkins {"agent": {...}}. CANCEL_WHEN is a file: the job is cancelled once it is
-there. Artifacts are copied to WORKSPACE/../artifacts. Exits with 0 where the job is green, 77 where it is a
+there. PATIENCE is how many times as long Jenkins waits for a process to end as it does, 1. Artifacts are copied to WORKSPACE/../artifacts. Exits with 0 where the job is green, 77 where it is a
 warning or unstable, 1 where it is red. MODEL_WITHOUT names a rule that is left out: rules.py shows that
 each one matters.
 """
@@ -42,6 +42,7 @@ RULES = {
     "catch": "Jenkins' docs, catchError: what throws makes the build a failure, and the pipeline goes on",
 }
 WITHOUT = os.environ.get("MODEL_WITHOUT", "")
+PATIENCE = float(os.environ.get("PATIENCE", "1"))
 
 
 def holds(rule):
@@ -113,7 +114,7 @@ def given_variables():
 
 
 def clean_environment():
-    return {k: v for k, v in os.environ.items() if k not in ("VARIABLES", "CANCEL_WHEN", "MODEL_WITHOUT")}
+    return {k: v for k, v in os.environ.items() if k not in ("VARIABLES", "CANCEL_WHEN", "PATIENCE", "MODEL_WITHOUT")}
 
 
 # ---- GitLab --------------------------------------------------------------------------------------
@@ -202,7 +203,7 @@ def jenkins(path, workspace):
                 if parent == pid:
                     end_with_children(child, processes)
             kill(pid, signal.SIGTERM)
-            for _ in range(50):
+            for _ in range(int(50 * PATIENCE)):
                 if not is_there(pid):
                     return
                 time.sleep(0.1)

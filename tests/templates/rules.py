@@ -60,15 +60,15 @@ CASES = {
         run: |
           trap 'echo INT' INT
           trap 'echo TERM' TERM
-          (trap 'echo child' INT TERM; sleep 9; echo survives) & touch "$RUNNER_TEMP/cancel"
-          for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1 || true; done
+          (trap 'echo child' INT TERM; sleep 30; echo survives) & touch "$RUNNER_TEMP/cancel"
+          for i in {1..24}; do sleep 1 || true; done
           echo ended by itself"""),
                lambda r: r.log.index("INT\n") < r.log.index("did not end by SIGINT") < r.log.index("TERM\n") <
                r.log.index("did not end by SIGTERM") and "child" not in r.log and "itself" not in r.log, {"CANCEL": "1"}),
     "cancelled-steps": (steps("""
         run: |
           touch "$RUNNER_TEMP/cancel"
-          sleep 9""", "run: echo plain", "if: ${{ !cancelled() }}\nrun: echo not-cancelled", "if: always()\nrun: echo always"),
+          sleep 20""", "run: echo plain", "if: ${{ !cancelled() }}\nrun: echo not-cancelled", "if: always()\nrun: echo always"),
                         lambda r: "\nalways\n" in r.log and "\nplain" not in r.log and "\nnot-cancelled" not in r.log,
                         {"CANCEL": "1"}),
     "line-command": (steps(prints("\\xc2\\xa0 ::Error file=x::one\\n::unknown::two\\nx ::error::three")),
@@ -89,7 +89,7 @@ CASES = {
                       "if: always()\nrun: 'echo it=${{ steps.it.outputs.said }}.'"), lambda r: "it=word." in r.log),
     "later-env": (steps('run: |\n  echo LATER=on >> "$GITHUB_ENV"\n  echo "first=$LATER."', "run: 'echo then=$LATER.'"),
                   lambda r: "first=." in r.log and "then=on." in r.log),
-    "streams": (steps(left_behind("sleep 9.0731"), "run: 'echo next; pgrep -fx \"sleep 9.0731\" > /dev/null && echo early'"),
+    "streams": (steps(left_behind("sleep 20.0731"), "run: 'echo next; pgrep -fx \"sleep 20.0731\" > /dev/null && echo early'"),
                 lambda r: "\nearly\n" in r.log),
     "orphans": (steps(left_behind("sleep 1234 > /dev/null 2>&1")), lambda r: "orphan: 'sleep\\x001234" in r.log),
     "unknown-input": (steps("uses: ./it\nwith: {other: '5'}"), lambda r: "other= " in r.log and "Unexpected" in r.log),
@@ -119,16 +119,16 @@ PIPELINES = {
     "exported": ("gitlab", of_gitlab(["echo level=$LEVEL", "tr '\\0' '\\n' < /proc/$$/environ | grep LEVEL || echo hidden"]),
                  lambda r: "level=job" in r.log and "hidden" in r.log),
     "errexit": ("gitlab", of_gitlab(["false | cat", "echo goes on"]), lambda r: "goes on" not in r.log and r.status == 1),
-    "group": ("gitlab", of_gitlab(["(trap 'echo child' TERM; sleep 3; true) & touch cancel; sleep 3; sleep 3; echo itself"]),
+    "group": ("gitlab", of_gitlab(["(trap 'echo child' TERM; touch cancel; sleep 15; true) & sleep 15; sleep 15; echo itself"]),
               lambda r: "child" in r.log and "itself" not in r.log, {"CANCEL": "1"}),
-    "after": ("gitlab", of_gitlab(["touch cancel; sleep 3; sleep 3"], "  after_script: ['echo after level=$LEVEL; exit 1']\n"),
+    "after": ("gitlab", of_gitlab(["touch cancel; sleep 15; sleep 15"], "  after_script: ['echo after level=$LEVEL; exit 1']\n"),
               lambda r: "after level=job" in r.log, {"CANCEL": "1"}),
     "allowed": ("gitlab", of_gitlab(["exit 77"], "  allow_failure: {exit_codes: [77]}\n"), lambda r: r.status == 77),
     "environment": ("jenkins", of_jenkins("sh 'echo level=$LEVEL'"), lambda r: "level=declared" in r.log,
                     {"VARIABLES": '{"agent": {"LEVEL": "agent"}}'}),
     "cookie": ("jenkins", of_jenkins("""sh(script: '''#!/bin/bash
-setsid bash -c 'trap "echo child; exit" TERM; for i in {1..30}; do sleep 0.1; done' &
-touch cancel; sleep 3; sleep 3''')"""), lambda r: "child" in r.log, {"CANCEL": "1"}),
+setsid bash -c 'trap "echo child; exit" TERM; touch cancel; for i in {1..150}; do sleep 0.1; done' &
+sleep 15; sleep 15''')"""), lambda r: "child" in r.log, {"CANCEL": "1"}),
     "post": ("jenkins", of_jenkins("sh 'mkdir kept; touch kept/it; exit 1'", "sh 'echo post; exit 0'"),
              lambda r: "post" in r.log.splitlines() and r.status == 1),
     "catch": ("jenkins", of_jenkins("catchError { sh 'exit 1' }\n sh 'echo goes on'"),
@@ -217,7 +217,7 @@ if __name__ == "__main__":
     assert set(CASES) == set(workflow.RULES), set(CASES) ^ set(workflow.RULES)
     assert set(PIPELINES) == set(pipelines.RULES), set(PIPELINES) ^ set(pipelines.RULES)
     names = sys.argv[1:] or [*CASES, *PIPELINES]
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(10) as pool:
         all_wrong = [w for wrong in pool.map(tried, names) for w in wrong]
     print("\n".join(all_wrong) or f"ok: {len(names)} rules of runners, each of which matters")
     sys.exit(1 if all_wrong else 0)

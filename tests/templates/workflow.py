@@ -13,6 +13,7 @@ GITHUB_CACHE names, if all steps went well. Exits with 1 where the job fails.
   SERVER_URL     where repositories are, https://github.test
   FORK           1: the token may not write
   CANCEL_WHEN    the job is cancelled once this file is there
+  PATIENCE       how many times as long it waits for what is to end as GitHub's does, 1: for a busy machine
 
 WORKSPACE/../commands has the commands that the runner took out of what the steps printed, and
 WORKSPACE/../annotations what it shows of them. MODEL_WITHOUT names a rule that is left out: rules.py
@@ -71,6 +72,7 @@ RULES = {
 }
 WITHOUT = os.environ.get("MODEL_WITHOUT", "")
 assert not WITHOUT or WITHOUT in RULES, WITHOUT
+PATIENCE = float(os.environ.get("PATIENCE", "1"))
 # ActionCommandManager.cs, and stop-commands
 COMMANDS = {"set-env", "set-output", "save-state", "add-mask", "add-path", "add-matcher", "remove-matcher",
             "warning", "error", "notice", "debug", "group", "endgroup", "echo", "stop-commands"}
@@ -79,6 +81,11 @@ COMMANDS = {"set-env", "set-output", "save-state", "add-mask", "add-path", "add-
 def holds(rule):
     assert rule in RULES, rule
     return rule != WITHOUT
+
+
+def hears_sigint():
+    """Bash cannot trap what was ignored when it was started, as in a shell's `&`."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Printed:
@@ -256,14 +263,14 @@ class Job:
         context |= {"GITHUB_ACTION_PATH": self.action_path, "RUNNER_TEMP": self.runner["temp"],
                     "GITHUB_ACTIONS": "true", "CI": "true", "RUNNER_TRACKING_ID": self.tracking}
         env = os.environ | (env | context if holds("context") else context | env)
-        for ours in ("CANCEL_WHEN", "MODEL_WITHOUT", "EVENT", "SERVER_URL", "FORK"):
+        for ours in ("CANCEL_WHEN", "PATIENCE", "MODEL_WITHOUT", "EVENT", "SERVER_URL", "FORK"):
             env.pop(ours, None)
         options = ["-e"]
         if step.get("shell", self.default_shell if not self.action_path else None) == "bash" or not holds("pipefail"):
             options = ["-e", "-o", "pipefail"]
         process = subprocess.Popen(["bash", "--noprofile", "--norc", *options, script], cwd=self.workspace,
                                    env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT)
+                                   stderr=subprocess.STDOUT, preexec_fn=hears_sigint)
         ok = self.followed(process, still_wanted)
         with open(files["OUTPUT"], encoding="utf-8") as f:
             said = f.read()
@@ -305,7 +312,7 @@ class Job:
             for number, seconds in ((signal.SIGINT, 7.5), (signal.SIGTERM, 2.5), (signal.SIGKILL, 60)):
                 process.send_signal(number)
                 try:
-                    process.wait(seconds)
+                    process.wait(seconds * PATIENCE)
                     break
                 except subprocess.TimeoutExpired:
                     print(f"## it did not end by {number.name}", flush=True)
