@@ -3483,6 +3483,21 @@ public:
         begin(s);
         return read_all() ? values_.data() : nullptr;
     }
+    /// Why the last text was none, "" where no more is known than that it is not JSON.
+    std::string why() const {
+        if (is_too_deep_) return printed("its JSON nests deeper than %zu levels", most_levels);
+        if (!at_ || at_ == end_) return {};
+        // A number that begins here, or that goes on here.
+        const bool goes_on = !values_.empty() && values_.back().is_number() &&
+                             begin_ + values_.back().to == at_;
+        const char* const from = goes_on ? begin_ + values_.back().from : at_;
+        std::string_view word(from, static_cast<std::size_t>(end_ - from));
+        word = word.substr(0, word.find_first_of(",:]} \t\r\n\"[{"));
+        if (word.find_first_of("0123456789-+.") != 0) return {};
+        if (json_number_length(word) != word.size())
+            return "it is not JSON: " + printable(word, 40) + " is no number there";
+        return std::isinf(json_number_value(word)) ? "it has a number that no double holds" : "";
+    }
     /// All values of the text.
     vector<json_view>& values() { return values_; }
     /// Begins to read strings and numbers alone.
@@ -3492,6 +3507,7 @@ public:
         if (s.size() < usual && decoded_.capacity() > usual) std::string().swap(decoded_);
         values_.clear();
         decoded_.clear();
+        is_too_deep_ = false;
         begin_ = at_ = s.data();
         end_ = s.data() + s.size();
     }
@@ -3559,7 +3575,8 @@ private:
             v.name = name;
             v.from = place();
             if (first == '{' || first == '[') {
-                if (levels == most_levels) return false;
+                is_too_deep_ = levels == most_levels;
+                if (is_too_deep_) return false;
                 ++at_;
                 v.is = first == '{' ? json_view::kind::object : json_view::kind::list;
                 open[levels++] = static_cast<std::uint32_t>(values_.size());
@@ -3596,8 +3613,9 @@ private:
             return true;
         }
         v.is = rest[0] == '"' ? json_view::kind::string : json_view::kind::number;
-        at_ = v.is_string() ? string_at(at_ + 1, v.text) : number_at(at_, v.text);
-        return at_ != nullptr;
+        const char* const to = v.is_string() ? string_at(at_ + 1, v.text) : number_at(at_, v.text);
+        if (to) at_ = to;
+        return to != nullptr;
     }
     /// Appends the character behind "\u". Returns where it ends, null if it is none.
     const char* append_unit(const char* at) {
@@ -3626,6 +3644,7 @@ private:
     vector<json_view> values_{};
     std::string decoded_{};  // strings with escapes
     const char *begin_ = nullptr, *at_ = nullptr, *end_ = nullptr;
+    bool is_too_deep_ = false;
 };
 
 // ===== [C] field lists of stored structs =========================================================
@@ -3935,35 +3954,7 @@ int count_at(const Value& v, std::string_view way) {
     return at ? count_of(*at) : -1;
 }
 
-/// Why a text is invalid though picojson accepts it, "" otherwise. picojson recurses without a
-/// limit, so a hostile answer could exhaust the stack, and it reads numbers by strtod: 007, 1., +1.
-inline std::string looser_than_json(std::string_view s, int max_depth = 100) {
-    int depth = 0;
-    bool quoted = false;
-    for (std::size_t i = 0; i < s.size(); ++i) {
-        const char c = s[i];
-        if (quoted) {
-            if (c == '\\') ++i;
-            else if (c == '"') quoted = false;
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > max_depth)
-                return printed("its JSON nests deeper than %d levels", max_depth);
-        } else if (c == '}' || c == ']') {
-            --depth;
-        } else if ((c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.') {
-            const std::size_t end = std::min(s.find_first_of(",:]} \t\r\n\"[{", i), s.size());
-            const std::string_view word = s.substr(i, end - i);
-            if (json_number_length(word) != word.size())
-                return "it is not JSON: " + printable(word, 40) + " is no number there";
-            i = end - 1;
-        }
-    }
-    return {};
-}
-/// Replaces unpaired surrogates by U+FFFD. RFC 8259 (8.2) permits them, servers that cut an emoji
-/// send them, and picojson refuses them.
+/// Replaces unpaired surrogates by U+FFFD, as json_reader does: picojson refuses them.
 inline std::string without_half_pairs(std::string_view s) {
     const auto unit = [&](std::size_t at) {  // of "\uXXXX", else 0
         if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return 0u;
@@ -3979,26 +3970,27 @@ inline std::string without_half_pairs(std::string_view s) {
     }
     return out;
 }
+/// A value as a tree, which outlives its text.
+inline picojson::value tree_of(const json_view& v) {
+    using kind = json_view::kind;
+    if (v.is == kind::null) return {};
+    if (v.is == kind::boolean) return picojson::value(is_true(v));
+    if (v.is_number()) return picojson::value(number_in(v));
+    if (v.is_string()) return picojson::value(std::string(v.text));
+    picojson::value tree(v.is_object() ? picojson::object_type : picojson::array_type, false);
+    for (const json_view& of : items_of(v))
+        if (v.is_object()) tree.get<picojson::object>()[std::string(of.name)] = tree_of(of);
+        else tree.get<picojson::array>().push_back(tree_of(of));
+    return tree;
+}
 /// Returns false unless the text is exactly one JSON value. `why` becomes the reason, "" if
 /// unknown.
 inline bool parse_json(std::string_view s, picojson::value& out, std::string* why = nullptr) {
-    const auto is_none = [&](std::string reason) {
-        if (why) *why = std::move(reason);
-        return false;
-    };
-    if (std::string loose = looser_than_json(s); !loose.empty()) return is_none(std::move(loose));
-    std::string whole_pairs;
-    if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
-        s = whole_pairs = without_half_pairs(s);
-    try {
-        std::string error;
-        const char* const last = s.data() + s.size();
-        const char* end = picojson::parse(out, s.data(), last, &error);
-        while (end != last && (*end == ' ' || *end == '\t' || *end == '\r' || *end == '\n')) ++end;
-        return (error.empty() && end == last) || is_none("");
-    } catch (const std::exception&) {
-        return is_none("it has a number that no double holds");  // such as 1e999
-    }
+    json_reader reader;
+    const json_view* const v = reader.read(s);
+    if (v) out = tree_of(*v);
+    else if (why) *why = reader.why();
+    return v != nullptr;
 }
 
 /// The text of a member as it stands in the text of an object; "" if none.
@@ -7852,11 +7844,7 @@ inline bool says_something(const json_view& v) {
     return v.is_string() ? !is_nothing(v.text) : is_truthy(v);
 }
 /// The JSON of a value, in its shortest form and with its members in order.
-inline std::string serialized(const json_view& v) {
-    picojson::value whole{std::string(v.text)};
-    if (!v.is_string()) parse_json(v.text, whole);
-    return whole.serialize();
-}
+inline std::string serialized(const json_view& v) { return tree_of(v).serialize(); }
 
 /// The message of an error in any known shape.
 inline std::string error_message(const json_view& v) {
@@ -24403,7 +24391,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 class line_reader : public field_visitor {
 public:
     explicit line_reader(const json_view& line)
-        : field_visitor(true), next_(&line + 1), line_(line), is_odd_(!line.is_object()) {}
+        : field_visitor(true), next_(&line + 1), line_(line) {}
     /// Once all fields are read: each member was one, so that none has a name twice.
     bool is_odd() const { return is_odd_ || read_ != items_of(line_).size(); }
 
@@ -24470,27 +24458,23 @@ private:
     }
     const json_view* next_;
     const json_view& line_;
-    bool is_odd_;
+    bool is_odd_ = false;
     int read_ = 0;
 };
 /// Reads a line, and the name of its gate. Throws std::invalid_argument.
 inline record read_record(const std::string& line, std::string& gate, json_reader& json) {
-    if (const json_view* const view = json.read(line)) {
-        line_reader reader(*view);
-        record r;
-        fields_of(reader, r, gate);
-        if (!reader.is_odd()) {
-            check_order(r);
-            return r;
-        }
-    }
-    picojson::value v;
-    if (!parse_json(line, v) || !v.is<picojson::object>()) refuse({"it is not a JSON object"});
-    document_digits digits(line);
-    const checked_object described(v, "", "");
-    field_reader reader(described, digits, 0, true);
+    const json_view* const view = json.read(line);
+    if (!view || !view->is_object()) refuse({"it is not a JSON object"});
+    line_reader lines(*view);
     record r;
-    fields_of(reader, r, gate);
+    fields_of(lines, r, gate);
+    if (lines.is_odd()) {
+        const picojson::value v = tree_of(*view);
+        document_digits digits(line);
+        field_reader reader(checked_object(v, "", ""), digits, 0, true);
+        r = {};
+        fields_of(reader, r, gate);
+    }
     check_order(r);
     return r;
 }

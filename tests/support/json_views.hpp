@@ -3,6 +3,7 @@
 
 #include "core/base/json.hpp"
 #include "core/base/json_reader.hpp"
+#include "program/others/imported_run.hpp"
 
 #include <string>
 #include <string_view>
@@ -11,6 +12,20 @@ namespace json_views {
 
 using namespace llmbench::detail;
 
+/// Whether picojson, which is looser than JSON, reads a text alone, and what it makes of it.
+inline bool picojson_reads(std::string_view s, picojson::value& tree) {
+    if (!looser_than_json(s).empty()) return false;
+    const std::string whole_pairs = without_half_pairs(s);
+    const char* const last = whole_pairs.data() + whole_pairs.size();
+    try {
+        std::string error;
+        const char* end = picojson::parse(tree, whole_pairs.data(), last, &error);
+        while (end != last && (*end == ' ' || *end == '\t' || *end == '\r' || *end == '\n')) ++end;
+        return error.empty() && end == last;
+    } catch (const std::exception&) {
+        return false;  // a number that no double holds
+    }
+}
 /// Whether a value in a text is what picojson makes of it.
 inline bool same_value(const json_view& v, const picojson::value& tree) {
     using kind = json_view::kind;

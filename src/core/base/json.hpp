@@ -14,7 +14,7 @@
 #include <cmath>  // floor, isfinite
 #include <cstddef>  // size_t
 #include <optional>
-#include <stdexcept>  // exception, invalid_argument
+#include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
 #include <type_traits>  // which JSON a value becomes
@@ -148,35 +148,7 @@ int count_at(const Value& v, std::string_view way) {
     return at ? count_of(*at) : -1;
 }
 
-/// Why a text is invalid though picojson accepts it, "" otherwise. picojson recurses without a
-/// limit, so a hostile answer could exhaust the stack, and it reads numbers by strtod: 007, 1., +1.
-inline std::string looser_than_json(std::string_view s, int max_depth = 100) {
-    int depth = 0;
-    bool quoted = false;
-    for (std::size_t i = 0; i < s.size(); ++i) {
-        const char c = s[i];
-        if (quoted) {
-            if (c == '\\') ++i;
-            else if (c == '"') quoted = false;
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > max_depth)
-                return printed("its JSON nests deeper than %d levels", max_depth);
-        } else if (c == '}' || c == ']') {
-            --depth;
-        } else if ((c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.') {
-            const std::size_t end = std::min(s.find_first_of(",:]} \t\r\n\"[{", i), s.size());
-            const std::string_view word = s.substr(i, end - i);
-            if (json_number_length(word) != word.size())
-                return "it is not JSON: " + printable(word, 40) + " is no number there";
-            i = end - 1;
-        }
-    }
-    return {};
-}
-/// Replaces unpaired surrogates by U+FFFD. RFC 8259 (8.2) permits them, servers that cut an emoji
-/// send them, and picojson refuses them.
+/// Replaces unpaired surrogates by U+FFFD, as json_reader does: picojson refuses them.
 inline std::string without_half_pairs(std::string_view s) {
     const auto unit = [&](std::size_t at) {  // of "\uXXXX", else 0
         if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return 0u;
@@ -192,26 +164,27 @@ inline std::string without_half_pairs(std::string_view s) {
     }
     return out;
 }
+/// A value as a tree, which outlives its text.
+inline picojson::value tree_of(const json_view& v) {
+    using kind = json_view::kind;
+    if (v.is == kind::null) return {};
+    if (v.is == kind::boolean) return picojson::value(is_true(v));
+    if (v.is_number()) return picojson::value(number_in(v));
+    if (v.is_string()) return picojson::value(std::string(v.text));
+    picojson::value tree(v.is_object() ? picojson::object_type : picojson::array_type, false);
+    for (const json_view& of : items_of(v))
+        if (v.is_object()) tree.get<picojson::object>()[std::string(of.name)] = tree_of(of);
+        else tree.get<picojson::array>().push_back(tree_of(of));
+    return tree;
+}
 /// Returns false unless the text is exactly one JSON value. `why` becomes the reason, "" if
 /// unknown.
 inline bool parse_json(std::string_view s, picojson::value& out, std::string* why = nullptr) {
-    const auto is_none = [&](std::string reason) {
-        if (why) *why = std::move(reason);
-        return false;
-    };
-    if (std::string loose = looser_than_json(s); !loose.empty()) return is_none(std::move(loose));
-    std::string whole_pairs;
-    if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
-        s = whole_pairs = without_half_pairs(s);
-    try {
-        std::string error;
-        const char* const last = s.data() + s.size();
-        const char* end = picojson::parse(out, s.data(), last, &error);
-        while (end != last && (*end == ' ' || *end == '\t' || *end == '\r' || *end == '\n')) ++end;
-        return (error.empty() && end == last) || is_none("");
-    } catch (const std::exception&) {
-        return is_none("it has a number that no double holds");  // such as 1e999
-    }
+    json_reader reader;
+    const json_view* const v = reader.read(s);
+    if (v) out = tree_of(*v);
+    else if (why) *why = reader.why();
+    return v != nullptr;
 }
 
 /// The text of a member as it stands in the text of an object; "" if none.

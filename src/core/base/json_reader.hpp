@@ -139,6 +139,21 @@ public:
         begin(s);
         return read_all() ? values_.data() : nullptr;
     }
+    /// Why the last text was none, "" where no more is known than that it is not JSON.
+    std::string why() const {
+        if (is_too_deep_) return printed("its JSON nests deeper than %zu levels", most_levels);
+        if (!at_ || at_ == end_) return {};
+        // A number that begins here, or that goes on here.
+        const bool goes_on = !values_.empty() && values_.back().is_number() &&
+                             begin_ + values_.back().to == at_;
+        const char* const from = goes_on ? begin_ + values_.back().from : at_;
+        std::string_view word(from, static_cast<std::size_t>(end_ - from));
+        word = word.substr(0, word.find_first_of(",:]} \t\r\n\"[{"));
+        if (word.find_first_of("0123456789-+.") != 0) return {};
+        if (json_number_length(word) != word.size())
+            return "it is not JSON: " + printable(word, 40) + " is no number there";
+        return std::isinf(json_number_value(word)) ? "it has a number that no double holds" : "";
+    }
     /// All values of the text.
     vector<json_view>& values() { return values_; }
     /// Begins to read strings and numbers alone.
@@ -148,6 +163,7 @@ public:
         if (s.size() < usual && decoded_.capacity() > usual) std::string().swap(decoded_);
         values_.clear();
         decoded_.clear();
+        is_too_deep_ = false;
         begin_ = at_ = s.data();
         end_ = s.data() + s.size();
     }
@@ -215,7 +231,8 @@ private:
             v.name = name;
             v.from = place();
             if (first == '{' || first == '[') {
-                if (levels == most_levels) return false;
+                is_too_deep_ = levels == most_levels;
+                if (is_too_deep_) return false;
                 ++at_;
                 v.is = first == '{' ? json_view::kind::object : json_view::kind::list;
                 open[levels++] = static_cast<std::uint32_t>(values_.size());
@@ -252,8 +269,9 @@ private:
             return true;
         }
         v.is = rest[0] == '"' ? json_view::kind::string : json_view::kind::number;
-        at_ = v.is_string() ? string_at(at_ + 1, v.text) : number_at(at_, v.text);
-        return at_ != nullptr;
+        const char* const to = v.is_string() ? string_at(at_ + 1, v.text) : number_at(at_, v.text);
+        if (to) at_ = to;
+        return to != nullptr;
     }
     /// Appends the character behind "\u". Returns where it ends, null if it is none.
     const char* append_unit(const char* at) {
@@ -282,6 +300,7 @@ private:
     vector<json_view> values_{};
     std::string decoded_{};  // strings with escapes
     const char *begin_ = nullptr, *at_ = nullptr, *end_ = nullptr;
+    bool is_too_deep_ = false;
 };
 
 }  // namespace detail

@@ -155,11 +155,7 @@ inline bool says_something(const json_view& v) {
     return v.is_string() ? !is_nothing(v.text) : is_truthy(v);
 }
 /// The JSON of a value, in its shortest form and with its members in order.
-inline std::string serialized(const json_view& v) {
-    picojson::value whole{std::string(v.text)};
-    if (!v.is_string()) parse_json(v.text, whole);
-    return whole.serialize();
-}
+inline std::string serialized(const json_view& v) { return tree_of(v).serialize(); }
 
 /// The message of an error in any known shape.
 inline std::string error_message(const json_view& v) {

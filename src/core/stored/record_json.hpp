@@ -53,7 +53,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 class line_reader : public field_visitor {
 public:
     explicit line_reader(const json_view& line)
-        : field_visitor(true), next_(&line + 1), line_(line), is_odd_(!line.is_object()) {}
+        : field_visitor(true), next_(&line + 1), line_(line) {}
     /// Once all fields are read: each member was one, so that none has a name twice.
     bool is_odd() const { return is_odd_ || read_ != items_of(line_).size(); }
 
@@ -120,27 +120,23 @@ private:
     }
     const json_view* next_;
     const json_view& line_;
-    bool is_odd_;
+    bool is_odd_ = false;
     int read_ = 0;
 };
 /// Reads a line, and the name of its gate. Throws std::invalid_argument.
 inline record read_record(const std::string& line, std::string& gate, json_reader& json) {
-    if (const json_view* const view = json.read(line)) {
-        line_reader reader(*view);
-        record r;
-        fields_of(reader, r, gate);
-        if (!reader.is_odd()) {
-            check_order(r);
-            return r;
-        }
-    }
-    picojson::value v;
-    if (!parse_json(line, v) || !v.is<picojson::object>()) refuse({"it is not a JSON object"});
-    document_digits digits(line);
-    const checked_object described(v, "", "");
-    field_reader reader(described, digits, 0, true);
+    const json_view* const view = json.read(line);
+    if (!view || !view->is_object()) refuse({"it is not a JSON object"});
+    line_reader lines(*view);
     record r;
-    fields_of(reader, r, gate);
+    fields_of(lines, r, gate);
+    if (lines.is_odd()) {
+        const picojson::value v = tree_of(*view);
+        document_digits digits(line);
+        field_reader reader(checked_object(v, "", ""), digits, 0, true);
+        r = {};
+        fields_of(reader, r, gate);
+    }
     check_order(r);
     return r;
 }

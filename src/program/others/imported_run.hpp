@@ -9,6 +9,7 @@
 #include "core/base/vector.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/base/json.hpp"
+#include "core/base/json_reader.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -87,6 +88,34 @@ inline std::string with_quoted_numbers(std::string_view s) {
     return out;
 }
 
+/// Why a text is invalid though picojson accepts it, "" otherwise. picojson recurses without a
+/// limit, so a hostile answer could exhaust the stack, and it reads numbers by strtod: 007, 1., +1.
+inline std::string looser_than_json(std::string_view s) {
+    constexpr int max_depth = json_reader::most_levels;
+    int depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        const char c = s[i];
+        if (quoted) {
+            if (c == '\\') ++i;
+            else if (c == '"') quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > max_depth)
+                return printed("its JSON nests deeper than %d levels", max_depth);
+        } else if (c == '}' || c == ']') {
+            --depth;
+        } else if ((c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.') {
+            const std::size_t end = std::min(s.find_first_of(",:]} \t\r\n\"[{", i), s.size());
+            const std::string_view word = s.substr(i, end - i);
+            if (json_number_length(word) != word.size())
+                return "it is not JSON: " + printable(word, 40) + " is no number there";
+            i = end - 1;
+        }
+    }
+    return {};
+}
 /// Returns the JSON values of a file. Throws std::invalid_argument if it holds anything else, or
 /// ends inside of a value.
 inline vector<picojson::value> read_json_values(std::string_view s, const std::string& file) {

@@ -234,9 +234,9 @@ TEST_CASE("deep nesting is refused before it can exhaust the stack") {
     CHECK(read(objects).malformed);
     // Brackets inside strings nest nothing.
     CHECK_FALSE(read(R"({"a":"\"[)" + std::string(500, '[') + "\"}").malformed);
-    CHECK_FALSE(looser_than_json("[[]]", 1).empty());
-    CHECK(looser_than_json("[[]]", 2).empty());
-    CHECK(looser_than_json("[][][]", 1).empty());
+    std::string beside;
+    for (int i = 0; i < 200; ++i) beside += "[],";
+    CHECK_FALSE(read("{\"a\":[" + beside + "0]}").malformed);
 }
 
 TEST_CASE("huge numbers do no harm") {
