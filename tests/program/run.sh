@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The program llmbench: each verb, its help, what it refuses, and how it ends.
-#   tests/program/run.sh LLMBENCH NO_DOCTEST [PART...]     NO_DOCTEST is outcomes_no_doctest, which serves
-# A part is a function below; none named means all of them. Exits 77 where all is well but what the machine stalled.
+#   tests/program/run.sh LLMBENCH NO_DOCTEST [[without] PART...]     NO_DOCTEST is outcomes_no_doctest, which serves
+# A part is a function below; none named means all of them, `without` all but these. Exits 77 where all is well but what the machine stalled.
 set -euo pipefail
 llmbench=$(realpath "${1:?usage: run.sh LLMBENCH NO_DOCTEST [PART...]}")
 serves=$(realpath "$2")
@@ -708,8 +708,12 @@ conversions() {
     lines 1
 }
 
+all_parts=(help refusals gates five_gates files_of_pages waivers sweeps same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions)
 parts=("${@:3}")
-if ((${#parts[@]} == 0)); then parts=(help refusals gates five_gates files_of_pages waivers sweeps same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
+if ((${#parts[@]} == 0)); then parts=("${all_parts[@]}"); fi
+if [[ ${parts[0]} == without ]]; then
+    mapfile -t parts < <(printf '%s\n' "${all_parts[@]}" | grep -vxF "$(printf '%s\n' "${parts[@]:1}")")
+fi
 for part in "${parts[@]}"; do rm -rf "${work:?}"/*; "$part"; done
 echo "$passed checks passed, $failed failed"
 if ((failed > 0)); then exit 1; fi
