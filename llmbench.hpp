@@ -12967,7 +12967,7 @@ struct miss_counts {
     double flip_variance = not_a_number;  // of the answers to the same questions in a run
     double flipping = 0, max_flipping = 0;  // questions whose answers vary, upper bound
     double run_effect = 0, runs = 0;         // from the variance between runs
-    double product = 0;  // of the repeats' fractions over the allowed one; 0: not counted
+    double product = 0, factors = 1;  // of the repeats' fractions over the allowed one
     miss_counts with_misses(double other) const {
         miss_counts c = *this;
         c.k = other;
@@ -12997,8 +12997,6 @@ struct miss_counts {
             return !(with_misses(of).lower(alpha) > allowed);
         });
     }
-
-private:
     /// The last whole number from `low` on for which `holds`, by bisection below `high`.
     template <class Holds>
     static double last_below(double low, double high, Holds&& holds) {
@@ -13023,6 +13021,11 @@ struct analysis_of_misses {
     double scale = 1;
     double upper() const { return seen.upper(at.pass); }
     double lower() const { return seen.lower(at.fail); }
+    /// Allowed fractions below this fail, by all misses or by repeats.
+    double fails_below() const {
+        const double by_repeats = std::pow(seen.product / at.product, 1 / seen.factors);
+        return std::max(lower(), seen.allowed * by_repeats);  // NaN where no miss is allowed
+    }
     /// If none is allowed, no number of trials proves it: no miss passes, one miss fails.
     verdict outcome() const {
         if (upper() <= seen.allowed || (seen.allowed == 0 && seen.k == 0)) return verdict::pass;
@@ -13401,6 +13404,12 @@ inline vector<bool> misses_of(const slo& s, const column& c) {
     for (const double v : c.values->in_order) misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
+inline vector<vector<bool>> misses_of(const slo& s, const variant_columns& of,
+                                      std::size_t repeats) {
+    vector<vector<bool>> misses;
+    for (std::size_t i = 0; i < repeats; ++i) misses.push_back(misses_of(s, *of.each[i]));
+    return misses;
+}
 
 /// Where misses are rare, those with at most one success between them are one burst. Returns the
 /// size of the burst of an average miss. A design effect from batches is too small for a burst that
@@ -13503,27 +13512,6 @@ inline vector<double> sorted_values_in(const variant_columns& variant, std::size
     std::sort(all.begin(), all.end());
     return all;
 }
-/// The quantile, and the limits that would just pass and just fail at this level.
-inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
-                                    std::size_t repeats, const miss_counts& c,
-                                    double pass_alpha) {
-    vector<double> pooled = sorted_values_in(mine, repeats);
-    if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
-    const double value = nearest_rank(pooled, s.statistic.q);
-    if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
-    // Sorted with the worst last: with j values beyond the limit, it is the one before those.
-    const auto with_beyond = [&](double j) {
-        const double i = static_cast<double>(pooled.size()) - 1 - j;
-        return i < 0 ? (s.at_most ? 0 : infinity) : pooled[static_cast<std::size_t>(i)];
-    };
-    const double most = c.most_that_pass(pass_alpha), fewest = c.fewest_that_fail(pass_alpha);
-    const double worst = s.at_most ? infinity : 0;
-    const double would_pass = most < 0 ? worst : with_beyond(most);
-    const double would_fail = with_beyond(fewest);
-    return s.at_most ? estimate_t{value, would_fail, would_pass}
-                     : estimate_t{value, would_pass, would_fail};
-}
-
 /// The misses of all repeats so far and their dependence.
 inline miss_counts counted_misses(const variant_columns& of, const slo& s,
                                   const vector<vector<bool>>& misses, double allowed) {
@@ -13541,7 +13529,35 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
     if (is_of_answers(s.statistic.metric) && allowed > 0)
         add_flips(c, of.each, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
+    c.factors = as_number(fractions.size());
     return c;
+}
+
+/// The quantile with its interval: a limit at its worse end or beyond passes, one before its better
+/// end fails.
+inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
+                                    std::size_t repeats, const analysis_of_misses& by) {
+    vector<double> pooled = sorted_values_in(mine, repeats);
+    if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
+    const double value = nearest_rank(pooled, s.statistic.q);
+    if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
+    const double best = s.at_most ? 0 : infinity, worst = s.at_most ? infinity : 0;
+    // Sorted with the worst last: with j values beyond the limit, it is the one before those.
+    const auto with_beyond = [&](double j) {
+        const double i = as_number(pooled.size()) - 1 - j;
+        return i < 0 ? best : pooled[static_cast<std::size_t>(i)];
+    };
+    const double most = by.seen.most_that_pass(by.at.pass);
+    const double passes = most < 0 ? worst : with_beyond(most);
+    const auto is_open_by_repeats = [&](double j) {
+        slo before = s;  // these j values
+        before.bound = std::nextafter(with_beyond(j - 1), best);
+        const vector<vector<bool>> misses = misses_of(before, mine, repeats);
+        return counted_misses(mine, s, misses, by.seen.allowed).product < by.at.product;
+    };
+    const double fails = with_beyond(miss_counts::last_below(
+        0, by.seen.fewest_that_fail(by.at.fail), is_open_by_repeats));
+    return s.at_most ? estimate_t{value, fails, passes} : estimate_t{value, passes, fails};
 }
 
 inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
@@ -13573,10 +13589,10 @@ inline cause requests_that_decide(const decision& d) {
 inline void estimate_counts(decision& d, const objective_columns& of) {
     const slo& s = d.objective;
     const auto& [c, at, scale] = *d.counted;
-    const double upper = c.upper(at.pass), lower = c.lower(at.pass);
+    const double upper = d.counted->upper(), lower = d.counted->fails_below();
     if (!is_request_fraction(s.statistic.metric)) {
         const estimate_t q =
-            quantile_estimate(of.mine, s, static_cast<std::size_t>(d.repeats), c, at.pass);
+            quantile_estimate(of.mine, s, static_cast<std::size_t>(d.repeats), *d.counted);
         d.estimate = {q.value * scale, q.low * scale, q.high * scale};
     } else if (s.at_most) {
         d.estimate = {c.k / c.n, lower, upper};
@@ -13712,9 +13728,8 @@ inline std::string failure_example(const repeat_list& variant) {
 inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
                                 const slo& limit) {
     const variant_columns all = columns_in(e, limit.statistic, e.baseline);
-    vector<vector<bool>> misses;
-    for (const shared_column& r : all.each) misses.push_back(r->misses);
-    const miss_counts c = counted_misses(all, limit, misses, allowed_misses(limit));
+    const miss_counts c = counted_misses(all, limit, misses_of(limit, all, all.each.size()),
+                                         allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
     const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
     cause why = cause_with<because::baseline_fails>(
@@ -13943,9 +13958,7 @@ inline verdict decide_by_counts(decision& d, const judging_parameters& t, const 
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
     slo s = d.objective;
     s.bound = l.bound;
-    vector<vector<bool>> misses;
-    for (std::size_t i = 0; is_known && i < repeats; ++i)
-        misses.push_back(misses_of(s, *mine.each[i]));
+    const vector<vector<bool>> misses = misses_of(s, mine, is_known ? repeats : 0);
     const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};

@@ -19,7 +19,7 @@
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // clamp, count, max, min, reverse, sort
-#include <cmath>  // ceil, exp, floor, isfinite, log10, pow, sqrt
+#include <cmath>  // ceil, exp, floor, isfinite, log10, nextafter, pow, sqrt
 #include <map>
 #include <string>
 
@@ -40,6 +40,12 @@ inline vector<bool> misses_of(const slo& s, const column& c) {
     if (is_request_fraction(s.statistic.metric)) return c.misses;
     vector<bool> misses;
     for (const double v : c.values->in_order) misses.push_back(is_worse(s.at_most, v, s.bound));
+    return misses;
+}
+inline vector<vector<bool>> misses_of(const slo& s, const variant_columns& of,
+                                      std::size_t repeats) {
+    vector<vector<bool>> misses;
+    for (std::size_t i = 0; i < repeats; ++i) misses.push_back(misses_of(s, *of.each[i]));
     return misses;
 }
 
@@ -144,27 +150,6 @@ inline vector<double> sorted_values_in(const variant_columns& variant, std::size
     std::sort(all.begin(), all.end());
     return all;
 }
-/// The quantile, and the limits that would just pass and just fail at this level.
-inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
-                                    std::size_t repeats, const miss_counts& c,
-                                    double pass_alpha) {
-    vector<double> pooled = sorted_values_in(mine, repeats);
-    if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
-    const double value = nearest_rank(pooled, s.statistic.q);
-    if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
-    // Sorted with the worst last: with j values beyond the limit, it is the one before those.
-    const auto with_beyond = [&](double j) {
-        const double i = static_cast<double>(pooled.size()) - 1 - j;
-        return i < 0 ? (s.at_most ? 0 : infinity) : pooled[static_cast<std::size_t>(i)];
-    };
-    const double most = c.most_that_pass(pass_alpha), fewest = c.fewest_that_fail(pass_alpha);
-    const double worst = s.at_most ? infinity : 0;
-    const double would_pass = most < 0 ? worst : with_beyond(most);
-    const double would_fail = with_beyond(fewest);
-    return s.at_most ? estimate_t{value, would_fail, would_pass}
-                     : estimate_t{value, would_pass, would_fail};
-}
-
 /// The misses of all repeats so far and their dependence.
 inline miss_counts counted_misses(const variant_columns& of, const slo& s,
                                   const vector<vector<bool>>& misses, double allowed) {
@@ -182,7 +167,35 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
     if (is_of_answers(s.statistic.metric) && allowed > 0)
         add_flips(c, of.each, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
+    c.factors = as_number(fractions.size());
     return c;
+}
+
+/// The quantile with its interval: a limit at its worse end or beyond passes, one before its better
+/// end fails.
+inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
+                                    std::size_t repeats, const analysis_of_misses& by) {
+    vector<double> pooled = sorted_values_in(mine, repeats);
+    if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
+    const double value = nearest_rank(pooled, s.statistic.q);
+    if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
+    const double best = s.at_most ? 0 : infinity, worst = s.at_most ? infinity : 0;
+    // Sorted with the worst last: with j values beyond the limit, it is the one before those.
+    const auto with_beyond = [&](double j) {
+        const double i = as_number(pooled.size()) - 1 - j;
+        return i < 0 ? best : pooled[static_cast<std::size_t>(i)];
+    };
+    const double most = by.seen.most_that_pass(by.at.pass);
+    const double passes = most < 0 ? worst : with_beyond(most);
+    const auto is_open_by_repeats = [&](double j) {
+        slo before = s;  // these j values
+        before.bound = std::nextafter(with_beyond(j - 1), best);
+        const vector<vector<bool>> misses = misses_of(before, mine, repeats);
+        return counted_misses(mine, s, misses, by.seen.allowed).product < by.at.product;
+    };
+    const double fails = with_beyond(miss_counts::last_below(
+        0, by.seen.fewest_that_fail(by.at.fail), is_open_by_repeats));
+    return s.at_most ? estimate_t{value, fails, passes} : estimate_t{value, passes, fails};
 }
 
 inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
@@ -214,10 +227,10 @@ inline cause requests_that_decide(const decision& d) {
 inline void estimate_counts(decision& d, const objective_columns& of) {
     const slo& s = d.objective;
     const auto& [c, at, scale] = *d.counted;
-    const double upper = c.upper(at.pass), lower = c.lower(at.pass);
+    const double upper = d.counted->upper(), lower = d.counted->fails_below();
     if (!is_request_fraction(s.statistic.metric)) {
         const estimate_t q =
-            quantile_estimate(of.mine, s, static_cast<std::size_t>(d.repeats), c, at.pass);
+            quantile_estimate(of.mine, s, static_cast<std::size_t>(d.repeats), *d.counted);
         d.estimate = {q.value * scale, q.low * scale, q.high * scale};
     } else if (s.at_most) {
         d.estimate = {c.k / c.n, lower, upper};
@@ -353,9 +366,8 @@ inline std::string failure_example(const repeat_list& variant) {
 inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
                                 const slo& limit) {
     const variant_columns all = columns_in(e, limit.statistic, e.baseline);
-    vector<vector<bool>> misses;
-    for (const shared_column& r : all.each) misses.push_back(r->misses);
-    const miss_counts c = counted_misses(all, limit, misses, allowed_misses(limit));
+    const miss_counts c = counted_misses(all, limit, misses_of(limit, all, all.each.size()),
+                                         allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
     const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
     cause why = cause_with<because::baseline_fails>(

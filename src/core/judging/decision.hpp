@@ -10,7 +10,7 @@
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // max
-#include <cmath>  // floor, isfinite
+#include <cmath>  // floor, isfinite, pow
 #include <cstddef>  // size_t
 #include <memory>  // shared_ptr
 #include <optional>
@@ -81,7 +81,7 @@ struct miss_counts {
     double flip_variance = not_a_number;  // of the answers to the same questions in a run
     double flipping = 0, max_flipping = 0;  // questions whose answers vary, upper bound
     double run_effect = 0, runs = 0;         // from the variance between runs
-    double product = 0;  // of the repeats' fractions over the allowed one; 0: not counted
+    double product = 0, factors = 1;  // of the repeats' fractions over the allowed one
     miss_counts with_misses(double other) const {
         miss_counts c = *this;
         c.k = other;
@@ -111,8 +111,6 @@ struct miss_counts {
             return !(with_misses(of).lower(alpha) > allowed);
         });
     }
-
-private:
     /// The last whole number from `low` on for which `holds`, by bisection below `high`.
     template <class Holds>
     static double last_below(double low, double high, Holds&& holds) {
@@ -137,6 +135,11 @@ struct analysis_of_misses {
     double scale = 1;
     double upper() const { return seen.upper(at.pass); }
     double lower() const { return seen.lower(at.fail); }
+    /// Allowed fractions below this fail, by all misses or by repeats.
+    double fails_below() const {
+        const double by_repeats = std::pow(seen.product / at.product, 1 / seen.factors);
+        return std::max(lower(), seen.allowed * by_repeats);  // NaN where no miss is allowed
+    }
     /// If none is allowed, no number of trials proves it: no miss passes, one miss fails.
     verdict outcome() const {
         if (upper() <= seen.allowed || (seen.allowed == 0 && seen.k == 0)) return verdict::pass;

@@ -242,9 +242,7 @@ inline verdict decide_by_counts(decision& d, const judging_parameters& t, const 
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
     slo s = d.objective;
     s.bound = l.bound;
-    vector<vector<bool>> misses;
-    for (std::size_t i = 0; is_known && i < repeats; ++i)
-        misses.push_back(misses_of(s, *mine.each[i]));
+    const vector<vector<bool>> misses = misses_of(s, mine, is_known ? repeats : 0);
     const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};

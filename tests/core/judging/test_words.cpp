@@ -52,7 +52,7 @@ TEST_CASE("every outcome has its line") {
 
 TEST_CASE("lines of fractions, speeds, pairs and misses without a size") {
     CHECK(verdict_line(verdict_on_failures(400, 12, error_rate <= 1_pct)) ==
-          "FAIL          error_rate <= 1 %  measured 3 % (interval 1.473 to 5.374 %; the "
+          "FAIL          error_rate <= 1 %  measured 3 % (interval 1.061 to 5.374 %; the "
           "smallest fraction of misses this run could show: 3.7 %), 2 repeats x 200 requests, "
           "Clopper-Pearson on counts; 12 of 400 failed, limit 1 %");
     CHECK(verdict_line(verdict_on({50, 50}, p50(decode_speed) >= 80_tps)) ==
