@@ -19651,6 +19651,7 @@ inline constexpr std::uint64_t helpers = 3ull << 43;   // of a conversation's su
 inline constexpr std::uint64_t thinking = 5ull << 43;  // before a position
 inline constexpr std::uint64_t pauses = 7ull << 43;    // of users, after a position
 inline constexpr std::uint64_t group_words = 1ull << 44;  // between two groups
+inline constexpr std::uint64_t twins = 9ull << 43;
 }  // namespace streams
 
 /// Returns the length of the text that many requests share: it is drawn once.
@@ -20727,6 +20728,18 @@ inline schedule schedule_of(const planned_traffic& p) {
                                p.duration_s, p.seed);
     return open_loop_schedule(p.arrivals, static_cast<long long>(c.warmup), p.warmup_s,
                               static_cast<long long>(c.measured), p.duration_s, p.seed);
+}
+/// Has one of each two twins, as drawn, sent up to a mean gap later, a second at most. A server
+/// that both share would answer twins of one time one after the other, a gateway's always last.
+inline void part_twins(vector<double>& at, std::uint64_t seed, run_variant variant) {
+    generator random(seed, streams::twins);
+    const double most = at.empty() ? 0 : std::min(1.0, at.back() / static_cast<double>(at.size()));
+    for (double& s : at) {
+        const bool is_later = (random.uniform() < 0.5) == (variant == run_variant::candidate);
+        const double by_s = most * random.uniform();
+        if (is_later) s += by_s;
+    }
+    std::sort(at.begin(), at.end());
 }
 /// Returns the end of the last position of an open loop with so many starts.
 inline std::size_t end_of_trace(const planned_traffic& p, std::size_t starts) {
@@ -34266,6 +34279,13 @@ inline bool is_same_address(const address& a, const address& b) {
     return x.sin6_port == y.sin6_port &&
            std::memcmp(&x.sin6_addr, &y.sin6_addr, sizeof x.sin6_addr) == 0;
 }
+/// Whether every comparison is of a difference that the target may add, as a gateway does.
+inline bool asks_what_is_added(const vector<slo>& slos) {
+    const auto compares = [](const slo& s) { return s.factor > 0; };
+    return any_of(slos, compares) && all_of(slos, [&](const slo& s) {
+        return !compares(s) || (is_difference(s) && s.at_most && s.offset > 0);
+    });
+}
 /// Whether two targets lead to one listening socket, whatever their names.
 inline bool is_same_place(const load_target& a, const load_target& b) {
     if (a.url.socket.empty() != b.url.socket.empty()) return false;
@@ -35579,21 +35599,14 @@ public:
         f(candidate_);
         if (other_) f(*other_);
     }
-    /// Whether every comparison is of a difference that the target may add.
-    static bool asks_what_is_added(const vector<slo>& slos) {
-        bool any = false;
-        for (const slo& s : slos) {
-            if (s.factor > 0 && !(is_difference(s) && s.at_most && s.offset > 0)) return false;
-            any = any || s.factor > 0;
-        }
-        return any;
-    }
     void check_two_servers() const {
-        const bool is_one = !other_ || is_same_place(candidate_.load(), other_->load());
-        if (is_one && p_.judged->is_at_once && users_of(*p_.sent) > 0)
-            refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of both "
-                    "fall into step there, and one of them always waits for its twin. Give it a "
-                    "rate, as poisson(8_rps)"});
+        const auto check_users = [&] {
+            if (p_.judged->is_at_once && users_of(*p_.sent) > 0)
+                refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of "
+                        "both fall into step there, and one of them always waits for its twin. "
+                        "Give it a rate, as poisson(8_rps)"});
+        };
+        if (!other_ || is_same_place(candidate_.load(), other_->load())) check_users();
         if (!other_) return;
         const std::string& mine = candidate_.facts().url;
         const std::string& its = other_->facts().url;
@@ -35601,7 +35614,7 @@ public:
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
                                                other_->load(), other_->pages(), p_.sent->common)) {
             // A gateway shows the page of the server behind it, and is asked what it adds.
-            if (asks_what_is_added(p_.judged->slos)) return;
+            if (asks_what_is_added(p_.judged->slos)) return check_users();
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
                   "otherwise{.same = true}; of a gateway before its server, limit the differences: "
@@ -36097,13 +36110,18 @@ void send_batches(const plan& p, const vector<load_of_variant>& loads, const Gat
 template <class Gather>
 void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
     const schedule s = schedule_of(p);
+    const bool may_share =
+        loads.size() > 1 && (asks_what_is_added(p.judged->slos) ||
+                             is_same_place(*loads[0].order->target, *loads[1].order->target));
     each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(p, order.last);
         order.warmup = s.warmup * p.sent->stride;
         order.measured_from_ns = ns_of(s.measured_from);
         state.early.begin(order.last - order.warmup);
-        for (const double at : s.at) order.send_at.push_back(ns_of(at));
+        vector<double> times = s.at;
+        if (may_share) part_twins(times, p.sent->seed, order.variant);
+        for (const double at : times) order.send_at.push_back(ns_of(at));
         settle_first(*p.sent, order, state);
         if (state.decided && !s.at.empty())
             state.decided->expect(order.measured_from_ns,

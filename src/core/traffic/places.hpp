@@ -91,6 +91,7 @@ inline constexpr std::uint64_t helpers = 3ull << 43;   // of a conversation's su
 inline constexpr std::uint64_t thinking = 5ull << 43;  // before a position
 inline constexpr std::uint64_t pauses = 7ull << 43;    // of users, after a position
 inline constexpr std::uint64_t group_words = 1ull << 44;  // between two groups
+inline constexpr std::uint64_t twins = 9ull << 43;
 }  // namespace streams
 
 /// Returns the length of the text that many requests share: it is drawn once.

@@ -23,7 +23,7 @@
 #include "core/traffic/sources.hpp"
 #include "core/traffic/traffic_source.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // max, min, sort
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr, make_shared
 #include <string>
@@ -316,6 +316,18 @@ inline schedule schedule_of(const planned_traffic& p) {
                                p.duration_s, p.seed);
     return open_loop_schedule(p.arrivals, static_cast<long long>(c.warmup), p.warmup_s,
                               static_cast<long long>(c.measured), p.duration_s, p.seed);
+}
+/// Has one of each two twins, as drawn, sent up to a mean gap later, a second at most. A server
+/// that both share would answer twins of one time one after the other, a gateway's always last.
+inline void part_twins(vector<double>& at, std::uint64_t seed, run_variant variant) {
+    generator random(seed, streams::twins);
+    const double most = at.empty() ? 0 : std::min(1.0, at.back() / static_cast<double>(at.size()));
+    for (double& s : at) {
+        const bool is_later = (random.uniform() < 0.5) == (variant == run_variant::candidate);
+        const double by_s = most * random.uniform();
+        if (is_later) s += by_s;
+    }
+    std::sort(at.begin(), at.end());
 }
 /// Returns the end of the last position of an open loop with so many starts.
 inline std::size_t end_of_trace(const planned_traffic& p, std::size_t starts) {

@@ -73,21 +73,14 @@ public:
         f(candidate_);
         if (other_) f(*other_);
     }
-    /// Whether every comparison is of a difference that the target may add.
-    static bool asks_what_is_added(const vector<slo>& slos) {
-        bool any = false;
-        for (const slo& s : slos) {
-            if (s.factor > 0 && !(is_difference(s) && s.at_most && s.offset > 0)) return false;
-            any = any || s.factor > 0;
-        }
-        return any;
-    }
     void check_two_servers() const {
-        const bool is_one = !other_ || is_same_place(candidate_.load(), other_->load());
-        if (is_one && p_.judged->is_at_once && users_of(*p_.sent) > 0)
-            refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of both "
-                    "fall into step there, and one of them always waits for its twin. Give it a "
-                    "rate, as poisson(8_rps)"});
+        const auto check_users = [&] {
+            if (p_.judged->is_at_once && users_of(*p_.sent) > 0)
+                refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of "
+                        "both fall into step there, and one of them always waits for its twin. "
+                        "Give it a rate, as poisson(8_rps)"});
+        };
+        if (!other_ || is_same_place(candidate_.load(), other_->load())) check_users();
         if (!other_) return;
         const std::string& mine = candidate_.facts().url;
         const std::string& its = other_->facts().url;
@@ -95,7 +88,7 @@ public:
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
                                                other_->load(), other_->pages(), p_.sent->common)) {
             // A gateway shows the page of the server behind it, and is asked what it adds.
-            if (asks_what_is_added(p_.judged->slos)) return;
+            if (asks_what_is_added(p_.judged->slos)) return check_users();
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
                   "otherwise{.same = true}; of a gateway before its server, limit the differences: "

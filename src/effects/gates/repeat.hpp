@@ -26,6 +26,7 @@
 #include "effects/load/order.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/same_server.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/gates/early_looks.hpp"
 #include "effects/gates/progress_meter.hpp"
@@ -210,13 +211,18 @@ void send_batches(const plan& p, const vector<load_of_variant>& loads, const Gat
 template <class Gather>
 void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
     const schedule s = schedule_of(p);
+    const bool may_share =
+        loads.size() > 1 && (asks_what_is_added(p.judged->slos) ||
+                             is_same_place(*loads[0].order->target, *loads[1].order->target));
     each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(p, order.last);
         order.warmup = s.warmup * p.sent->stride;
         order.measured_from_ns = ns_of(s.measured_from);
         state.early.begin(order.last - order.warmup);
-        for (const double at : s.at) order.send_at.push_back(ns_of(at));
+        vector<double> times = s.at;
+        if (may_share) part_twins(times, p.sent->seed, order.variant);
+        for (const double at : times) order.send_at.push_back(ns_of(at));
         settle_first(*p.sent, order, state);
         if (state.decided && !s.at.empty())
             state.decided->expect(order.measured_from_ns,

@@ -60,6 +60,13 @@ inline bool is_same_address(const address& a, const address& b) {
     return x.sin6_port == y.sin6_port &&
            std::memcmp(&x.sin6_addr, &y.sin6_addr, sizeof x.sin6_addr) == 0;
 }
+/// Whether every comparison is of a difference that the target may add, as a gateway does.
+inline bool asks_what_is_added(const vector<slo>& slos) {
+    const auto compares = [](const slo& s) { return s.factor > 0; };
+    return any_of(slos, compares) && all_of(slos, [&](const slo& s) {
+        return !compares(s) || (is_difference(s) && s.at_most && s.offset > 0);
+    });
+}
 /// Whether two targets lead to one listening socket, whatever their names.
 inline bool is_same_place(const load_target& a, const load_target& b) {
     if (a.url.socket.empty() != b.url.socket.empty()) return false;

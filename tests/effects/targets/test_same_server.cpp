@@ -158,3 +158,16 @@ TEST_CASE("models and routes of one process by two addresses are compared") {
     other.pages = {};
     CHECK_FALSE(one_process(mine, other));
 }
+
+TEST_CASE("a gateway before its own server is asked what it adds, in milliseconds") {
+    const auto asks = [](const vector<slo>& slos) { return asks_what_is_added(slos); };
+    CHECK(asks({mean(ttft) <= baseline + 1_ms}));
+    CHECK(asks({mean(ttft) <= baseline + 1_ms, p90(ttft) <= 1.1 * baseline + 2_ms,
+                mean(tpot) <= 30_ms}));
+    // One server under two names would be green.
+    CHECK_FALSE(asks({mean(ttft) <= 1.1 * baseline}));
+    CHECK_FALSE(asks({mean(ttft) <= baseline + 1_ms, mean(tpot) <= 1.1 * baseline}));
+    CHECK_FALSE(asks({mean(ttft) <= baseline - 1_ms}));
+    CHECK_FALSE(asks({output_throughput >= baseline - 10_tps}));
+    CHECK_FALSE(asks({mean(ttft) <= 30_ms}));
+}
