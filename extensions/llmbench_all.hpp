@@ -28269,10 +28269,9 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
 // ===== [E] programs that send one load together, by an extension =================================
 
 class gate_servers;
-class live_target;
 class progress_meter;
+class variant_repeat;
 struct plan;
-struct repeat_data;
 struct repeat_order;
 struct settings;
 
@@ -28308,7 +28307,7 @@ public:
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
     /// Sends this program's part of a repeat, if it has not the whole.
-    virtual void send(repeat_data&, const plan&, live_target&, const repeat_order&) {}
+    virtual void send(variant_repeat&) {}
     /// Rank 0 sends the others the next repeat, until their gate is over.
     virtual void ask(const repeat_order&) {}
     virtual void end_gate() {}
@@ -35879,7 +35878,6 @@ public:
     early_looks(decided_end& end, std::function<bool(load_so_far&&)> decides)
         : end_(end), decides_(std::move(decides)) {}
 
-    bool can_decide() const { return decides_ != nullptr; }
     void take(delivered_requests&& more) {
         if (quarters_ == 4 || end_.is_over()) return;
         kept_.append(std::move(more));
@@ -36171,158 +36169,133 @@ void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather&
 /// The repeat of one variant, from its order to its measurements.
 class variant_repeat {
 public:
-    /// All arguments must outlive it.
-    variant_repeat(const plan& p, live_target& target, const repeat_order& asked)
-        : p_(p), target_(target), asked_(asked) {
-        d_.variant = asked.variant;
-        d_.index = asked.number;
-        d_.labels = p.sent->labels;
-        d_.plays_out = p.sent->plays_out;
-        d_.usd_per_hour = p.judged->usd_per_hour;
-        order_.what = &p;
+    /// `on` must outlive it.
+    variant_repeat(plan p, live_target& on, repeat_order how)
+        : what(std::move(p)), target(on), asked(std::move(how)) {}
+
+    const plan what;
+    live_target& target;
+    repeat_order asked;
+    repeat_data seen{};
+
+    const load_state& state() const { return state_; }
+    load_of_variant begin() {
+        seen.variant = asked.variant;
+        seen.index = asked.number;
+        seen.labels = what.sent->labels;
+        seen.plays_out = what.sent->plays_out;
+        seen.usd_per_hour = what.judged->usd_per_hour;
+        seen.startup_s = target.take_startup_s();
+        seen.first_answer_s = target.take_first_answer_s();
+        order_.what = &what;
         order_.target = &target.load();
         order_.variant = asked.variant;
         order_.repeat = asked.number;
         order_.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
         order_.start = asked.start;
-        d_.startup_s = target.take_startup_s();
-        d_.first_answer_s = target.take_first_answer_s();
         state_.deadline_ns = asked.deadline_ns;
         state_.max_gaps = asked.max_gaps;
         state_.out = asked.out;
         state_.show = asked.show;
-        const planned_traffic& t = *p.sent;
-        const bool may_end = p.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
+        const planned_traffic& t = *what.sent;
+        const bool may_end = what.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
                              t.arrivals.kind != arrival_kind::all_at_once;
         if (may_end) state_.early.take(asked.misses);
         state_.decided = asked.decided;
+        return {&order_, &state_, &seen, &log_};
     }
-    load_of_variant load() { return {&order_, &state_, &d_, &log_}; }
-    const load_state& state() const { return state_; }
     void begin_tasks() {
-        for (std::size_t i = 0; i < p_.sent->beside.size(); ++i)
-            tasks_.push_back(the_faults().begun(p_, i, target_, state_, asked_.gate));
+        for (std::size_t i = 0; i < what.sent->beside.size(); ++i)
+            tasks_.push_back(the_faults().begun(what, i, target, state_, asked.gate));
     }
     void end_tasks() {
-        for (const auto& t : tasks_) d_.side_tasks.push_back(t->finished());
+        for (const auto& t : tasks_) seen.side_tasks.push_back(t->finished());
     }
     /// `ends_ns`: the end of a load that was decided early, 0 if it was not.
-    repeat_data finished(long long ends_ns = 0) {
+    void finish(long long ends_ns) {
         if (ends_ns != 0) {
-            d_.window = time_interval::between(d_.window.from_ns(), ends_ns);
-            d_.decided_early = true;
+            seen.window = time_interval::between(seen.window.from_ns(), ends_ns);
+            seen.decided_early = true;
         }
-        d_.warmup = state_.settling.seen();
-        d_.ended_early = state_.early.seen();
-        if (const long long at = d_.ended_early.at_ns; at > 0)
-            d_.window = time_interval::between(
-                d_.window.from_ns(), std::clamp(at, d_.window.from_ns(), d_.window.to_ns()));
+        seen.warmup = state_.settling.seen();
+        seen.ended_early = state_.early.seen();
+        if (const long long at = seen.ended_early.at_ns; at > 0)
+            seen.window = time_interval::between(
+                seen.window.from_ns(), std::clamp(at, seen.window.from_ns(), seen.window.to_ns()));
         fail_unfinished([&](auto&& f) {
             for (finished_request& r : log_.requests()) f(r.what);
         });
-        note_answers(p_, target_.load(), log_, d_);
-        const bool counted = state_.gaps > asked_.max_gaps;
-        if (counted) log_.count_all(d_.window);
-        log_.move_into(d_, counted);
-        leave_out_later(d_);
-        note_lateness(d_);
-        note_unknown_gaps(d_);
-        note_rates(p_, d_);
-        note_end(p_, target_, d_);
-        note_lags(d_);
-        d_.interrupted = stop_asked.load();
-        d_.cut_short = asked_.deadline_ns > 0 && now_ns() > asked_.deadline_ns;
-        return std::move(d_);
+        note_answers(what, target.load(), log_, seen);
+        const bool counted = state_.gaps > asked.max_gaps;
+        if (counted) log_.count_all(seen.window);
+        log_.move_into(seen, counted);
+        leave_out_later(seen);
+        note_lateness(seen);
+        note_unknown_gaps(seen);
+        note_rates(what, seen);
+        note_end(what, target, seen);
+        note_lags(seen);
+        seen.interrupted = stop_asked.load();
+        seen.cut_short = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
     }
 
 private:
-    const plan& p_;
-    live_target& target_;
-    const repeat_order asked_;
     load_order order_{};
     load_state state_{};
-    repeat_data d_{};
     request_log log_{};
     vector<std::unique_ptr<task_at_work>> tasks_{};
 };
+/// One repeat: of one variant, or of both at once.
+using variant_repeats = std::deque<variant_repeat>;
 
+/// Runs one repeat: all variants by one schedule, each request with a twin.
+inline void run_repeat(variant_repeats& variants) {
+    vector<load_of_variant> loads;
+    for (variant_repeat& v : variants) loads.push_back(v.begin());
+    const repeat_order& asked = variants[0].asked;
+    {
+        const progress_watch watched(asked.meter, variants[0].state());
+        for (variant_repeat& v : variants) v.begin_tasks();
+        send_all(variants[0].what, loads, [&] { run_load(loads); });
+        for (variant_repeat& v : variants) v.end_tasks();
+    }
+    const long long ends_ns = asked.decided ? asked.decided->close() : 0;
+    for (variant_repeat& v : variants) v.finish(ends_ns);
+}
 /// Runs one repeat on one server.
 inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_order& asked = {}) {
-    variant_repeat one(p, target, asked);
-    {
-        const progress_watch watched(asked.meter, one.state());
-        one.begin_tasks();
-        const vector<load_of_variant> loads{one.load()};
-        send_all(p, loads, [&] { run_load(loads); });
-        one.end_tasks();
-    }
-    return one.finished();
+    variant_repeats one;
+    one.emplace_back(p, target, asked);
+    run_repeat(one);
+    return std::move(one[0].seen);
 }
-
-/// A variant of a repeat that loads both at once.
-struct variant_at_once {
-    plan what{};
-    live_target* target = nullptr;
-    repeat_order asked{};
-    repeat_data seen{};
-};
-/// Runs one repeat on both servers at once: one schedule, each request with a twin.
-inline void run_at_once(vector<variant_at_once>& both) {
-    std::deque<variant_repeat> repeats;
-    vector<load_of_variant> loads;
-    for (const variant_at_once& v : both) {
-        repeats.emplace_back(v.what, *v.target, v.asked);
-        loads.push_back(repeats.back().load());
-    }
-    {
-        const progress_watch watched(both[0].asked.meter, repeats[0].state());
-        for (variant_repeat& r : repeats) r.begin_tasks();
-        send_all(both[0].what, loads, [&] { run_load(loads); });
-        for (variant_repeat& r : repeats) r.end_tasks();
-    }
-    decided_end* const decided = both[0].asked.decided;
-    const long long ends_ns = decided ? decided->close() : 0;
-    for (std::size_t i = 0; i < both.size(); ++i) both[i].seen = repeats[i].finished(ends_ns);
-}
-/// Runs this program's part of a repeat, writes its records and reads the server's metrics
-/// meanwhile.
-inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_order asked) {
+/// Runs this program's part of a repeat, writes its records and reads the servers' metrics
+/// meanwhile. The load ends early where `decides` says that all is decided by it so far; then the
+/// part of its planned time that it lasted is returned, else 1.
+inline double recorded_repeat(variant_repeats& variants,
+                              std::function<bool(load_so_far&&)> decides = {}) {
     session& program = session::of_this_program();
-    record_writer writer(program.records(), p.name);
-    asked.max_gaps = program.room_for_gaps();
-    asked.out = &writer.box();
-    repeat_data d;
-    if (p.shard.is_whole()) {
-        page_watch pages(target.pages(), named_series(p.judged->slos));
-        d = run_repeat(p, target, asked);
-        d.server = pages.metrics(cross_check_of(d).finished);
-    } else load_sharing_of_program->send(d, p, target, asked);
-    program.note_gaps(d.gaps.size());
-    return d;
-}
-/// The same for both variants at once. The load ends early where `decides` says that all is decided
-/// by it so far; then the part of its planned time that it lasted is returned, else 1.
-inline double record_at_once(vector<variant_at_once>& both,
-                             std::function<bool(load_so_far&&)> decides = {}) {
-    session& program = session::of_this_program();
+    const plan& p = variants[0].what;
     decided_end end;
+    const bool looks_early = decides && p.judged->rule.looks_early;
     early_looks looks(end, std::move(decides));
-    const bool looks_early = both[0].what.judged->rule.looks_early && looks.can_decide();
-    record_writer writer(program.records(), both[0].what.name,
-                         [&](delivered_requests&& d) {
-                             if (looks_early) looks.take(std::move(d));
-                         });
+    record_writer writer(program.records(), p.name, [&](delivered_requests&& d) {
+        if (looks_early) looks.take(std::move(d));
+    });
     std::deque<page_watch> pages;
-    for (variant_at_once& v : both) {
-        v.asked.max_gaps = program.room_for_gaps() / both.size();
+    for (variant_repeat& v : variants) {
+        v.asked.max_gaps = program.room_for_gaps() / variants.size();
         v.asked.out = &writer.box();
         if (looks_early) v.asked.decided = &end;
-        pages.emplace_back(v.target->pages(), named_series(v.what.judged->slos));
+        if (p.shard.is_whole())
+            pages.emplace_back(v.target.pages(), named_series(v.what.judged->slos));
     }
-    run_at_once(both);
-    for (std::size_t i = 0; i < both.size(); ++i) {
-        both[i].seen.server = pages[i].metrics(cross_check_of(both[i].seen).finished);
-        program.note_gaps(both[i].seen.gaps.size());
+    if (p.shard.is_whole()) run_repeat(variants);
+    else load_sharing_of_program->send(variants[0]);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+        repeat_data& d = variants[i].seen;
+        if (p.shard.is_whole()) d.server = pages[i].metrics(cross_check_of(d).finished);
+        program.note_gaps(d.gaps.size());
     }
     return end.part();
 }
@@ -36534,15 +36507,17 @@ public:
         const long long began = now_ns();
         is_analysed_ = false;
         vector<run_variant> variants{run_variant::candidate};
+        const bool in_turns = !judged_.is_at_once;
         if (servers_.has_baseline() && !probe)
-            variants.insert(
-                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
-                run_variant::baseline);
-        const bool is_at_once = variants.size() > 1 && judged_.is_at_once;
-        bool whole = !is_at_once || repeat_at_once(what, position, number);
-        for (const run_variant variant : variants)
-            whole = whole && (is_at_once || repeat_on(plan_of_variant(what, variant), variant,
-                                                      position, number, probe));
+            variants.insert(in_turns && baseline_goes_first(p_.sent->seed, position)
+                                ? variants.begin()
+                                : variants.end(),
+                            run_variant::baseline);
+        const std::size_t at_once = in_turns ? 1 : variants.size();
+        bool whole = true;
+        for (std::size_t i = 0; whole && i < variants.size(); i += at_once)
+            whole = repeat_on(std::span(variants).subspan(i, at_once), what, position, number,
+                              probe);
         if (whole && variants.size() > 1) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, position, number, whole);
@@ -36612,16 +36587,26 @@ private:
             return false;
         }
     }
-    bool repeat_on(const plan& what, run_variant variant, int position, int number,
+    /// Of one variant, or of both at the same time. Returns whether it is whole.
+    bool repeat_on(std::span<const run_variant> variants, const plan& all, int position, int number,
                    const probe_order* probe) {
-        if (!make_ready(what, variant, position, number, probe)) return false;
-        repeat_order asked = order_of(variant, number, probe);
-        if (!probe) asked.misses = misses_that_end();
-        load_sharing_of_program->ask(asked);
+        variant_repeats repeats;
+        for (const run_variant variant : variants) {
+            const plan what = plan_of_variant(all, variant);
+            if (!make_ready(what, variant, position, number, probe)) return false;
+            repeats.emplace_back(what, servers_.on(variant), order_of(variant, number, probe));
+            load_sharing_of_program->ask(repeats.back().asked);
+        }
         const long long was_ahead_ns = day_ahead_ns();
-        repeat_data d = recorded_repeat(what, servers_.on(variant), asked);
+        std::function<bool(load_so_far&&)> decides;
+        if (mode_.kind == run_kind::judge)
+            decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
+        const double part = recorded_repeat(repeats, std::move(decides));
         note_clock_set(was_ahead_ns, number);
-        return keep(std::move(d), probe);
+        note_decided(part, repeats[0].seen);
+        bool whole = true;
+        for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
+        return whole;
     }
     /// Of the objectives that may end the next repeat.
     misses_so_far misses_that_end() const {
@@ -36630,26 +36615,6 @@ private:
         if (!ends_at_first_miss() || !is_usual || !mode_.judges() || mode_.appends()) return {};
         const judging_parameters& t = all_.judged_by;
         return {slos_that_may_end(all_.seen, t), t.rule};
-    }
-    /// Both variants at the same time.
-    bool repeat_at_once(const plan& what, int position, int number) {
-        vector<variant_at_once> both;
-        for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
-            plan own = plan_of_variant(what, variant);
-            if (!make_ready(own, variant, position, number, nullptr)) return false;
-            both.push_back(
-                {std::move(own), &servers_.on(variant), order_of(variant, number, nullptr)});
-        }
-        const long long was_ahead_ns = day_ahead_ns();
-        const bool may_end = mode_.kind == run_kind::judge;
-        const double part = record_at_once(both, may_end ? [&](load_so_far&& so_far) {
-            return is_decided_by(std::move(so_far), number);
-        } : std::function<bool(load_so_far&&)>());
-        note_clock_set(was_ahead_ns, number);
-        note_decided(part, both[0].seen);
-        bool whole = true;
-        for (variant_at_once& v : both) whole = keep(std::move(v.seen), nullptr) && whole;
-        return whole;
     }
     bool ends_at_first_miss() const {
         return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
@@ -36701,6 +36666,7 @@ private:
                 .answer_s = probe ? probe->answer_s : 0,
                 .deadline_ns = mode_.deadline_ns,
                 .meter = &meter_,
+                .misses = misses_that_end(),
                 .show = mode_.answers};
     }
     void note_clock_set(long long was_ahead_ns, int number) {
@@ -41589,13 +41555,16 @@ private:
         if (s.has_turns() && !mode_.model) prepare(s, number);
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
+        variant_repeats one;
+        one.emplace_back(s.all.what, s.server,
+                         repeat_order{.number = number,
+                                      .gate = s.number,
+                                      .deadline_ns = mode_.deadline_ns,
+                                      .meter = &meter_,
+                                      .show = mode_.answers});
+        recorded_repeat(one);
         repeat_list& variant = s.all.seen.candidate;
-        variant.push_back(recorded_repeat(s.all.what, s.server,
-                                          {.number = number,
-                                           .gate = s.number,
-                                           .deadline_ns = mode_.deadline_ns,
-                                           .meter = &meter_,
-                                           .show = mode_.answers}));
+        variant.push_back(std::move(one[0].seen));
         s.server.end();
         if (variant.back().cut_short) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {
@@ -46836,9 +46805,8 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(repeat_data& into, const plan& p, live_target& target,
-              const repeat_order& asked) override {
-        into = repeat_of_shard(p, target, asked);
+    void send(variant_repeat& v) override {
+        v.seen = repeat_of_shard(v.what, v.target, v.asked);
     }
 };
 
@@ -46867,10 +46835,9 @@ public:
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
         else p = as_rank(std::move(p));
     }
-    void send(repeat_data& into, const plan& p, live_target& target,
-              const repeat_order& asked) override {
-        if (ranks().is_alone()) shards_of_load::send(into, p, target, asked);
-        else into = repeat_of_ranks(p, target, asked);
+    void send(variant_repeat& v) override {
+        if (ranks().is_alone()) shards_of_load::send(v);
+        else v.seen = repeat_of_ranks(v.what, v.target, v.asked);
     }
     void ask(const repeat_order& next) override { tell({false, next}); }
     void end_gate() override { tell({.is_over = true}); }
@@ -46886,8 +46853,10 @@ public:
             const plan what =
                 c.next.load > 0 ? the_search().at_load(p, c.next.load, c.next.answer_s) : p;
             try {
-                recorded_repeat(plan_of_variant(what, c.next.variant),
-                                servers.on(c.next.variant), c.next);
+                variant_repeats mine;
+                mine.emplace_back(plan_of_variant(what, c.next.variant),
+                                  servers.on(c.next.variant), c.next);
+                recorded_repeat(mine);
             } catch (const std::exception&) {
                 // Rank 0 knows of it.
             }

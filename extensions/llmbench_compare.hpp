@@ -1638,13 +1638,16 @@ private:
         if (s.has_turns() && !mode_.model) prepare(s, number);
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
+        variant_repeats one;
+        one.emplace_back(s.all.what, s.server,
+                         repeat_order{.number = number,
+                                      .gate = s.number,
+                                      .deadline_ns = mode_.deadline_ns,
+                                      .meter = &meter_,
+                                      .show = mode_.answers});
+        recorded_repeat(one);
         repeat_list& variant = s.all.seen.candidate;
-        variant.push_back(recorded_repeat(s.all.what, s.server,
-                                          {.number = number,
-                                           .gate = s.number,
-                                           .deadline_ns = mode_.deadline_ns,
-                                           .meter = &meter_,
-                                           .show = mode_.answers}));
+        variant.push_back(std::move(one[0].seen));
         s.server.end();
         if (variant.back().cut_short) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {

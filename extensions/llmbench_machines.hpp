@@ -1191,9 +1191,8 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(repeat_data& into, const plan& p, live_target& target,
-              const repeat_order& asked) override {
-        into = repeat_of_shard(p, target, asked);
+    void send(variant_repeat& v) override {
+        v.seen = repeat_of_shard(v.what, v.target, v.asked);
     }
 };
 
@@ -1222,10 +1221,9 @@ public:
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
         else p = as_rank(std::move(p));
     }
-    void send(repeat_data& into, const plan& p, live_target& target,
-              const repeat_order& asked) override {
-        if (ranks().is_alone()) shards_of_load::send(into, p, target, asked);
-        else into = repeat_of_ranks(p, target, asked);
+    void send(variant_repeat& v) override {
+        if (ranks().is_alone()) shards_of_load::send(v);
+        else v.seen = repeat_of_ranks(v.what, v.target, v.asked);
     }
     void ask(const repeat_order& next) override { tell({false, next}); }
     void end_gate() override { tell({.is_over = true}); }
@@ -1241,8 +1239,10 @@ public:
             const plan what =
                 c.next.load > 0 ? the_search().at_load(p, c.next.load, c.next.answer_s) : p;
             try {
-                recorded_repeat(plan_of_variant(what, c.next.variant),
-                                servers.on(c.next.variant), c.next);
+                variant_repeats mine;
+                mine.emplace_back(plan_of_variant(what, c.next.variant),
+                                  servers.on(c.next.variant), c.next);
+                recorded_repeat(mine);
             } catch (const std::exception&) {
                 // Rank 0 knows of it.
             }

@@ -52,7 +52,6 @@ public:
     early_looks(decided_end& end, std::function<bool(load_so_far&&)> decides)
         : end_(end), decides_(std::move(decides)) {}
 
-    bool can_decide() const { return decides_ != nullptr; }
     void take(delivered_requests&& more) {
         if (quarters_ == 4 || end_.is_over()) return;
         kept_.append(std::move(more));

@@ -52,6 +52,7 @@
 #include <functional>
 #include <memory>  // make_shared
 #include <optional>
+#include <span>
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // exchange, move
@@ -265,15 +266,17 @@ public:
         const long long began = now_ns();
         is_analysed_ = false;
         vector<run_variant> variants{run_variant::candidate};
+        const bool in_turns = !judged_.is_at_once;
         if (servers_.has_baseline() && !probe)
-            variants.insert(
-                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
-                run_variant::baseline);
-        const bool is_at_once = variants.size() > 1 && judged_.is_at_once;
-        bool whole = !is_at_once || repeat_at_once(what, position, number);
-        for (const run_variant variant : variants)
-            whole = whole && (is_at_once || repeat_on(plan_of_variant(what, variant), variant,
-                                                      position, number, probe));
+            variants.insert(in_turns && baseline_goes_first(p_.sent->seed, position)
+                                ? variants.begin()
+                                : variants.end(),
+                            run_variant::baseline);
+        const std::size_t at_once = in_turns ? 1 : variants.size();
+        bool whole = true;
+        for (std::size_t i = 0; whole && i < variants.size(); i += at_once)
+            whole = repeat_on(std::span(variants).subspan(i, at_once), what, position, number,
+                              probe);
         if (whole && variants.size() > 1) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, position, number, whole);
@@ -343,16 +346,26 @@ private:
             return false;
         }
     }
-    bool repeat_on(const plan& what, run_variant variant, int position, int number,
+    /// Of one variant, or of both at the same time. Returns whether it is whole.
+    bool repeat_on(std::span<const run_variant> variants, const plan& all, int position, int number,
                    const probe_order* probe) {
-        if (!make_ready(what, variant, position, number, probe)) return false;
-        repeat_order asked = order_of(variant, number, probe);
-        if (!probe) asked.misses = misses_that_end();
-        load_sharing_of_program->ask(asked);
+        variant_repeats repeats;
+        for (const run_variant variant : variants) {
+            const plan what = plan_of_variant(all, variant);
+            if (!make_ready(what, variant, position, number, probe)) return false;
+            repeats.emplace_back(what, servers_.on(variant), order_of(variant, number, probe));
+            load_sharing_of_program->ask(repeats.back().asked);
+        }
         const long long was_ahead_ns = day_ahead_ns();
-        repeat_data d = recorded_repeat(what, servers_.on(variant), asked);
+        std::function<bool(load_so_far&&)> decides;
+        if (mode_.kind == run_kind::judge)
+            decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
+        const double part = recorded_repeat(repeats, std::move(decides));
         note_clock_set(was_ahead_ns, number);
-        return keep(std::move(d), probe);
+        note_decided(part, repeats[0].seen);
+        bool whole = true;
+        for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
+        return whole;
     }
     /// Of the objectives that may end the next repeat.
     misses_so_far misses_that_end() const {
@@ -361,26 +374,6 @@ private:
         if (!ends_at_first_miss() || !is_usual || !mode_.judges() || mode_.appends()) return {};
         const judging_parameters& t = all_.judged_by;
         return {slos_that_may_end(all_.seen, t), t.rule};
-    }
-    /// Both variants at the same time.
-    bool repeat_at_once(const plan& what, int position, int number) {
-        vector<variant_at_once> both;
-        for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
-            plan own = plan_of_variant(what, variant);
-            if (!make_ready(own, variant, position, number, nullptr)) return false;
-            both.push_back(
-                {std::move(own), &servers_.on(variant), order_of(variant, number, nullptr)});
-        }
-        const long long was_ahead_ns = day_ahead_ns();
-        const bool may_end = mode_.kind == run_kind::judge;
-        const double part = record_at_once(both, may_end ? [&](load_so_far&& so_far) {
-            return is_decided_by(std::move(so_far), number);
-        } : std::function<bool(load_so_far&&)>());
-        note_clock_set(was_ahead_ns, number);
-        note_decided(part, both[0].seen);
-        bool whole = true;
-        for (variant_at_once& v : both) whole = keep(std::move(v.seen), nullptr) && whole;
-        return whole;
     }
     bool ends_at_first_miss() const {
         return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
@@ -432,6 +425,7 @@ private:
                 .answer_s = probe ? probe->answer_s : 0,
                 .deadline_ns = mode_.deadline_ns,
                 .meter = &meter_,
+                .misses = misses_that_end(),
                 .show = mode_.answers};
     }
     void note_clock_set(long long was_ahead_ns, int number) {

@@ -13,10 +13,9 @@ inline namespace v1 {
 namespace detail {
 
 class gate_servers;
-class live_target;
 class progress_meter;
+class variant_repeat;
 struct plan;
-struct repeat_data;
 struct repeat_order;
 struct settings;
 
@@ -52,7 +51,7 @@ public:
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
     /// Sends this program's part of a repeat, if it has not the whole.
-    virtual void send(repeat_data&, const plan&, live_target&, const repeat_order&) {}
+    virtual void send(variant_repeat&) {}
     /// Rank 0 sends the others the next repeat, until their gate is over.
     virtual void ask(const repeat_order&) {}
     virtual void end_gate() {}
