@@ -17147,20 +17147,20 @@ inline decision decision_on_another(const measurements& e, judging_parameters t,
     return decision_on(e, with_made_again(e, std::move(t)), g, ended_part_of(e, g), s);
 }
 
-/// Whether a verdict needs more repeats. Advisory ones add none unless the gate asks for repeats.
-inline bool is_waited_for(const verdict_numbers& v, bool repeats_are_asked) {
-    return v.outcome == verdict::inconclusive && (!v.objective.is_advisory || repeats_are_asked);
+/// Which verdicts a gate waits for, beside the inconclusive ones of what blocks.
+struct awaited {
+    bool advisory = false;  // those of advisory objectives
+    bool invalid = false;  // invalid ones: the rest of a load may bring what they lack
+};
+/// Unless more repeats cannot change the decision.
+inline bool is_waited_for(const decision& d, awaited which) {
+    const bool is_shown = d.outcome == verdict::pass || d.outcome == verdict::fail;
+    const bool is_open = d.outcome == verdict::inconclusive && !d.is_at_its_end;
+    return (which.invalid ? !is_shown : is_open) && (which.advisory || !d.objective.is_advisory);
 }
-/// Likewise, unless more repeats cannot change the decision.
-inline bool is_waited_for(const decision& d, bool repeats_are_asked) {
-    const verdict_numbers& v = d;
-    return !d.is_at_its_end && is_waited_for(v, repeats_are_asked);
-}
-template <class Verdicts>
-bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
-    return std::none_of(verdicts.begin(), verdicts.end(), [&](const auto& v) {
-        return is_waited_for(v, repeats_are_asked);
-    });
+inline bool all_decided(const vector<decision>& verdicts, awaited which) {
+    return std::none_of(verdicts.begin(), verdicts.end(),
+                        [&](const decision& d) { return is_waited_for(d, which); });
 }
 
 /// The calibration of each objective without judging it. Fractions need none, and server metrics
@@ -35764,8 +35764,9 @@ public:
         const std::lock_guard lock(mutex_);
         facts_.waits_for.clear();
         facts_.decided = facts_.slos;
+        const awaited which{.advisory = plan_.judged->repeats_are_asked};
         for (std::size_t i = 0; i < verdicts.size(); ++i) {
-            if (!is_waited_for(verdicts[i], plan_.judged->repeats_are_asked)) continue;
+            if (!is_waited_for(verdicts[i], which)) continue;
             facts_.waits_for.push_back(str(verdicts[i].objective.text()));
             // The error guard does not count.
             if (i < plan_.judged->slos.size()) --facts_.decided;
@@ -35858,17 +35859,6 @@ struct load_so_far {
     repeat_data candidate{}, baseline{};
     int quarters = 0;
 };
-
-/// Whether a load may end: nothing that blocks is open, or one is missed and that ends the gate.
-inline bool is_all_decided(const analysis& found, const vector<slo>& slos, bool ends_at_miss) {
-    if (found.on.invalid) return false;
-    if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
-    const bool only_advises = all_of(slos, [](const slo& s) { return s.is_advisory; });
-    return all_of(found.verdicts, [&](const decision& v) {
-        return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
-               v.outcome == verdict::fail;
-    });
-}
 
 /// Keeps finished requests until a look shows that all is decided, or the last look is over. The
 /// thread that writes records calls it, so the sending ones lose no time.
@@ -36455,11 +36445,10 @@ public:
             if (found.on.invalid) return;
             if (repeats_again(found.by_client)) continue;
             // A miss shown under saturation is reported as such; most take a third repeat.
-            const bool is_missed = shows_a_miss(found.verdicts);
-            if (count() < first_fail && found.on.saturated && !is_missed) continue;
-            const bool ends_here = is_missed && ends_at_first_miss();
+            if (count() < first_fail && found.on.saturated && !shows_a_miss(found.verdicts))
+                continue;
             if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
-                (ends_here || all_decided(found.verdicts, judged_.repeats_are_asked)))
+                is_enough(found.verdicts, {.advisory = judged_.repeats_are_asked}))
                 return;
             if (count() == judged_.max_repeats && is_noisy(found))
                 max_repeats_ = std::max(max_repeats_, judged_.max_if_noisy);
@@ -36567,7 +36556,7 @@ private:
     }
     bool is_noisy(const analysis& found) const {
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
-            return is_waited_for(v, judged_.repeats_are_asked) &&
+            return is_waited_for(v, {.advisory = judged_.repeats_are_asked}) &&
                    asks_for_more(all_.seen, all_.judged_by, v);
         });
     }
@@ -36619,6 +36608,10 @@ private:
     bool ends_at_first_miss() const {
         return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
     }
+    /// Whether all that is waited for is decided, or one is missed and that ends the gate.
+    bool is_enough(const vector<decision>& verdicts, awaited which) const {
+        return (ends_at_first_miss() && shows_a_miss(verdicts)) || all_decided(verdicts, which);
+    }
     /// Whether the load may end here. The verdicts are found again when it has ended, with all that
     /// is known of client and servers by then.
     bool is_decided_by(load_so_far&& so_far, int number) const {
@@ -36630,7 +36623,10 @@ private:
             d->labels = p_.sent->labels;
             e.variant(d->variant).push_back(std::move(*d));
         }
-        return is_all_decided(analyse_gate(e, all_.judged_by), judged_.slos, ends_at_first_miss());
+        const analysis found = analyse_gate(e, all_.judged_by);
+        const bool only_advises = all_of(judged_.slos, [](const slo& s) { return s.is_advisory; });
+        return !found.on.invalid &&
+               is_enough(found.verdicts, {.advisory = only_advises, .invalid = true});
     }
     void note_decided(double part, const repeat_data& d) {
         all_.seen.decided_after = part;

@@ -171,20 +171,20 @@ inline decision decision_on_another(const measurements& e, judging_parameters t,
     return decision_on(e, with_made_again(e, std::move(t)), g, ended_part_of(e, g), s);
 }
 
-/// Whether a verdict needs more repeats. Advisory ones add none unless the gate asks for repeats.
-inline bool is_waited_for(const verdict_numbers& v, bool repeats_are_asked) {
-    return v.outcome == verdict::inconclusive && (!v.objective.is_advisory || repeats_are_asked);
+/// Which verdicts a gate waits for, beside the inconclusive ones of what blocks.
+struct awaited {
+    bool advisory = false;  // those of advisory objectives
+    bool invalid = false;  // invalid ones: the rest of a load may bring what they lack
+};
+/// Unless more repeats cannot change the decision.
+inline bool is_waited_for(const decision& d, awaited which) {
+    const bool is_shown = d.outcome == verdict::pass || d.outcome == verdict::fail;
+    const bool is_open = d.outcome == verdict::inconclusive && !d.is_at_its_end;
+    return (which.invalid ? !is_shown : is_open) && (which.advisory || !d.objective.is_advisory);
 }
-/// Likewise, unless more repeats cannot change the decision.
-inline bool is_waited_for(const decision& d, bool repeats_are_asked) {
-    const verdict_numbers& v = d;
-    return !d.is_at_its_end && is_waited_for(v, repeats_are_asked);
-}
-template <class Verdicts>
-bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
-    return std::none_of(verdicts.begin(), verdicts.end(), [&](const auto& v) {
-        return is_waited_for(v, repeats_are_asked);
-    });
+inline bool all_decided(const vector<decision>& verdicts, awaited which) {
+    return std::none_of(verdicts.begin(), verdicts.end(),
+                        [&](const decision& d) { return is_waited_for(d, which); });
 }
 
 /// The calibration of each objective without judging it. Fractions need none, and server metrics

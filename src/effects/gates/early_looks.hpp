@@ -2,7 +2,6 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -12,9 +11,6 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/measured/timing_bounds.hpp"
-#include "core/judging/decision.hpp"
-#include "core/judging/judge.hpp"
-#include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "effects/load/decided_end.hpp"
 #include "effects/load/order.hpp"
@@ -32,17 +28,6 @@ struct load_so_far {
     repeat_data candidate{}, baseline{};
     int quarters = 0;
 };
-
-/// Whether a load may end: nothing that blocks is open, or one is missed and that ends the gate.
-inline bool is_all_decided(const analysis& found, const vector<slo>& slos, bool ends_at_miss) {
-    if (found.on.invalid) return false;
-    if (ends_at_miss && shows_a_miss(found.verdicts)) return true;
-    const bool only_advises = all_of(slos, [](const slo& s) { return s.is_advisory; });
-    return all_of(found.verdicts, [&](const decision& v) {
-        return (v.objective.is_advisory && !only_advises) || v.outcome == verdict::pass ||
-               v.outcome == verdict::fail;
-    });
-}
 
 /// Keeps finished requests until a look shows that all is decided, or the last look is over. The
 /// thread that writes records calls it, so the sending ones lose no time.

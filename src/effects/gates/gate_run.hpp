@@ -214,11 +214,10 @@ public:
             if (found.on.invalid) return;
             if (repeats_again(found.by_client)) continue;
             // A miss shown under saturation is reported as such; most take a third repeat.
-            const bool is_missed = shows_a_miss(found.verdicts);
-            if (count() < first_fail && found.on.saturated && !is_missed) continue;
-            const bool ends_here = is_missed && ends_at_first_miss();
+            if (count() < first_fail && found.on.saturated && !shows_a_miss(found.verdicts))
+                continue;
             if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
-                (ends_here || all_decided(found.verdicts, judged_.repeats_are_asked)))
+                is_enough(found.verdicts, {.advisory = judged_.repeats_are_asked}))
                 return;
             if (count() == judged_.max_repeats && is_noisy(found))
                 max_repeats_ = std::max(max_repeats_, judged_.max_if_noisy);
@@ -326,7 +325,7 @@ private:
     }
     bool is_noisy(const analysis& found) const {
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
-            return is_waited_for(v, judged_.repeats_are_asked) &&
+            return is_waited_for(v, {.advisory = judged_.repeats_are_asked}) &&
                    asks_for_more(all_.seen, all_.judged_by, v);
         });
     }
@@ -378,6 +377,10 @@ private:
     bool ends_at_first_miss() const {
         return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
     }
+    /// Whether all that is waited for is decided, or one is missed and that ends the gate.
+    bool is_enough(const vector<decision>& verdicts, awaited which) const {
+        return (ends_at_first_miss() && shows_a_miss(verdicts)) || all_decided(verdicts, which);
+    }
     /// Whether the load may end here. The verdicts are found again when it has ended, with all that
     /// is known of client and servers by then.
     bool is_decided_by(load_so_far&& so_far, int number) const {
@@ -389,7 +392,10 @@ private:
             d->labels = p_.sent->labels;
             e.variant(d->variant).push_back(std::move(*d));
         }
-        return is_all_decided(analyse_gate(e, all_.judged_by), judged_.slos, ends_at_first_miss());
+        const analysis found = analyse_gate(e, all_.judged_by);
+        const bool only_advises = all_of(judged_.slos, [](const slo& s) { return s.is_advisory; });
+        return !found.on.invalid &&
+               is_enough(found.verdicts, {.advisory = only_advises, .invalid = true});
     }
     void note_decided(double part, const repeat_data& d) {
         all_.seen.decided_after = part;

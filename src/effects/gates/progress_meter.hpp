@@ -65,8 +65,9 @@ public:
         const std::lock_guard lock(mutex_);
         facts_.waits_for.clear();
         facts_.decided = facts_.slos;
+        const awaited which{.advisory = plan_.judged->repeats_are_asked};
         for (std::size_t i = 0; i < verdicts.size(); ++i) {
-            if (!is_waited_for(verdicts[i], plan_.judged->repeats_are_asked)) continue;
+            if (!is_waited_for(verdicts[i], which)) continue;
             facts_.waits_for.push_back(str(verdicts[i].objective.text()));
             // The error guard does not count.
             if (i < plan_.judged->slos.size()) --facts_.decided;

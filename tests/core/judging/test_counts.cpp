@@ -308,17 +308,34 @@ TEST_CASE("verdicts come in the order of their objectives") {
     CHECK(v[0].outcome == verdict::fail);
     CHECK(v[1].outcome == verdict::pass);
     CHECK(v[2].objective.statistic.metric == metric_id::error_rate);
-    CHECK(all_decided(v));
-    CHECK_FALSE(
-        all_decided(judge_all(measured(repeats_with_ttft({99, 99}), {mean(ttft) <= 100_ms}))));
 }
 
 TEST_CASE("what is only advised costs no repeats unless a number of them is asked for") {
-    const vector<slo_verdict> v = judge_all(measured(
-        repeats_with_ttft({99, 99}), {mean(ttft) <= 200_ms, advisory(p50(ttft) <= 100_ms)}));
+    const auto decisions_on = [](const vector<double>& ttft_ms, const vector<slo>& slos) {
+        const measurement m = measured(repeats_with_ttft(ttft_ms), slos);
+        return analyse(m, m).verdicts;
+    };
+    CHECK(all_decided(decisions_on({80, 80, 80}, {mean(ttft) <= 50_ms, p50(ttft) <= 100_ms}), {}));
+    CHECK_FALSE(all_decided(decisions_on({99, 99}, {mean(ttft) <= 100_ms}), {}));
+    const auto v =
+        decisions_on({99, 99}, {mean(ttft) <= 200_ms, advisory(p50(ttft) <= 100_ms)});
     REQUIRE(v[1].outcome == verdict::inconclusive);
-    CHECK(all_decided(v));
-    CHECK_FALSE(all_decided(v, true));
+    CHECK(all_decided(v, {}));
+    CHECK_FALSE(all_decided(v, {.advisory = true}));
+}
+
+TEST_CASE("more repeats are not waited for by an invalid verdict, the rest of a load is") {
+    const measurement m = measured(
+        repeats_with_ttft({80, 80, 80}),
+        {mean(ttft) <= 200_ms, p999(ttft) <= 200_ms, advisory(p999(ttft) <= 100_ms)});
+    const vector<decision> v = analyse(m, m).verdicts;
+    REQUIRE(v[1].outcome == verdict::invalid);
+    REQUIRE(v[2].outcome == verdict::invalid);
+    CHECK(all_decided(v, {}));
+    CHECK(all_decided(v, {.advisory = true}));
+    CHECK_FALSE(all_decided(v, {.invalid = true}));
+    CHECK(all_decided({v[0], v[2], v[3]}, {.invalid = true}));
+    CHECK_FALSE(all_decided({v[0], v[2], v[3]}, {.advisory = true, .invalid = true}));
 }
 
 TEST_CASE("a guard is called observed where its reason says that nothing is shown, and only there") {
