@@ -28592,12 +28592,12 @@ struct surroundings {
                                                           : progress_mode::plain;
     }
 };
-inline surroundings surroundings_of(const variable_lookup& look_up, bool is_terminal) {
+inline surroundings surroundings_of(const variable_lookup& look_up) {
     surroundings s;
     // Apart from the reports of a measured run, which the model may be fitted to.
     if (!means_off(look_up("LLMBENCH_REHEARSE"))) s.report_directory = "llmbench-rehearsal";
     if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) s.report_directory = d;
-    s.console = {is_terminal, look_up("NO_COLOR"), look_up("CLICOLOR_FORCE"), look_up("TERM"),
+    s.console = {false, look_up("NO_COLOR"), look_up("CLICOLOR_FORCE"), look_up("TERM"),
                  look_up("LC_ALL"), look_up("LC_CTYPE"), look_up("LANG")};
     s.verbose = is_yes(look_up("LLMBENCH_VERBOSE"));
     s.on_github = look_up("GITHUB_ACTIONS") == "true";
@@ -28608,8 +28608,8 @@ inline surroundings surroundings_of(const variable_lookup& look_up, bool is_term
 inline const surroundings& surroundings_of_program() {
     // Never destroyed: reports may be written after static objects are gone.
     static const surroundings* const s = [] {
-        auto* const found =
-            new surroundings(surroundings_of(environment, ::isatty(STDOUT_FILENO) == 1));
+        auto* const found = new surroundings(surroundings_of(environment));
+        found->console.terminal = ::isatty(STDOUT_FILENO) == 1;
         // reports belong to rank 0, each rank has its records
         if (const int rank = rank_of_program()) {
             found->report_directory += "/rank-" + std::to_string(rank);
@@ -30199,14 +30199,14 @@ struct http_answer {
 /// when its user calls, for as long as the user can wait.
 class plain_request final : private socket_user {
 public:
-    /// `at` must outlive it. `stays`: the request does not ask to close the connection; whether the
-    /// server closes it anyway is seen within 100 ms.
-    plain_request(const http_server& at, std::string request, double within_s, bool stays = false)
+    /// `at` must outlive it. Of a request that does not ask to close the connection it is seen
+    /// within 100 ms whether the server closes it anyway.
+    plain_request(const http_server& at, std::string request, double within_s)
         : at_(at),
           request_(std::move(request)),
           within_s_(within_s),
           deadline_ns_(now_ns() + ns_of(within_s)),
-          stays_(stays) {
+          stays_(request_.find("\r\nConnection: close\r\n") == std::string::npos) {
         try {
             addresses_ = at.addresses.in_order();
             limit_address();
@@ -30358,12 +30358,11 @@ private:
 
 /// Waits for the answer. A missing resource of the client, such as descriptors, is given as the
 /// reason.
-inline http_answer answer_to(const http_server& at, const std::string& request, double within_s,
-                             bool stays = false) {
+inline http_answer answer_to(const http_server& at, const std::string& request, double within_s) {
     constexpr long long look_up_ns = 50000000;  // to notice an interruption
     http_answer none;
     try {
-        plain_request one(at, request, within_s, stays);
+        plain_request one(at, request, within_s);
         const bool was_interrupted = stop_asked.load();
         while (!one.advance(now_ns() + look_up_ns)) {
             if (one.answer().status > 0 || stop_asked.load() == was_interrupted) continue;
@@ -30389,7 +30388,7 @@ inline http_answer blocking_post_kept(const http_server& at, const std::string& 
                                       double within_s) {
     const std::string request =
         request_text(http_method::post, path, at.url.authority(), fields, body);
-    return answer_to(at, request, within_s, true);
+    return answer_to(at, request, within_s);
 }
 inline http_answer blocking_get(const http_server& at, const std::string& path,
                                 const std::string& fields, double within_s) {
@@ -32451,11 +32450,9 @@ inline void check_header(const std::string& name, const std::string& value) {
             refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
 }
 
-/// The variable that holds the key. `is_apart`: of a baseline with its own key, or on another host
-/// than the target, which must not get the target's key.
-inline std::string key_variable(const endpoint& e, bool is_apart = false) {
-    if (!e.api_key_env.empty()) return str(e.api_key_env);
-    return is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
+/// The variable that holds the key. `usual`: the one of endpoints that name none.
+inline std::string key_variable(const endpoint& e, const char* usual = "LLMBENCH_API_KEY") {
+    return e.api_key_env.empty() ? usual : str(e.api_key_env);
 }
 
 /// Throws std::invalid_argument if a requested key is missing, or cannot be sent.
@@ -32488,7 +32485,8 @@ inline std::string key_line(const endpoint& e, const api_traits& api, const std:
 
 /// `key`: value of key_variable(), "" if not set. Throws std::invalid_argument.
 inline credentials credentials_of(const endpoint& e, const api_traits& api,
-                                  const std::string& key, bool is_apart = false) {
+                                  const std::string& key,
+                                  const char* usual = "LLMBENCH_API_KEY") {
     credentials c;
     c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
     c.fields += api.fields;
@@ -32498,7 +32496,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
         c.fields += name + ": " + value + "\r\n";
         c.keep_secret(value);
     }
-    check_key(e, key, key_variable(e, is_apart));
+    check_key(e, key, key_variable(e, usual));
     add_secret(c.secrets, key);
     c.fields += key_line(e, api, key);
     return c;
@@ -32803,7 +32801,7 @@ private:
             [&](const std::string& prompt) {
                 request_spec r = common_;
                 r.prompt = prompt;
-                return of_request(r, true);
+                return of_request(r);
             });
         if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
         const std::size_t known_id =
@@ -32814,7 +32812,7 @@ private:
             [&](const std::string& list) {
                 request_spec r = common_;
                 r.token_ids = id_list(list);
-                return of_request(r, false);
+                return of_request(r);
             },
             known_id);
         return ids.as_ids ? ids : words;
@@ -32837,11 +32835,11 @@ private:
         tokenizes_ = n > 0;
         return tokenizes_ ? n : -1;
     }
-    int of_request(const request_spec& r, bool may_tokenize) {
+    int of_request(const request_spec& r) {
         request_spec short_one = r;
         short_one.max_tokens = 1;
         const std::string body = request_body(*to_.api, to_.model, short_one);
-        if (const int n = may_tokenize ? tokenized(body) : -1; n > 0) return n;
+        if (const int n = r.token_ids.empty() ? tokenized(body) : -1; n > 0) return n;
         return used_tokens(*to_.api, answer_to(r.stream ? to_.path : to_.whole_path, body),
                            r.stream, asked_by(*to_.api, r, body.size()));
     }
@@ -33955,7 +33953,9 @@ public:
     }
     /// Measures the time to a cold server's first answer to requests like these, within so many
     /// seconds. Refuses a target that is never cold, or an unused command.
-    void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
+    void ask_first_answer(const vector<slo>& slos, const request_spec& like, double within_s) {
+        const bool is_asked = any_of(
+            slos, [](const slo& s) { return s.statistic.metric == metric_id::first_answer_time; });
         const bool is_cold = is_process() || !at_.cold.empty();
         if (is_asked && !is_cold)
             refuse({"an objective on first_answer_time is refused: the target is no process, and "
@@ -34096,7 +34096,8 @@ private:
     const char* url_variable() const {
         return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
     }
-    /// Whether it is an endpoint on another host than the target that it is compared with.
+    /// Whether it is an endpoint on another host than the target that it is compared with, and must
+    /// not get that one's key.
     bool is_apart_from_target() const {
         const std::string other = compared_with_ ? str(compared_with_->at_.url) : key_is_for_;
         if (other.empty() || process_ || own_) return false;
@@ -34110,9 +34111,10 @@ private:
         const bool is_apart = is_elsewhere || (is_baseline_ &&
                                                !environment("LLMBENCH_BASELINE_API_KEY").empty());
         const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
-        const std::string variable = key_variable(at_, is_apart);
+        const char* const usual = is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
+        const std::string variable = key_variable(at_, usual);
         credentials own = credentials_of(
-            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), is_apart);
+            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), usual);
         own.keep_secrets_of(whole_environment());
         if (process_) process_->keep_secrets(own);
         known_secrets& known = known_secrets::of_this_program();
@@ -34639,6 +34641,9 @@ private:
 #endif
 };
 
+/// What the files tell of the program.
+enum class program_is : unsigned char { running, over };
+
 /// Writes the reports of all gates. Not thread-safe: the session locks.
 class program_reports {
 public:
@@ -34653,11 +34658,11 @@ public:
     void write_now_and_then() {
         if (gates.size() < next_writing_) return;
         next_writing_ = std::max(gates.size() + 1, gates.size() * 5 / 4);
-        write(false);
+        write(program_is::running);
     }
     /// A file must not tell of an end while a gate runs.
     void write_unended() {
-        if (written_as_over_) write(false);
+        if (written_as_over_) write(program_is::running);
     }
     /// Notes failures outside gates.
     void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
@@ -34689,7 +34694,8 @@ public:
     }
     bool are_whole() const { return whole_ && records_.are_whole(); }
 
-    void write(bool is_over) {
+    void write(program_is now) {
+        const bool is_over = now == program_is::over;
         if (gates.empty() || !records_.are_open()) return;
         if (!has_changed && is_over == written_as_over_) return;
         has_changed = false;
@@ -34715,7 +34721,7 @@ public:
                 add("calibration.json", calibration_json(gates));
             for (const program_section* b : beside)
                 for (const auto& [name, content] : b->files(gates)) add(name, content);
-            with_all_reported(is_over, [&] {
+            with_all_reported(now, [&] {
                 add("junit.xml", junit_xml(gates));
                 add("summary.md", summary_md(gates, beside));
                 add("report.html", report_html(gates, environment_, beside));
@@ -34759,7 +34765,7 @@ public:
         });
         whole_ = whole_ && all_told;
         has_changed = has_changed || !all_told;
-        write(true);
+        write(program_is::over);
     }
     void write_baseline(gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
@@ -34787,19 +34793,19 @@ public:
                                        has_changed = true;
                                        report_not_whole(where, std::string("the history: ") +
                                                                    reason_in(e));
-                                       write(true);
+                                       write(program_is::over);
                                    });
     }
     /// Prints on the console, and for GitHub Actions, at the program's end.
     void say_at_the_end() {
-        if (!gates.empty()) with_all_reported(true, [this] { say_all(); });
+        if (!gates.empty()) with_all_reported(program_is::over, [this] { say_all(); });
     }
 
 private:
     /// Calls `tell` with a complete `gates`. Until the program has ended it has one more entry, so
     /// that the files of a killed program are not green; incomplete files add one, too.
     template <class Tell>
-    void with_all_reported(bool is_over, const Tell& tell) {
+    void with_all_reported(program_is now, const Tell& tell) {
         const std::size_t own = gates.size();
         struct restored {
             vector<gate_report>&all, &others;
@@ -34822,7 +34828,7 @@ private:
             add("the files of the program",
                 "not all of them could be written whole, so it has not passed: "
                 "its console says why");
-        if (!is_over)
+        if (now == program_is::running)
             add("the rest of the program",
                 "the program had not ended when this was written, so it has not passed");
         tell();
@@ -34929,6 +34935,9 @@ private:
     vector<std::string> names_{};  // that gates asked for
 };
 
+/// Who fails by a red gate: nobody, the test case that asserts it, or the exit code.
+enum class told_by : unsigned char { nobody, test_case, exit_code };
+
 /// What doctest did: it ran test cases, answered a query, or found none that matches its filter.
 enum class host_run : unsigned char { test_cases, query, matched_none };
 
@@ -34953,12 +34962,12 @@ public:
         reports_.write_unended();
         return reports_.gates.size() - 1;
     }
-    /// The gate has ended. `asserts`: it fails its test case.
-    void close_gate(std::size_t number, gate_report&& g, bool asserts, bool in_test_case) {
+    /// The gate has ended.
+    void close_gate(std::size_t number, gate_report&& g, told_by told) {
         const std::lock_guard guard(mutex_);
         gate_report& so_far = reports_.gates[number];
         if (so_far.outcome != gate_outcome::unfinished) return;  // it has ended
-        if (asserts) note_unreported(g.outcome, in_test_case);
+        note_unreported(g.outcome, told);
         so_far = std::move(g);
         reports_.has_changed = true;
         reports_.write_now_and_then();
@@ -34971,10 +34980,10 @@ public:
         return change(reports_);
     }
     /// The gate's outcome is this one, if that is worse.
-    void worsen(std::size_t number, gate_outcome adds, bool in_test_case) {
+    void worsen(std::size_t number, gate_outcome adds, told_by told) {
         with_reports([&](program_reports& r) {
             r.gates[number].outcome = worse_of(r.gates[number].outcome, adds);
-            note_unreported(adds, in_test_case);
+            note_unreported(adds, told);
         });
     }
     /// The test case has failed: the measurements of its gates stay, but none is called a pass.
@@ -35085,7 +35094,7 @@ private:
     void lose(const std::string& why) {
         const std::lock_guard guard(mutex_);
         reports_.cut_off(why);
-        reports_.write(true);
+        reports_.write(program_is::over);
     }
     /// exit() and quick_exit() call us; _Exit() and signals do not.
     void hear_of_the_end() {
@@ -35128,13 +35137,13 @@ private:
     }
 
     void write_all(std::unique_lock<std::mutex>& lock) {
-        reports_.write(true);
+        reports_.write(program_is::over);
         reports_.add_to_history();
         reports_.tell_users(lock);
     }
-    void note_unreported(gate_outcome o, bool in_test_case) {
-        gate_outcome& by = in_test_case ? unreported_by_host_ : unreported_;
-        by = worse_of(by, o);
+    void note_unreported(gate_outcome o, told_by told) {
+        gate_outcome& by = told == told_by::test_case ? unreported_by_host_ : unreported_;
+        if (told != told_by::nobody) by = worse_of(by, o);
     }
 
     mutable std::mutex mutex_{};
@@ -35259,18 +35268,11 @@ inline const int host_listener_registered =
 inline bool inside_test_case() { return false; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
+inline told_by told_here() {
+    return inside_test_case() ? told_by::test_case : told_by::exit_code;
+}
 
 // ===== [E] the report and the result of a measured gate ==========================================
-
-/// Marks verdicts that need no judgement as skipped.
-inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
-                         const std::string& why) {
-    for (slo_verdict& v : verdicts) {
-        const bool concerned =
-            relative_only ? v.objective.factor > 0 : v.outcome != verdict::invalid;
-        if (concerned) v = without_advice(v, verdict::skipped, why);
-    }
-}
 
 /// Returns why measurements cannot be a baseline, "" if they can.
 inline std::string baseline_fault(const measured_gate& m) {
@@ -35301,7 +35303,9 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     g.verdicts = described(m.found.verdicts);
     if (asked.calibrate > 0) {
         g.calibration = calibration_of(m.seen, m.judged_by);
-        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
+        for (slo_verdict& v : g.verdicts)
+            if (v.outcome != verdict::invalid)
+                v = without_advice(v, verdict::skipped, "a calibration run judges nothing");
     }
     if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
         for (slo_verdict& v : g.verdicts)
@@ -35322,12 +35326,13 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
 /// Writes a gate's result to its stored baseline, and says so in its verdicts.
 inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
     const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
-    if (!fault.empty()) {
-        for (slo_verdict& v : g.verdicts)
-            if (v.objective.factor > 0) v.reason = file + " was not written: " + fault;
-        return;
+    for (slo_verdict& v : g.verdicts) {
+        if (v.objective.factor <= 0) continue;
+        if (!fault.empty()) v.reason = file + " was not written: " + fault;
+        else v = without_advice(v, verdict::skipped,
+                                "written to " + file + " as a baseline, not compared");
     }
-    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
+    if (!fault.empty()) return;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     session::of_this_program().with_reports([&](program_reports& r) { r.write_baseline(g, file); });
 }
@@ -35454,8 +35459,7 @@ struct run_mode {
     bool judges() const { return kind == run_kind::judge || appends(); }
 };
 /// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
-inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns,
-                        bool appends = false) {
+inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
     const bool writes = asked.write_baseline && p.judged->has_stored_baseline;
     if (asked.calibrate != 0 && writes)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
@@ -35464,7 +35468,6 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
     mode.kind = asked.calibrate != 0 ? run_kind::calibrate
                 : writes             ? run_kind::write_baseline
                 : asked.is_shard     ? run_kind::send_shard
-                : appends            ? run_kind::append
                                      : run_kind::judge;
     mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;
@@ -36378,10 +36381,7 @@ public:
             return false;
         }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
-        const bool asks_first = std::any_of(
-            judged_.slos.begin(), judged_.slos.end(),
-            [](const slo& s) { return s.statistic.metric == metric_id::first_answer_time; });
-        servers_.candidate().ask_first_answer(asks_first, p_.sent->common,
+        servers_.candidate().ask_first_answer(judged_.slos, p_.sent->common,
                                               p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) {
@@ -36778,13 +36778,13 @@ public:
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
         if (model_) g.rehearsal.model = model_->model();
-        if (asked_.keeps && asserts_) g.not_kept = why;
+        if (asked_.keeps && asserts()) g.not_kept = why;
         return closed(std::move(g), {});
     }
 
 protected:
-    execution(const scenario& s, const char* file, int line, const char* verb, bool asserts)
-        : scenario_(s), asserts_(asserts), who_(identity_of(s, file, line, verb)) {}
+    execution(const scenario& s, const char* file, int line, const char* verb, scenario_use use)
+        : scenario_(s), use_(use), who_(identity_of(s, file, line, verb)) {}
     execution(const execution&) = delete;
     execution& operator=(const execution&) = delete;
     ~execution() {
@@ -36825,17 +36825,20 @@ protected:
     /// Closes the gate and reports it; returns its result.
     result closed(gate_report&& g, measured_gate&& m) {
         const result r = result_of(g, std::move(m), number_, asked_);
-        if (!asserts_ && in_test_case_ && g.refusal.empty()) only_note(g, asked_.inconclusive);
+        if (!asserts() && told_ == told_by::test_case && g.refusal.empty())
+            only_note(g, asked_.inconclusive);
         add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
         if (!g.not_kept.empty()) say(not_added_text(g.not_kept));
         if (surroundings_of_program().verbose && all_.records().are_open())
             say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
+        all_.close_gate(number_, std::move(g), asserts() ? told_ : told_by::nobody);
         return r;
     }
 
+    /// Whether its verdicts are assertions.
+    bool asserts() const { return use_ == scenario_use::gate; }
     bool rehearses() const { return !asked_.rehearse.empty(); }
     /// Enters the environment until the end, unless it is null. The same seed then gives the same
     /// bytes.
@@ -36859,8 +36862,8 @@ protected:
 
     session& all_ = session::of_this_program();
     scenario scenario_;
-    const bool asserts_;
-    const bool in_test_case_ = inside_test_case();
+    const scenario_use use_;
+    const told_by told_ = told_here();
     const gate_identity who_;
     const std::size_t number_ = all_.open_gate(who_);
     settings asked_{};
@@ -36884,8 +36887,7 @@ public:
     /// `read`: returns what is judged in place of measurements, from these files.
     gate_execution(const scenario& s, const char* file, int line, const char* verb,
                    gate_reader read = {}, vector<std::string> files = {})
-        : execution(s, file, line, verb, use_of(verb) == scenario_use::gate),
-          use_(use_of(verb)),
+        : execution(s, file, line, verb, use_of(verb)),
           read_(std::move(read)),
           files_(std::move(files)) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
@@ -36955,10 +36957,11 @@ private:
     }
     /// Makes a valid plan, and says how its measurements are used.
     void prepare(plan& p, run_mode& mode) {
-        const bool appends = asked_.keeps && use_ == scenario_use::gate && !searches();
+        const bool appends = asked_.keeps && asserts() && !searches();
         p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
                     api_of(scenario_.target));
-        mode = mode_of(p, asked_, budget_began_ns(), appends);
+        mode = mode_of(p, asked_, budget_began_ns());
+        if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored =
@@ -36978,7 +36981,7 @@ private:
         gate_report g = report_of(m, asked_);
         if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
-            g.not_kept = use_ == scenario_use::gate
+            g.not_kept = asserts()
                              ? known_past->keep(g, m.past.get(), m.seen.stopped)
                              : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
@@ -36995,7 +36998,6 @@ private:
         m.found = analyse(m.seen, m.judged_by);
         return closed(report_of(m, asked_), std::move(m));
     }
-    const scenario_use use_;
     const gate_reader read_;
     const vector<std::string> files_;  // that it reads
 };
@@ -37236,13 +37238,13 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     try {
         v = judge(r, s);
     } catch (const std::invalid_argument& e) {
-        if (!is_advisory) all.worsen(g->number, gate_outcome::refused, inside_test_case());
+        if (!is_advisory) all.worsen(g->number, gate_outcome::refused, told_here());
         return assertion(real, file, line, expression, true, e.what());
     }
     v.objective.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
-    all.worsen(g->number, outcome_of(vector{v}, g->undecided_is), inside_test_case());
+    all.worsen(g->number, outcome_of(vector{v}, g->undecided_is), told_here());
     all.with_reports([&](program_reports& reports) {
         gate_report& of_gate = reports.gates[g->number];
         of_gate.verdicts.push_back(v);

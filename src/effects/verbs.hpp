@@ -58,13 +58,13 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     try {
         v = judge(r, s);
     } catch (const std::invalid_argument& e) {
-        if (!is_advisory) all.worsen(g->number, gate_outcome::refused, inside_test_case());
+        if (!is_advisory) all.worsen(g->number, gate_outcome::refused, told_here());
         return assertion(real, file, line, expression, true, e.what());
     }
     v.objective.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
-    all.worsen(g->number, outcome_of(vector{v}, g->undecided_is), inside_test_case());
+    all.worsen(g->number, outcome_of(vector{v}, g->undecided_is), told_here());
     all.with_reports([&](program_reports& reports) {
         gate_report& of_gate = reports.gates[g->number];
         of_gate.verdicts.push_back(v);

@@ -123,6 +123,9 @@ inline const int host_listener_registered =
 inline bool inside_test_case() { return false; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
+inline told_by told_here() {
+    return inside_test_case() ? told_by::test_case : told_by::exit_code;
+}
 
 }  // namespace detail
 }  // inline namespace v1

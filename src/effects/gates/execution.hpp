@@ -111,13 +111,13 @@ public:
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
         if (model_) g.rehearsal.model = model_->model();
-        if (asked_.keeps && asserts_) g.not_kept = why;
+        if (asked_.keeps && asserts()) g.not_kept = why;
         return closed(std::move(g), {});
     }
 
 protected:
-    execution(const scenario& s, const char* file, int line, const char* verb, bool asserts)
-        : scenario_(s), asserts_(asserts), who_(identity_of(s, file, line, verb)) {}
+    execution(const scenario& s, const char* file, int line, const char* verb, scenario_use use)
+        : scenario_(s), use_(use), who_(identity_of(s, file, line, verb)) {}
     execution(const execution&) = delete;
     execution& operator=(const execution&) = delete;
     ~execution() {
@@ -158,17 +158,20 @@ protected:
     /// Closes the gate and reports it; returns its result.
     result closed(gate_report&& g, measured_gate&& m) {
         const result r = result_of(g, std::move(m), number_, asked_);
-        if (!asserts_ && in_test_case_ && g.refusal.empty()) only_note(g, asked_.inconclusive);
+        if (!asserts() && told_ == told_by::test_case && g.refusal.empty())
+            only_note(g, asked_.inconclusive);
         add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
         if (!g.not_kept.empty()) say(not_added_text(g.not_kept));
         if (surroundings_of_program().verbose && all_.records().are_open())
             say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
+        all_.close_gate(number_, std::move(g), asserts() ? told_ : told_by::nobody);
         return r;
     }
 
+    /// Whether its verdicts are assertions.
+    bool asserts() const { return use_ == scenario_use::gate; }
     bool rehearses() const { return !asked_.rehearse.empty(); }
     /// Enters the environment until the end, unless it is null. The same seed then gives the same
     /// bytes.
@@ -192,8 +195,8 @@ protected:
 
     session& all_ = session::of_this_program();
     scenario scenario_;
-    const bool asserts_;
-    const bool in_test_case_ = inside_test_case();
+    const scenario_use use_;
+    const told_by told_ = told_here();
     const gate_identity who_;
     const std::size_t number_ = all_.open_gate(who_);
     settings asked_{};
@@ -217,8 +220,7 @@ public:
     /// `read`: returns what is judged in place of measurements, from these files.
     gate_execution(const scenario& s, const char* file, int line, const char* verb,
                    gate_reader read = {}, vector<std::string> files = {})
-        : execution(s, file, line, verb, use_of(verb) == scenario_use::gate),
-          use_(use_of(verb)),
+        : execution(s, file, line, verb, use_of(verb)),
           read_(std::move(read)),
           files_(std::move(files)) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
@@ -288,10 +290,11 @@ private:
     }
     /// Makes a valid plan, and says how its measurements are used.
     void prepare(plan& p, run_mode& mode) {
-        const bool appends = asked_.keeps && use_ == scenario_use::gate && !searches();
+        const bool appends = asked_.keeps && asserts() && !searches();
         p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
                     api_of(scenario_.target));
-        mode = mode_of(p, asked_, budget_began_ns(), appends);
+        mode = mode_of(p, asked_, budget_began_ns());
+        if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored =
@@ -311,7 +314,7 @@ private:
         gate_report g = report_of(m, asked_);
         if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
-            g.not_kept = use_ == scenario_use::gate
+            g.not_kept = asserts()
                              ? known_past->keep(g, m.past.get(), m.seen.stopped)
                              : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
@@ -328,7 +331,6 @@ private:
         m.found = analyse(m.seen, m.judged_by);
         return closed(report_of(m, asked_), std::move(m));
     }
-    const scenario_use use_;
     const gate_reader read_;
     const vector<std::string> files_;  // that it reads
 };

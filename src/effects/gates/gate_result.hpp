@@ -33,16 +33,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Marks verdicts that need no judgement as skipped.
-inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
-                         const std::string& why) {
-    for (slo_verdict& v : verdicts) {
-        const bool concerned =
-            relative_only ? v.objective.factor > 0 : v.outcome != verdict::invalid;
-        if (concerned) v = without_advice(v, verdict::skipped, why);
-    }
-}
-
 /// Returns why measurements cannot be a baseline, "" if they can.
 inline std::string baseline_fault(const measured_gate& m) {
     const auto& on = m.found.on;
@@ -72,7 +62,9 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
     g.verdicts = described(m.found.verdicts);
     if (asked.calibrate > 0) {
         g.calibration = calibration_of(m.seen, m.judged_by);
-        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
+        for (slo_verdict& v : g.verdicts)
+            if (v.outcome != verdict::invalid)
+                v = without_advice(v, verdict::skipped, "a calibration run judges nothing");
     }
     if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
         for (slo_verdict& v : g.verdicts)
@@ -93,12 +85,13 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
 /// Writes a gate's result to its stored baseline, and says so in its verdicts.
 inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
     const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
-    if (!fault.empty()) {
-        for (slo_verdict& v : g.verdicts)
-            if (v.objective.factor > 0) v.reason = file + " was not written: " + fault;
-        return;
+    for (slo_verdict& v : g.verdicts) {
+        if (v.objective.factor <= 0) continue;
+        if (!fault.empty()) v.reason = file + " was not written: " + fault;
+        else v = without_advice(v, verdict::skipped,
+                                "written to " + file + " as a baseline, not compared");
     }
-    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
+    if (!fault.empty()) return;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     session::of_this_program().with_reports([&](program_reports& r) { r.write_baseline(g, file); });
 }

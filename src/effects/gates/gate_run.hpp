@@ -155,10 +155,7 @@ public:
             return false;
         }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
-        const bool asks_first = std::any_of(
-            judged_.slos.begin(), judged_.slos.end(),
-            [](const slo& s) { return s.statistic.metric == metric_id::first_answer_time; });
-        servers_.candidate().ask_first_answer(asks_first, p_.sent->common,
+        servers_.candidate().ask_first_answer(judged_.slos, p_.sent->common,
                                               p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) {

@@ -93,6 +93,9 @@ private:
 #endif
 };
 
+/// What the files tell of the program.
+enum class program_is : unsigned char { running, over };
+
 /// Writes the reports of all gates. Not thread-safe: the session locks.
 class program_reports {
 public:
@@ -107,11 +110,11 @@ public:
     void write_now_and_then() {
         if (gates.size() < next_writing_) return;
         next_writing_ = std::max(gates.size() + 1, gates.size() * 5 / 4);
-        write(false);
+        write(program_is::running);
     }
     /// A file must not tell of an end while a gate runs.
     void write_unended() {
-        if (written_as_over_) write(false);
+        if (written_as_over_) write(program_is::running);
     }
     /// Notes failures outside gates.
     void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
@@ -143,7 +146,8 @@ public:
     }
     bool are_whole() const { return whole_ && records_.are_whole(); }
 
-    void write(bool is_over) {
+    void write(program_is now) {
+        const bool is_over = now == program_is::over;
         if (gates.empty() || !records_.are_open()) return;
         if (!has_changed && is_over == written_as_over_) return;
         has_changed = false;
@@ -169,7 +173,7 @@ public:
                 add("calibration.json", calibration_json(gates));
             for (const program_section* b : beside)
                 for (const auto& [name, content] : b->files(gates)) add(name, content);
-            with_all_reported(is_over, [&] {
+            with_all_reported(now, [&] {
                 add("junit.xml", junit_xml(gates));
                 add("summary.md", summary_md(gates, beside));
                 add("report.html", report_html(gates, environment_, beside));
@@ -213,7 +217,7 @@ public:
         });
         whole_ = whole_ && all_told;
         has_changed = has_changed || !all_told;
-        write(true);
+        write(program_is::over);
     }
     void write_baseline(gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
@@ -241,19 +245,19 @@ public:
                                        has_changed = true;
                                        report_not_whole(where, std::string("the history: ") +
                                                                    reason_in(e));
-                                       write(true);
+                                       write(program_is::over);
                                    });
     }
     /// Prints on the console, and for GitHub Actions, at the program's end.
     void say_at_the_end() {
-        if (!gates.empty()) with_all_reported(true, [this] { say_all(); });
+        if (!gates.empty()) with_all_reported(program_is::over, [this] { say_all(); });
     }
 
 private:
     /// Calls `tell` with a complete `gates`. Until the program has ended it has one more entry, so
     /// that the files of a killed program are not green; incomplete files add one, too.
     template <class Tell>
-    void with_all_reported(bool is_over, const Tell& tell) {
+    void with_all_reported(program_is now, const Tell& tell) {
         const std::size_t own = gates.size();
         struct restored {
             vector<gate_report>&all, &others;
@@ -276,7 +280,7 @@ private:
             add("the files of the program",
                 "not all of them could be written whole, so it has not passed: "
                 "its console says why");
-        if (!is_over)
+        if (now == program_is::running)
             add("the rest of the program",
                 "the program had not ended when this was written, so it has not passed");
         tell();

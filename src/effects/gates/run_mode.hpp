@@ -100,8 +100,7 @@ struct run_mode {
     bool judges() const { return kind == run_kind::judge || appends(); }
 };
 /// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
-inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns,
-                        bool appends = false) {
+inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
     const bool writes = asked.write_baseline && p.judged->has_stored_baseline;
     if (asked.calibrate != 0 && writes)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
@@ -110,7 +109,6 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
     mode.kind = asked.calibrate != 0 ? run_kind::calibrate
                 : writes             ? run_kind::write_baseline
                 : asked.is_shard     ? run_kind::send_shard
-                : appends            ? run_kind::append
                                      : run_kind::judge;
     mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;

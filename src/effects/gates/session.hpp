@@ -90,6 +90,9 @@ private:
     vector<std::string> names_{};  // that gates asked for
 };
 
+/// Who fails by a red gate: nobody, the test case that asserts it, or the exit code.
+enum class told_by : unsigned char { nobody, test_case, exit_code };
+
 /// What doctest did: it ran test cases, answered a query, or found none that matches its filter.
 enum class host_run : unsigned char { test_cases, query, matched_none };
 
@@ -114,12 +117,12 @@ public:
         reports_.write_unended();
         return reports_.gates.size() - 1;
     }
-    /// The gate has ended. `asserts`: it fails its test case.
-    void close_gate(std::size_t number, gate_report&& g, bool asserts, bool in_test_case) {
+    /// The gate has ended.
+    void close_gate(std::size_t number, gate_report&& g, told_by told) {
         const std::lock_guard guard(mutex_);
         gate_report& so_far = reports_.gates[number];
         if (so_far.outcome != gate_outcome::unfinished) return;  // it has ended
-        if (asserts) note_unreported(g.outcome, in_test_case);
+        note_unreported(g.outcome, told);
         so_far = std::move(g);
         reports_.has_changed = true;
         reports_.write_now_and_then();
@@ -132,10 +135,10 @@ public:
         return change(reports_);
     }
     /// The gate's outcome is this one, if that is worse.
-    void worsen(std::size_t number, gate_outcome adds, bool in_test_case) {
+    void worsen(std::size_t number, gate_outcome adds, told_by told) {
         with_reports([&](program_reports& r) {
             r.gates[number].outcome = worse_of(r.gates[number].outcome, adds);
-            note_unreported(adds, in_test_case);
+            note_unreported(adds, told);
         });
     }
     /// The test case has failed: the measurements of its gates stay, but none is called a pass.
@@ -246,7 +249,7 @@ private:
     void lose(const std::string& why) {
         const std::lock_guard guard(mutex_);
         reports_.cut_off(why);
-        reports_.write(true);
+        reports_.write(program_is::over);
     }
     /// exit() and quick_exit() call us; _Exit() and signals do not.
     void hear_of_the_end() {
@@ -289,13 +292,13 @@ private:
     }
 
     void write_all(std::unique_lock<std::mutex>& lock) {
-        reports_.write(true);
+        reports_.write(program_is::over);
         reports_.add_to_history();
         reports_.tell_users(lock);
     }
-    void note_unreported(gate_outcome o, bool in_test_case) {
-        gate_outcome& by = in_test_case ? unreported_by_host_ : unreported_;
-        by = worse_of(by, o);
+    void note_unreported(gate_outcome o, told_by told) {
+        gate_outcome& by = told == told_by::test_case ? unreported_by_host_ : unreported_;
+        if (told != told_by::nobody) by = worse_of(by, o);
     }
 
     mutable std::mutex mutex_{};

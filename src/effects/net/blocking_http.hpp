@@ -40,14 +40,14 @@ struct http_answer {
 /// when its user calls, for as long as the user can wait.
 class plain_request final : private socket_user {
 public:
-    /// `at` must outlive it. `stays`: the request does not ask to close the connection; whether the
-    /// server closes it anyway is seen within 100 ms.
-    plain_request(const http_server& at, std::string request, double within_s, bool stays = false)
+    /// `at` must outlive it. Of a request that does not ask to close the connection it is seen
+    /// within 100 ms whether the server closes it anyway.
+    plain_request(const http_server& at, std::string request, double within_s)
         : at_(at),
           request_(std::move(request)),
           within_s_(within_s),
           deadline_ns_(now_ns() + ns_of(within_s)),
-          stays_(stays) {
+          stays_(request_.find("\r\nConnection: close\r\n") == std::string::npos) {
         try {
             addresses_ = at.addresses.in_order();
             limit_address();
@@ -199,12 +199,11 @@ private:
 
 /// Waits for the answer. A missing resource of the client, such as descriptors, is given as the
 /// reason.
-inline http_answer answer_to(const http_server& at, const std::string& request, double within_s,
-                             bool stays = false) {
+inline http_answer answer_to(const http_server& at, const std::string& request, double within_s) {
     constexpr long long look_up_ns = 50000000;  // to notice an interruption
     http_answer none;
     try {
-        plain_request one(at, request, within_s, stays);
+        plain_request one(at, request, within_s);
         const bool was_interrupted = stop_asked.load();
         while (!one.advance(now_ns() + look_up_ns)) {
             if (one.answer().status > 0 || stop_asked.load() == was_interrupted) continue;
@@ -230,7 +229,7 @@ inline http_answer blocking_post_kept(const http_server& at, const std::string& 
                                       double within_s) {
     const std::string request =
         request_text(http_method::post, path, at.url.authority(), fields, body);
-    return answer_to(at, request, within_s, true);
+    return answer_to(at, request, within_s);
 }
 inline http_answer blocking_get(const http_server& at, const std::string& path,
                                 const std::string& fields, double within_s) {

@@ -294,12 +294,12 @@ struct surroundings {
                                                           : progress_mode::plain;
     }
 };
-inline surroundings surroundings_of(const variable_lookup& look_up, bool is_terminal) {
+inline surroundings surroundings_of(const variable_lookup& look_up) {
     surroundings s;
     // Apart from the reports of a measured run, which the model may be fitted to.
     if (!means_off(look_up("LLMBENCH_REHEARSE"))) s.report_directory = "llmbench-rehearsal";
     if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) s.report_directory = d;
-    s.console = {is_terminal, look_up("NO_COLOR"), look_up("CLICOLOR_FORCE"), look_up("TERM"),
+    s.console = {false, look_up("NO_COLOR"), look_up("CLICOLOR_FORCE"), look_up("TERM"),
                  look_up("LC_ALL"), look_up("LC_CTYPE"), look_up("LANG")};
     s.verbose = is_yes(look_up("LLMBENCH_VERBOSE"));
     s.on_github = look_up("GITHUB_ACTIONS") == "true";
@@ -310,8 +310,8 @@ inline surroundings surroundings_of(const variable_lookup& look_up, bool is_term
 inline const surroundings& surroundings_of_program() {
     // Never destroyed: reports may be written after static objects are gone.
     static const surroundings* const s = [] {
-        auto* const found =
-            new surroundings(surroundings_of(environment, ::isatty(STDOUT_FILENO) == 1));
+        auto* const found = new surroundings(surroundings_of(environment));
+        found->console.terminal = ::isatty(STDOUT_FILENO) == 1;
         // reports belong to rank 0, each rank has its records
         if (const int rank = rank_of_program()) {
             found->report_directory += "/rank-" + std::to_string(rank);

@@ -100,11 +100,9 @@ inline void check_header(const std::string& name, const std::string& value) {
             refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
 }
 
-/// The variable that holds the key. `is_apart`: of a baseline with its own key, or on another host
-/// than the target, which must not get the target's key.
-inline std::string key_variable(const endpoint& e, bool is_apart = false) {
-    if (!e.api_key_env.empty()) return str(e.api_key_env);
-    return is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
+/// The variable that holds the key. `usual`: the one of endpoints that name none.
+inline std::string key_variable(const endpoint& e, const char* usual = "LLMBENCH_API_KEY") {
+    return e.api_key_env.empty() ? usual : str(e.api_key_env);
 }
 
 /// Throws std::invalid_argument if a requested key is missing, or cannot be sent.
@@ -137,7 +135,8 @@ inline std::string key_line(const endpoint& e, const api_traits& api, const std:
 
 /// `key`: value of key_variable(), "" if not set. Throws std::invalid_argument.
 inline credentials credentials_of(const endpoint& e, const api_traits& api,
-                                  const std::string& key, bool is_apart = false) {
+                                  const std::string& key,
+                                  const char* usual = "LLMBENCH_API_KEY") {
     credentials c;
     c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
     c.fields += api.fields;
@@ -147,7 +146,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
         c.fields += name + ": " + value + "\r\n";
         c.keep_secret(value);
     }
-    check_key(e, key, key_variable(e, is_apart));
+    check_key(e, key, key_variable(e, usual));
     add_secret(c.secrets, key);
     c.fields += key_line(e, api, key);
     return c;

@@ -307,7 +307,7 @@ private:
             [&](const std::string& prompt) {
                 request_spec r = common_;
                 r.prompt = prompt;
-                return of_request(r, true);
+                return of_request(r);
             });
         if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
         const std::size_t known_id =
@@ -318,7 +318,7 @@ private:
             [&](const std::string& list) {
                 request_spec r = common_;
                 r.token_ids = id_list(list);
-                return of_request(r, false);
+                return of_request(r);
             },
             known_id);
         return ids.as_ids ? ids : words;
@@ -341,11 +341,11 @@ private:
         tokenizes_ = n > 0;
         return tokenizes_ ? n : -1;
     }
-    int of_request(const request_spec& r, bool may_tokenize) {
+    int of_request(const request_spec& r) {
         request_spec short_one = r;
         short_one.max_tokens = 1;
         const std::string body = request_body(*to_.api, to_.model, short_one);
-        if (const int n = may_tokenize ? tokenized(body) : -1; n > 0) return n;
+        if (const int n = r.token_ids.empty() ? tokenized(body) : -1; n > 0) return n;
         return used_tokens(*to_.api, answer_to(r.stream ? to_.path : to_.whole_path, body),
                            r.stream, asked_by(*to_.api, r, body.size()));
     }

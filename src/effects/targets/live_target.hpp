@@ -132,7 +132,9 @@ public:
     }
     /// Measures the time to a cold server's first answer to requests like these, within so many
     /// seconds. Refuses a target that is never cold, or an unused command.
-    void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
+    void ask_first_answer(const vector<slo>& slos, const request_spec& like, double within_s) {
+        const bool is_asked = any_of(
+            slos, [](const slo& s) { return s.statistic.metric == metric_id::first_answer_time; });
         const bool is_cold = is_process() || !at_.cold.empty();
         if (is_asked && !is_cold)
             refuse({"an objective on first_answer_time is refused: the target is no process, and "
@@ -273,7 +275,8 @@ private:
     const char* url_variable() const {
         return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
     }
-    /// Whether it is an endpoint on another host than the target that it is compared with.
+    /// Whether it is an endpoint on another host than the target that it is compared with, and must
+    /// not get that one's key.
     bool is_apart_from_target() const {
         const std::string other = compared_with_ ? str(compared_with_->at_.url) : key_is_for_;
         if (other.empty() || process_ || own_) return false;
@@ -287,9 +290,10 @@ private:
         const bool is_apart = is_elsewhere || (is_baseline_ &&
                                                !environment("LLMBENCH_BASELINE_API_KEY").empty());
         const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
-        const std::string variable = key_variable(at_, is_apart);
+        const char* const usual = is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
+        const std::string variable = key_variable(at_, usual);
         credentials own = credentials_of(
-            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), is_apart);
+            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), usual);
         own.keep_secrets_of(whole_environment());
         if (process_) process_->keep_secrets(own);
         known_secrets& known = known_secrets::of_this_program();

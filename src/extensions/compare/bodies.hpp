@@ -170,7 +170,7 @@ class comparison_execution : public execution {
 public:
     comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
                          int line)
-        : execution(s, file, line, "compare", false),
+        : execution(s, file, line, "compare", scenario_use::measure),
           of_each_(scenario_of_a_setting(s)),
           settings_(settings) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
@@ -286,7 +286,7 @@ private:
                 result_of(g, std::move(parts[i].all), numbers_[i], asked_));
             held.names.push_back(parts[i].name);
             held.settings.push_back(result_access::gate_of(results.back()));
-            if (in_test_case_ && g.refusal.empty()) only_note(g, asked_.inconclusive);
+            if (told_ == told_by::test_case && g.refusal.empty()) only_note(g, asked_.inconclusive);
             say(console_text(g, surroundings_of_program().style()));
             if (i + 1 == parts.size())
                 all_.with_reports([&](program_reports& reports) {
@@ -304,7 +304,7 @@ private:
     }
     /// As in run(): a setting that could not be measured fails the test case, a miss does not.
     void inform_test_case(const comparison_data& h) const {
-        if (!in_test_case_) return;
+        if (told_ != told_by::test_case) return;
         for (std::size_t i = 0; i < h.names.size(); ++i) {
             const result_data& g = *h.settings[i];
             if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
@@ -315,7 +315,7 @@ private:
     void close(std::size_t number, gate_report&& g, long long began_ns) {
         add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
-        all_.close_gate(number, std::move(g), false, in_test_case_);
+        all_.close_gate(number, std::move(g), told_by::nobody);
     }
 
     scenario of_each_;

@@ -122,28 +122,31 @@ TEST_CASE("a rehearsal is asked for by 1 or by a file, and leaves nothing for la
         CHECK(why.find("LLMBENCH_REHEARSE and " + name + " are both set") != std::string::npos);
     }
     // What was measured stays where it is.
-    CHECK(surroundings_of(in({{"LLMBENCH_REHEARSE", "1"}}), false).report_directory ==
+    CHECK(surroundings_of(in({{"LLMBENCH_REHEARSE", "1"}})).report_directory ==
           "llmbench-rehearsal");
-    CHECK(surroundings_of(in({{"LLMBENCH_REHEARSE", "1"}, {"LLMBENCH_REPORT_DIR", "r"}}), false)
+    CHECK(surroundings_of(in({{"LLMBENCH_REHEARSE", "1"}, {"LLMBENCH_REPORT_DIR", "r"}}))
               .report_directory == "r");
 }
 
 TEST_CASE("where a program runs decides what its console shows") {
-    CHECK(surroundings_of(in({}), false).report_directory == "llmbench-report");
-    CHECK(surroundings_of(in({{"LLMBENCH_REPORT_DIR", "/r"}}), false).report_directory == "/r");
-    const auto shown = [](const variables& set, bool terminal) {
-        return surroundings_of(in(set), terminal).shown(progress_mode::automatic);
+    CHECK(surroundings_of(in({})).report_directory == "llmbench-report");
+    CHECK(surroundings_of(in({{"LLMBENCH_REPORT_DIR", "/r"}})).report_directory == "/r");
+    const auto terminal = [](const variables& set) {
+        surroundings s = surroundings_of(in(set));
+        s.console.terminal = true;
+        return s;
     };
-    CHECK(shown({{"TERM", "xterm"}}, true) == progress_mode::line);
-    CHECK(shown({{"TERM", "dumb"}}, true) == progress_mode::plain);
-    CHECK(shown({{"TERM", "xterm"}}, false) == progress_mode::plain);
-    CHECK(surroundings_of(in({}), true).shown(progress_mode::off) == progress_mode::off);
-    CHECK(surroundings_of(in({{"TERM", "xterm"}}), true).style().colour);
-    CHECK_FALSE(surroundings_of(in({{"TERM", "xterm"}, {"NO_COLOR", "1"}}), true).style().colour);
-    CHECK_FALSE(surroundings_of(in({}), true).style().verbose);
-    CHECK(surroundings_of(in({{"LLMBENCH_VERBOSE", "1"}}), true).style().verbose);
-    CHECK_FALSE(surroundings_of(in({{"GITHUB_ACTIONS", "1"}}), false).on_github);
-    CHECK(surroundings_of(in({{"GITHUB_ACTIONS", "true"}}), false).on_github);
+    CHECK(terminal({{"TERM", "xterm"}}).shown(progress_mode::automatic) == progress_mode::line);
+    CHECK(terminal({{"TERM", "dumb"}}).shown(progress_mode::automatic) == progress_mode::plain);
+    CHECK(surroundings_of(in({{"TERM", "xterm"}})).shown(progress_mode::automatic) ==
+          progress_mode::plain);
+    CHECK(terminal({}).shown(progress_mode::off) == progress_mode::off);
+    CHECK(terminal({{"TERM", "xterm"}}).style().colour);
+    CHECK_FALSE(terminal({{"TERM", "xterm"}, {"NO_COLOR", "1"}}).style().colour);
+    CHECK_FALSE(terminal({}).style().verbose);
+    CHECK(terminal({{"LLMBENCH_VERBOSE", "1"}}).style().verbose);
+    CHECK_FALSE(surroundings_of(in({{"GITHUB_ACTIONS", "1"}})).on_github);
+    CHECK(surroundings_of(in({{"GITHUB_ACTIONS", "true"}})).on_github);
 }
 
 TEST_CASE("a variable that is nearly one of ours is refused, somebody's own is not") {
@@ -188,7 +191,7 @@ TEST_CASE("the help lists every variable that is read") {
         return std::string();
     };
     settings_of(recorder);
-    surroundings_of(recorder, false);
+    surroundings_of(recorder);
     for (const std::string& name : asked)
         if (name.rfind("LLMBENCH_", 0) == 0 && !is_gone(name))
             CHECK(help.find(" " + name + " ") != std::string::npos);

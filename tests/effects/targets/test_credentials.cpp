@@ -47,8 +47,8 @@ TEST_CASE("keys are secrets, and so are values of headers of eight characters or
 TEST_CASE("the key is looked up in the variable that the gate names, else in llmbench's own") {
     CHECK(key_variable({}) == "LLMBENCH_API_KEY");
     CHECK(key_variable({.api_key_env = "MY_KEY"}) == "MY_KEY");
-    CHECK(key_variable({}, true) == "LLMBENCH_BASELINE_API_KEY");
-    CHECK(key_variable({.api_key_env = "MY_KEY"}, true) == "MY_KEY");
+    CHECK(key_variable({}, "LLMBENCH_BASELINE_API_KEY") == "LLMBENCH_BASELINE_API_KEY");
+    CHECK(key_variable({.api_key_env = "MY_KEY"}, "LLMBENCH_BASELINE_API_KEY") == "MY_KEY");
 }
 
 TEST_CASE("a variable that the gate names must be set, and is repeated only if it is a name") {
