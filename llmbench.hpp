@@ -36781,10 +36781,14 @@ public:
         if (asked_.keeps && asserts()) g.not_kept = why;
         return closed(std::move(g), {});
     }
+    /// The test case gets a failed assertion with this text.
+    void fail_test_case(const std::string& why) const {
+        refuse_in_test(who_.file.c_str(), who_.line, verb_, why);
+    }
 
 protected:
     execution(const scenario& s, const char* file, int line, const char* verb, scenario_use use)
-        : scenario_(s), use_(use), who_(identity_of(s, file, line, verb)) {}
+        : scenario_(s), verb_(verb), use_(use), who_(identity_of(s, file, line, verb)) {}
     execution(const execution&) = delete;
     execution& operator=(const execution&) = delete;
     ~execution() {
@@ -36862,6 +36866,7 @@ protected:
 
     session& all_ = session::of_this_program();
     scenario scenario_;
+    const char* const verb_;
     const scenario_use use_;
     const told_by told_ = told_here();
     const gate_identity who_;
@@ -36881,7 +36886,7 @@ private:
 /// Returns measurements of other programs, with their plan and judging parameters.
 using gate_reader = std::function<measured_gate()>;
 
-/// One gate, from its scenario to its result and to the reports.
+/// One gate, run or search, from its scenario to its result and to the reports.
 class gate_execution : public execution {
 public:
     /// `read`: returns what is judged in place of measurements, from these files.
@@ -36930,7 +36935,14 @@ public:
             throw;
         }
         sharing.end_gate();
-        return reported(mode, repeats->finished());
+        measured_gate m = repeats->finished();
+        gate_report g = report_of(m, asked_);
+        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
+        if (asked_.keeps)
+            g.not_kept = asserts() ? known_past->keep(g, m.past.get(), m.seen.stopped)
+                                   : why_not_added(searches() ? "find_capacity()" : "run()");
+        if (model_) model_->mark(g, m.seen);
+        return closed(std::move(g), std::move(m));
     }
 
 private:
@@ -36976,17 +36988,6 @@ private:
             j.max_if_noisy = 0;
         });
     }
-    /// Returns the result of the measurements, after the reports are written.
-    result reported(const run_mode& mode, measured_gate m) {
-        gate_report g = report_of(m, asked_);
-        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
-        if (asked_.keeps)
-            g.not_kept = asserts()
-                             ? known_past->keep(g, m.past.get(), m.seen.stopped)
-                             : why_not_added(searches() ? "find_capacity()" : "run()");
-        if (model_) model_->mark(g, m.seen);
-        return closed(std::move(g), std::move(m));
-    }
     result judged_again() {
         measured_gate m;
         begin(files_, [&] { m = read_(); });
@@ -37002,15 +37003,15 @@ private:
     const vector<std::string> files_;  // that it reads
 };
 
-/// Returns the result of an execution, or of its end if it throws.
+/// Returns the result of an execution, or of its end if it throws. Then a test case fails, and any
+/// other caller gets the exception.
 template <class Execution>
-auto executed(Execution&& gate, const char* file, int line, const char* verb) {
-    // A test case gets a failed assertion with the same text, not an exception.
+auto executed(Execution&& gate) {
     const auto refused = [&](gate_outcome outcome, const std::exception& e) {
         const std::string why = known_secrets::of_this_program().without(reason_in(e));
         const auto r = gate.ended_by(outcome, why);
         if (outcome == gate_outcome::skipped) return r;
-        if (inside_test_case()) refuse_in_test(file, line, verb, why);
+        if (inside_test_case()) gate.fail_test_case(why);
         else if (why == reason_in(e)) throw;
         else if (outcome == gate_outcome::refused) throw std::invalid_argument(why);
         else throw std::runtime_error(why);
@@ -37028,12 +37029,6 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
         gate.ended_by(gate_outcome::invalid, "it was ended by an exception");
         throw;  // a cancelled thread passes here, too
     }
-}
-/// Returns the result of a gate, run or search, or of measurements that `read` returns.
-inline result gate_of(const scenario& s, const char* file, int line, const char* verb,
-                      gate_reader read = {}, vector<std::string> files = {}) {
-    return executed(gate_execution(s, file, line, verb, std::move(read), std::move(files)), file,
-                    line, verb);
 }
 
 // ===== [E] a finished run with its requests ======================================================
@@ -37346,10 +37341,11 @@ int exit_code() {
     return exit_code_of(all.final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
-    return detail::gate_of(s, file, line, "run");
+    return detail::executed(detail::gate_execution(s, file, line, "run"));
 }
 result gate(const scenario& s, const char* file, int line) {
-    return detail::asserted(detail::gate_of(s, file, line, "gate"), file, line);
+    return detail::asserted(detail::executed(detail::gate_execution(s, file, line, "gate")), file,
+                            line);
 }
 #endif
 

@@ -36789,10 +36789,14 @@ public:
         if (asked_.keeps && asserts()) g.not_kept = why;
         return closed(std::move(g), {});
     }
+    /// The test case gets a failed assertion with this text.
+    void fail_test_case(const std::string& why) const {
+        refuse_in_test(who_.file.c_str(), who_.line, verb_, why);
+    }
 
 protected:
     execution(const scenario& s, const char* file, int line, const char* verb, scenario_use use)
-        : scenario_(s), use_(use), who_(identity_of(s, file, line, verb)) {}
+        : scenario_(s), verb_(verb), use_(use), who_(identity_of(s, file, line, verb)) {}
     execution(const execution&) = delete;
     execution& operator=(const execution&) = delete;
     ~execution() {
@@ -36870,6 +36874,7 @@ protected:
 
     session& all_ = session::of_this_program();
     scenario scenario_;
+    const char* const verb_;
     const scenario_use use_;
     const told_by told_ = told_here();
     const gate_identity who_;
@@ -36889,7 +36894,7 @@ private:
 /// Returns measurements of other programs, with their plan and judging parameters.
 using gate_reader = std::function<measured_gate()>;
 
-/// One gate, from its scenario to its result and to the reports.
+/// One gate, run or search, from its scenario to its result and to the reports.
 class gate_execution : public execution {
 public:
     /// `read`: returns what is judged in place of measurements, from these files.
@@ -36938,7 +36943,14 @@ public:
             throw;
         }
         sharing.end_gate();
-        return reported(mode, repeats->finished());
+        measured_gate m = repeats->finished();
+        gate_report g = report_of(m, asked_);
+        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
+        if (asked_.keeps)
+            g.not_kept = asserts() ? known_past->keep(g, m.past.get(), m.seen.stopped)
+                                   : why_not_added(searches() ? "find_capacity()" : "run()");
+        if (model_) model_->mark(g, m.seen);
+        return closed(std::move(g), std::move(m));
     }
 
 private:
@@ -36984,17 +36996,6 @@ private:
             j.max_if_noisy = 0;
         });
     }
-    /// Returns the result of the measurements, after the reports are written.
-    result reported(const run_mode& mode, measured_gate m) {
-        gate_report g = report_of(m, asked_);
-        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
-        if (asked_.keeps)
-            g.not_kept = asserts()
-                             ? known_past->keep(g, m.past.get(), m.seen.stopped)
-                             : why_not_added(searches() ? "find_capacity()" : "run()");
-        if (model_) model_->mark(g, m.seen);
-        return closed(std::move(g), std::move(m));
-    }
     result judged_again() {
         measured_gate m;
         begin(files_, [&] { m = read_(); });
@@ -37010,15 +37011,15 @@ private:
     const vector<std::string> files_;  // that it reads
 };
 
-/// Returns the result of an execution, or of its end if it throws.
+/// Returns the result of an execution, or of its end if it throws. Then a test case fails, and any
+/// other caller gets the exception.
 template <class Execution>
-auto executed(Execution&& gate, const char* file, int line, const char* verb) {
-    // A test case gets a failed assertion with the same text, not an exception.
+auto executed(Execution&& gate) {
     const auto refused = [&](gate_outcome outcome, const std::exception& e) {
         const std::string why = known_secrets::of_this_program().without(reason_in(e));
         const auto r = gate.ended_by(outcome, why);
         if (outcome == gate_outcome::skipped) return r;
-        if (inside_test_case()) refuse_in_test(file, line, verb, why);
+        if (inside_test_case()) gate.fail_test_case(why);
         else if (why == reason_in(e)) throw;
         else if (outcome == gate_outcome::refused) throw std::invalid_argument(why);
         else throw std::runtime_error(why);
@@ -37036,12 +37037,6 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
         gate.ended_by(gate_outcome::invalid, "it was ended by an exception");
         throw;  // a cancelled thread passes here, too
     }
-}
-/// Returns the result of a gate, run or search, or of measurements that `read` returns.
-inline result gate_of(const scenario& s, const char* file, int line, const char* verb,
-                      gate_reader read = {}, vector<std::string> files = {}) {
-    return executed(gate_execution(s, file, line, verb, std::move(read), std::move(files)), file,
-                    line, verb);
 }
 
 // ===== [E] a finished run with its requests ======================================================
@@ -37354,10 +37349,11 @@ int exit_code() {
     return exit_code_of(all.final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
-    return detail::gate_of(s, file, line, "run");
+    return detail::executed(detail::gate_execution(s, file, line, "run"));
 }
 result gate(const scenario& s, const char* file, int line) {
-    return detail::asserted(detail::gate_of(s, file, line, "gate"), file, line);
+    return detail::asserted(detail::executed(detail::gate_execution(s, file, line, "gate")), file,
+                            line);
 }
 #endif
 
@@ -39905,7 +39901,8 @@ capacity_result search_access::capacity_in(const result& r) {
 }  // namespace detail
 
 capacity_result find_capacity(const scenario& s, const char* file, int line) {
-    return detail::search_access::capacity_in(detail::gate_of(s, file, line, "find_capacity"));
+    return detail::search_access::capacity_in(
+        detail::executed(detail::gate_execution(s, file, line, "find_capacity")));
 }
 
 }  // inline namespace v1
@@ -41755,7 +41752,7 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
             check_curve(s, loads);
             return measured_gate();
         };
-        curve_access::add_load(c, 0, gate_of(s, file, line, "curve", refused));
+        curve_access::add_load(c, 0, executed(gate_execution(s, file, line, "curve", refused)));
         return c;
     }
     session& all = session::of_this_program();
@@ -41778,7 +41775,7 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
             scenario at = s;
             at.name = r.name + " / " + value_text(r.unit, load.value);
             at.arrivals = arrivals_at(s.arrivals.data(), load);
-            const result one = gate_of(at, file, line, "curve");
+            const result one = executed(gate_execution(at, file, line, "curve"));
             r.loads.push_back(judged_load_of(load.value, str(one.name()), one.verdicts()));
             curve_access::add_load(c, load.value, one);
             // An unsound scenario is so at every load.
@@ -41945,8 +41942,7 @@ private:
         for (std::size_t i = 0; i < h.names.size(); ++i) {
             const result_data& g = *h.settings[i];
             if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
-                refuse_in_test(who_.file.c_str(), who_.line, "compare",
-                               h.names[i] + ": " + g.refusal);
+                fail_test_case(h.names[i] + ": " + g.refusal);
         }
     }
     void close(std::size_t number, gate_report&& g, long long began_ns) {
@@ -42047,8 +42043,7 @@ const result& curve_result::at(types::whole place) const {
 
 comparison_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::compared(
     const scenario& s, const types::list<setting>& settings, const char* file, int line) {
-    return detail::executed(detail::comparison_execution(s, settings, file, line), file, line,
-                            "compare");
+    return detail::executed(detail::comparison_execution(s, settings, file, line));
 }
 curve_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::loads_of(
     const scenario& s, const types::list<offered_load>& loads, const char* file, int line) {
@@ -46903,7 +46898,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
     };
     vector<std::string> all;
     for (const text& d : directories) all.push_back(str(d));
-    return gate_of(as, file, line, "judge_shards", read, std::move(all));
+    return executed(gate_execution(as, file, line, "judge_shards", read, std::move(all)));
 }
 
 }  // namespace detail

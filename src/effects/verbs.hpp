@@ -166,10 +166,11 @@ int exit_code() {
     return exit_code_of(all.final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
-    return detail::gate_of(s, file, line, "run");
+    return detail::executed(detail::gate_execution(s, file, line, "run"));
 }
 result gate(const scenario& s, const char* file, int line) {
-    return detail::asserted(detail::gate_of(s, file, line, "gate"), file, line);
+    return detail::asserted(detail::executed(detail::gate_execution(s, file, line, "gate")), file,
+                            line);
 }
 #endif
 

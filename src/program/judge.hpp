@@ -190,7 +190,7 @@ inline void judge_as(const std::string& name, const slo_list& slos, gate_reader 
     scenario as;
     as.name = name;
     as.slos = slos;
-    gate_of(as, "", 0, "judge", std::move(read), files);
+    executed(gate_execution(as, "", 0, "judge", std::move(read), files));
 }
 
 /// Calls `each` for the gates. Each is then in the reports, also one that `each` never began.

@@ -125,7 +125,8 @@ capacity_result search_access::capacity_in(const result& r) {
 }  // namespace detail
 
 capacity_result find_capacity(const scenario& s, const char* file, int line) {
-    return detail::search_access::capacity_in(detail::gate_of(s, file, line, "find_capacity"));
+    return detail::search_access::capacity_in(
+        detail::executed(detail::gate_execution(s, file, line, "find_capacity")));
 }
 
 }  // inline namespace v1

@@ -118,7 +118,7 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
             check_curve(s, loads);
             return measured_gate();
         };
-        curve_access::add_load(c, 0, gate_of(s, file, line, "curve", refused));
+        curve_access::add_load(c, 0, executed(gate_execution(s, file, line, "curve", refused)));
         return c;
     }
     session& all = session::of_this_program();
@@ -141,7 +141,7 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
             scenario at = s;
             at.name = r.name + " / " + value_text(r.unit, load.value);
             at.arrivals = arrivals_at(s.arrivals.data(), load);
-            const result one = gate_of(at, file, line, "curve");
+            const result one = executed(gate_execution(at, file, line, "curve"));
             r.loads.push_back(judged_load_of(load.value, str(one.name()), one.verdicts()));
             curve_access::add_load(c, load.value, one);
             // An unsound scenario is so at every load.
@@ -308,8 +308,7 @@ private:
         for (std::size_t i = 0; i < h.names.size(); ++i) {
             const result_data& g = *h.settings[i];
             if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
-                refuse_in_test(who_.file.c_str(), who_.line, "compare",
-                               h.names[i] + ": " + g.refusal);
+                fail_test_case(h.names[i] + ": " + g.refusal);
         }
     }
     void close(std::size_t number, gate_report&& g, long long began_ns) {
@@ -410,8 +409,7 @@ const result& curve_result::at(types::whole place) const {
 
 comparison_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::compared(
     const scenario& s, const types::list<setting>& settings, const char* file, int line) {
-    return detail::executed(detail::comparison_execution(s, settings, file, line), file, line,
-                            "compare");
+    return detail::executed(detail::comparison_execution(s, settings, file, line));
 }
 curve_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::loads_of(
     const scenario& s, const types::list<offered_load>& loads, const char* file, int line) {

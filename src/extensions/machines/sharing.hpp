@@ -218,7 +218,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
     };
     vector<std::string> all;
     for (const text& d : directories) all.push_back(str(d));
-    return gate_of(as, file, line, "judge_shards", read, std::move(all));
+    return executed(gate_execution(as, file, line, "judge_shards", read, std::move(all)));
 }
 
 }  // namespace detail
