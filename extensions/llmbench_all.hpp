@@ -9854,8 +9854,28 @@ struct early_end {
     double least = not_a_number;  // what the statistic could not come back to, in SI units
     long long at_ns = 0;        // not in files
 };
+/// What a client counts: one thread, or all of a repeat.
+struct client_counts {
+    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
+    long long connection_resets = 0;  // connections closed by the server after one answer
+    long long reads = 0, stamped_reads = 0;  // with bytes; of these, with kernel stamps
+    long long disturbed_requests = 0;  // while a thread without stamps lost over 20 ms
+    handshakes_t handshakes_full{}, handshakes_resumed{};
+
+    void add(const client_counts& o) {
+        connections_opened += o.connections_opened;
+        content_events += o.content_events;
+        coalesced_events += o.coalesced_events;
+        connection_resets += o.connection_resets;
+        reads += o.reads;
+        stamped_reads += o.stamped_reads;
+        disturbed_requests += o.disturbed_requests;
+        add_handshakes(handshakes_full, o.handshakes_full);
+        add_handshakes(handshakes_resumed, o.handshakes_resumed);
+    }
+};
 /// One repeat of one variant, without its requests.
-struct repeat_facts {
+struct repeat_facts : client_counts {
     run_variant variant = run_variant::candidate;
     int index = 0;
     double load = 0;  // of a probe: requests/s or users; 0: not a search
@@ -9870,14 +9890,11 @@ struct repeat_facts {
     long long short_prompts = 0;  // with under 80 % of the prompt tokens asked for
     long long resends = 0;        // of requests whose kept connection closed without an answer
     long long idle_resends = 0;   // of these, on connections idle for over a second
-    long long connection_resets =
-        0;                   // connections closed by the server after one answer
     bool used_once = false;  // so no connection was reused any more
     // Prompt tokens of completed requests with reported cache hits, as far as the workload repeats
     // them; -1: none reported.
     long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
-    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     double cpu_utilization = 0;
     std::string target_gone{};  // why the server went away
     bool interrupted = false;
@@ -9887,13 +9904,8 @@ struct repeat_facts {
     bool gaps_counted = false;  // as histograms, because there were too many
     vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
-    handshakes_t handshakes_full{}, handshakes_resumed{};
-    long long reads = 0, stamped_reads = 0;  // of client sockets; those with kernel stamps
     long long unknown_gaps = 0;  // of completed measured requests read late
-    // Without kernel stamps: the fraction of time that the worst thread lost, and the requests
-    // during losses of over 20 ms.
-    double lost_fraction = 0;
-    long long disturbed_requests = 0;
+    double lost_fraction = 0;    // of time, by the worst thread without kernel stamps
     server_metrics server{};  // during the repeat
     vector<rank_part> ranks{};  // where several programs sent the load
     double usd_per_hour = 0;  // of the server, 0: unknown
@@ -30739,20 +30751,20 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 // ===== [E] one thread's access to its target =====================================================
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
-struct client_io {
+struct client_io : client_counts {
     client_io(const load_target& t, const planned_traffic& p, network& all)
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
-          connection_resets(t.connection_resets),
           from(local_addresses(p.client.from)),
           addresses(reached_from(from, t.addresses.in_order())),
-          sockets(&all) {}
+          sockets(&all) {
+        connection_resets = t.connection_resets;  // before this load
+    }
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // of the answers; otherwise only limits.total applies
-    int connection_resets;  // by the server, those before this load included
     const vector<address> from;  // used in turn; none: the system chooses
     const vector<address> addresses;  // of the target, at the start of this load
     std::size_t next_from = 0;
@@ -30765,10 +30777,6 @@ struct client_io {
     alertness alert{};
 
     lag_counts stamp_lag{};
-    long long reads = 0, stamped_reads = 0;  // with bytes; with the kernel's stamp
-    long long disturbed_requests = 0;  // during which the thread lost over 20 ms
-    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
-    handshakes_t handshakes_full{}, handshakes_resumed{};
 
     // The queue of a Unix-domain socket is full, and no event reports its end: ask again soon,
     // because the delay counts as the server's.
@@ -32261,24 +32269,6 @@ inline std::size_t default_threads(const load_order& o, std::size_t loads = 1) {
 /// event.
 inline constexpr std::uint64_t max_gaps_kept = 32ull << 20;
 
-/// Adds one thread's counters of its connections.
-inline void add_seen(repeat_data& into, const client_io& io, int resets_before) {
-    into.connections_opened += io.connections_opened;
-    into.connection_resets += io.connection_resets - resets_before;
-    into.used_once = into.used_once || !io.keeps_connections();
-    add_handshakes(into.handshakes_full, io.handshakes_full);
-    add_handshakes(into.handshakes_resumed, io.handshakes_resumed);
-    into.content_events += io.content_events;
-    into.coalesced_events += io.coalesced_events;
-    into.reads += io.reads;
-    into.stamped_reads += io.stamped_reads;
-    if (!io.is_stamped()) {  // without stamps a late read changes times
-        into.lost_fraction = std::max(into.lost_fraction, io.alert.lost_fraction());
-        into.disturbed_requests += io.disturbed_requests;
-    }
-    into.stamp_lag.add(io.stamp_lag);
-}
-
 /// The load of one variant, and where its measurements go.
 struct load_of_variant {
     load_order* order;
@@ -32308,7 +32298,14 @@ inline void collect(const load_of_variant& l, load_worker& w, double cpu_utiliza
     repeat_data& into = *l.into;
     l.log->take(std::move(w.finished()));
     w.answers().move_into(into);
-    add_seen(into, w.io(), l.order->target->connection_resets);
+    const client_io& io = w.io();
+    client_counts seen = io;
+    seen.connection_resets -= l.order->target->connection_resets;
+    if (io.is_stamped()) seen.disturbed_requests = 0;  // no late read changes times
+    else into.lost_fraction = std::max(into.lost_fraction, io.alert.lost_fraction());
+    into.add(seen);
+    into.used_once = into.used_once || !io.keeps_connections();
+    into.stamp_lag.add(io.stamp_lag);
     into.cpu_utilization = std::max(into.cpu_utilization, cpu_utilization);
     into.thread_cpu_utilization.push_back(cpu_utilization);
     into.loop_lag.add(w.loop_lag());
@@ -45883,7 +45880,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.short_prompts += part.short_prompts;
     to.resends += part.resends;
     to.idle_resends += part.idle_resends;
-    to.connection_resets += part.connection_resets;
+    to.add(part);
     to.used_once = to.used_once || part.used_once;
     if (part.shared_tokens >= 0)
         to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
@@ -45891,9 +45888,6 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     const double asked = to.asked_rate + part.asked_rate;
     to.achieved_rate += part.achieved_rate;
     to.asked_rate = asked;
-    to.connections_opened += part.connections_opened;
-    to.content_events += part.content_events;
-    to.coalesced_events += part.coalesced_events;
     to.cpu_utilization = std::max(to.cpu_utilization, part.cpu_utilization);
     to.thread_cpu_utilization.insert(to.thread_cpu_utilization.end(),
                                      part.thread_cpu_utilization.begin(),
@@ -45902,12 +45896,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.loop_lag_max = std::max(to.loop_lag_max, part.loop_lag_max);
     to.stamp_lag_p99 = std::max(to.stamp_lag_p99, part.stamp_lag_p99);
     to.stamp_lag_max = std::max(to.stamp_lag_max, part.stamp_lag_max);
-    add_handshakes(to.handshakes_full, part.handshakes_full);
-    add_handshakes(to.handshakes_resumed, part.handshakes_resumed);
-    to.reads += part.reads;
-    to.stamped_reads += part.stamped_reads;
     to.lost_fraction = std::max(to.lost_fraction, part.lost_fraction);
-    to.disturbed_requests += part.disturbed_requests;
     if (to.target_gone.empty()) to.target_gone = part.target_gone;
     to.interrupted = to.interrupted || part.interrupted;
     to.cut_short = to.cut_short || part.cut_short;

@@ -97,8 +97,28 @@ struct early_end {
     double least = not_a_number;  // what the statistic could not come back to, in SI units
     long long at_ns = 0;        // not in files
 };
+/// What a client counts: one thread, or all of a repeat.
+struct client_counts {
+    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
+    long long connection_resets = 0;  // connections closed by the server after one answer
+    long long reads = 0, stamped_reads = 0;  // with bytes; of these, with kernel stamps
+    long long disturbed_requests = 0;  // while a thread without stamps lost over 20 ms
+    handshakes_t handshakes_full{}, handshakes_resumed{};
+
+    void add(const client_counts& o) {
+        connections_opened += o.connections_opened;
+        content_events += o.content_events;
+        coalesced_events += o.coalesced_events;
+        connection_resets += o.connection_resets;
+        reads += o.reads;
+        stamped_reads += o.stamped_reads;
+        disturbed_requests += o.disturbed_requests;
+        add_handshakes(handshakes_full, o.handshakes_full);
+        add_handshakes(handshakes_resumed, o.handshakes_resumed);
+    }
+};
 /// One repeat of one variant, without its requests.
-struct repeat_facts {
+struct repeat_facts : client_counts {
     run_variant variant = run_variant::candidate;
     int index = 0;
     double load = 0;  // of a probe: requests/s or users; 0: not a search
@@ -113,14 +133,11 @@ struct repeat_facts {
     long long short_prompts = 0;  // with under 80 % of the prompt tokens asked for
     long long resends = 0;        // of requests whose kept connection closed without an answer
     long long idle_resends = 0;   // of these, on connections idle for over a second
-    long long connection_resets =
-        0;                   // connections closed by the server after one answer
     bool used_once = false;  // so no connection was reused any more
     // Prompt tokens of completed requests with reported cache hits, as far as the workload repeats
     // them; -1: none reported.
     long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
-    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     double cpu_utilization = 0;
     std::string target_gone{};  // why the server went away
     bool interrupted = false;
@@ -130,13 +147,8 @@ struct repeat_facts {
     bool gaps_counted = false;  // as histograms, because there were too many
     vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
-    handshakes_t handshakes_full{}, handshakes_resumed{};
-    long long reads = 0, stamped_reads = 0;  // of client sockets; those with kernel stamps
     long long unknown_gaps = 0;  // of completed measured requests read late
-    // Without kernel stamps: the fraction of time that the worst thread lost, and the requests
-    // during losses of over 20 ms.
-    double lost_fraction = 0;
-    long long disturbed_requests = 0;
+    double lost_fraction = 0;    // of time, by the worst thread without kernel stamps
     server_metrics server{};  // during the repeat
     vector<rank_part> ranks{};  // where several programs sent the load
     double usd_per_hour = 0;  // of the server, 0: unknown

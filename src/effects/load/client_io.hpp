@@ -21,20 +21,20 @@ inline namespace v1 {
 namespace detail {
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
-struct client_io {
+struct client_io : client_counts {
     client_io(const load_target& t, const planned_traffic& p, network& all)
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
-          connection_resets(t.connection_resets),
           from(local_addresses(p.client.from)),
           addresses(reached_from(from, t.addresses.in_order())),
-          sockets(&all) {}
+          sockets(&all) {
+        connection_resets = t.connection_resets;  // before this load
+    }
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // of the answers; otherwise only limits.total applies
-    int connection_resets;  // by the server, those before this load included
     const vector<address> from;  // used in turn; none: the system chooses
     const vector<address> addresses;  // of the target, at the start of this load
     std::size_t next_from = 0;
@@ -47,10 +47,6 @@ struct client_io {
     alertness alert{};
 
     lag_counts stamp_lag{};
-    long long reads = 0, stamped_reads = 0;  // with bytes; with the kernel's stamp
-    long long disturbed_requests = 0;  // during which the thread lost over 20 ms
-    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
-    handshakes_t handshakes_full{}, handshakes_resumed{};
 
     // The queue of a Unix-domain socket is full, and no event reports its end: ask again soon,
     // because the delay counts as the server's.

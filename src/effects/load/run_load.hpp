@@ -97,24 +97,6 @@ inline std::size_t default_threads(const load_order& o, std::size_t loads = 1) {
 /// event.
 inline constexpr std::uint64_t max_gaps_kept = 32ull << 20;
 
-/// Adds one thread's counters of its connections.
-inline void add_seen(repeat_data& into, const client_io& io, int resets_before) {
-    into.connections_opened += io.connections_opened;
-    into.connection_resets += io.connection_resets - resets_before;
-    into.used_once = into.used_once || !io.keeps_connections();
-    add_handshakes(into.handshakes_full, io.handshakes_full);
-    add_handshakes(into.handshakes_resumed, io.handshakes_resumed);
-    into.content_events += io.content_events;
-    into.coalesced_events += io.coalesced_events;
-    into.reads += io.reads;
-    into.stamped_reads += io.stamped_reads;
-    if (!io.is_stamped()) {  // without stamps a late read changes times
-        into.lost_fraction = std::max(into.lost_fraction, io.alert.lost_fraction());
-        into.disturbed_requests += io.disturbed_requests;
-    }
-    into.stamp_lag.add(io.stamp_lag);
-}
-
 /// The load of one variant, and where its measurements go.
 struct load_of_variant {
     load_order* order;
@@ -144,7 +126,14 @@ inline void collect(const load_of_variant& l, load_worker& w, double cpu_utiliza
     repeat_data& into = *l.into;
     l.log->take(std::move(w.finished()));
     w.answers().move_into(into);
-    add_seen(into, w.io(), l.order->target->connection_resets);
+    const client_io& io = w.io();
+    client_counts seen = io;
+    seen.connection_resets -= l.order->target->connection_resets;
+    if (io.is_stamped()) seen.disturbed_requests = 0;  // no late read changes times
+    else into.lost_fraction = std::max(into.lost_fraction, io.alert.lost_fraction());
+    into.add(seen);
+    into.used_once = into.used_once || !io.keeps_connections();
+    into.stamp_lag.add(io.stamp_lag);
     into.cpu_utilization = std::max(into.cpu_utilization, cpu_utilization);
     into.thread_cpu_utilization.push_back(cpu_utilization);
     into.loop_lag.add(w.loop_lag());

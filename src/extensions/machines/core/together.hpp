@@ -96,7 +96,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.short_prompts += part.short_prompts;
     to.resends += part.resends;
     to.idle_resends += part.idle_resends;
-    to.connection_resets += part.connection_resets;
+    to.add(part);
     to.used_once = to.used_once || part.used_once;
     if (part.shared_tokens >= 0)
         to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
@@ -104,9 +104,6 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     const double asked = to.asked_rate + part.asked_rate;
     to.achieved_rate += part.achieved_rate;
     to.asked_rate = asked;
-    to.connections_opened += part.connections_opened;
-    to.content_events += part.content_events;
-    to.coalesced_events += part.coalesced_events;
     to.cpu_utilization = std::max(to.cpu_utilization, part.cpu_utilization);
     to.thread_cpu_utilization.insert(to.thread_cpu_utilization.end(),
                                      part.thread_cpu_utilization.begin(),
@@ -115,12 +112,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.loop_lag_max = std::max(to.loop_lag_max, part.loop_lag_max);
     to.stamp_lag_p99 = std::max(to.stamp_lag_p99, part.stamp_lag_p99);
     to.stamp_lag_max = std::max(to.stamp_lag_max, part.stamp_lag_max);
-    add_handshakes(to.handshakes_full, part.handshakes_full);
-    add_handshakes(to.handshakes_resumed, part.handshakes_resumed);
-    to.reads += part.reads;
-    to.stamped_reads += part.stamped_reads;
     to.lost_fraction = std::max(to.lost_fraction, part.lost_fraction);
-    to.disturbed_requests += part.disturbed_requests;
     if (to.target_gone.empty()) to.target_gone = part.target_gone;
     to.interrupted = to.interrupted || part.interrupted;
     to.cut_short = to.cut_short || part.cut_short;
