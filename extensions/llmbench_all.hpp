@@ -35952,36 +35952,32 @@ inline std::string gone_reason(const vector<record>& records) {
 /// merges or splits a few is not counted.
 inline void note_length(const planned_traffic& p, const finished_request& f, repeat_data& d) {
     const double forced = forced_tokens(p, f.index);
-    if (forced == 0 || !is_measured(f.what) || f.what.status != request_status::ok) return;
+    if (forced == 0) return;
     const double leeway = f.what.token_source == token_origin::usage ? 0 : 0.05 * forced;
     d.short_outputs += f.what.output_tokens < forced - leeway;
     d.long_outputs += f.what.output_tokens > forced + leeway;
 }
-/// Counts an answer to a part of its prompt. A template or the fit of words is some tokens off.
-inline void note_prompt(const planned_traffic& p, const finished_request& f, repeat_data& d) {
+/// Counts an answer to a part of its prompt, where that is known: a template or the fit of words is
+/// some tokens off. Adds the tokens that a prefix cache may have of a prompt with reported ones.
+inline void note_prompt(const planned_traffic& p, const token_fit& fit, const finished_request& f,
+                        repeat_data& d) {
     const record& r = f.what;
-    if (p.stride > 1 || !makes_up_prompts(p) || !is_measured(r)) return;
-    if (r.status != request_status::ok || r.prompt_tokens <= 0) return;
-    d.short_prompts += r.prompt_tokens + 16 < 0.8 * item_of(p, f.index).prompt_tokens;
-}
-/// Adds the tokens that a prefix cache may have of a prompt with reported cached tokens.
-inline void note_shared_tokens(const planned_traffic& p, const token_fit& fit,
-                               const finished_request& f, repeat_data& d) {
-    const record& r = f.what;
-    const bool reports = r.cached_tokens >= 0 && r.prompt_tokens > 0;
-    if (!reports || !is_measured(r) || r.status != request_status::ok) return;
-    d.shared_tokens = std::max(d.shared_tokens, 0ll) +
-                      shared_tokens(p, f.index, fit, r.prompt_tokens);
+    if (r.prompt_tokens <= 0) return;
+    if (p.stride == 1 && makes_up_prompts(p))
+        d.short_prompts += r.prompt_tokens + 16 < 0.8 * item_of(p, f.index).prompt_tokens;
+    if (r.cached_tokens >= 0)
+        d.shared_tokens = std::max(d.shared_tokens, 0ll) +
+                          shared_tokens(p, f.index, fit, r.prompt_tokens);
 }
 /// Notes facts of answers that need the plan, before only records are left.
 inline void note_answers(const plan& p, const load_target& target, const request_log& all,
                          repeat_data& d) {
     for (const finished_request& f : all.requests()) {
-        if (target.api->forces_lengths) note_length(p, f, d);
-        note_prompt(p, f, d);
-        note_shared_tokens(p, target.tokens, f, d);
         d.resends += f.what.resends;
         if (f.what.idle_ns >= tires_after_ns) d.idle_resends += f.what.resends;
+        if (!is_pooled(f.what)) continue;
+        if (target.api->forces_lengths) note_length(*p.sent, f, d);
+        note_prompt(*p.sent, target.tokens, f, d);
     }
 }
 
@@ -36018,14 +36014,6 @@ inline void note_rates(const plan& p, repeat_data& d) {
     const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
     d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
-}
-
-/// Notes how late the client was.
-inline void note_lags(repeat_data& d) {
-    d.loop_lag_p99 = d.loop_lag.quantile(0.99);
-    d.loop_lag_max = d.loop_lag.max();
-    d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
-    d.stamp_lag_max = d.stamp_lag.max();
 }
 
 /// Notes whether the server ended. Closed connections are not an end; a shard cannot know how
@@ -36224,7 +36212,10 @@ public:
         note_unknown_gaps(seen);
         note_rates(what, seen);
         note_end(what, target, seen);
-        note_lags(seen);
+        seen.loop_lag_p99 = seen.loop_lag.quantile(0.99);
+        seen.loop_lag_max = seen.loop_lag.max();
+        seen.stamp_lag_p99 = seen.stamp_lag.quantile(0.99);
+        seen.stamp_lag_max = seen.stamp_lag.max();
         seen.interrupted = stop_asked.load();
         seen.cut_short = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
     }
