@@ -48,6 +48,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] secrets in texts
 //   [C] the table of metrics, and their values as text
 //   [C] user-defined metrics
+//   [C] the table of causes: why a verdict is as it is, in numbers and in words
 //   [C] texts with places for values
 //   [C] URLs
 //   [C] HTTP/1.1
@@ -104,7 +105,6 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] the list of checks, in order
 //   [C] the verdicts of a gate, and its calibration
 //   [C] from verdicts to an exit code
-//   [C] a sentence for each cause
 //   [C] causes in words
 //   [C] verdicts in words
 //   [C] decisions in sentences
@@ -5657,6 +5657,356 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
         row.problem = "its function gives NaN for a usual request, of 64 events and 128 tokens";
     return row;
 }
+
+// ===== [C] the table of causes: why a verdict is as it is, in numbers and in words ===============
+
+/// The causes of decisions.
+enum class because : unsigned char {
+    nothing,
+    reported,   // a text from outside
+    stopped, ended_early, all_ended_early,
+    unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
+    task_failed, task_idle, undisturbed,  // side tasks
+    // the numbers
+    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
+    untold_history,
+    failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
+    wrong_answers, answers_differ, below_client,
+    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
+    // missing values
+    nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
+    stored_lacks,
+    start_unknown, too_few_values,
+    no_finite_part, small_sample, small_for_drift, few_slices, window_ends,
+    // baseline runs
+    no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
+    outlying_runs, given_spread, unknown_card,
+    // the client
+    client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
+    sent_late, client_lost, client_in_probes,
+    // the server's answers
+    over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
+    gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
+    too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
+    known_prompts, cached_over_prompt, no_usage,
+    usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
+    in_one_piece, in_a_burst, comes_in_bursts, baseline_fails,
+    baseline_may_fail,
+    // the server's page
+    metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
+    more_at_once,
+    queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
+    // loads
+    carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
+    // what would be decided more often
+    headroom_in_noise, headroom_in_modes, longer_run, longer_load, more_requests, limit_that_passes,
+};
+
+/// A sentence has places (core/metric/filled.hpp) for the cause's numbers and for `derived_values`
+/// (core/described/causes.hpp). It does not compile with a name that neither has. Numbers have
+/// their order in result.json.
+struct cause_row {
+    because id;
+    const char* name;  // in result.json
+    std::string_view numbers, says;
+    /// Returns the place of a number, or how many there are.
+    constexpr std::size_t place_of(std::string_view number) const {
+        std::size_t place = 0;
+        for (std::string_view left = numbers; !left.empty(); ++place) {
+            const std::size_t n = std::min(left.find(','), left.size());
+            if (left.substr(0, n) == number) break;
+            left.remove_prefix(std::min(n + 1, left.size()));
+        }
+        return place;
+    }
+    constexpr std::size_t count() const { return place_of(""); }
+};
+inline constexpr auto cause_table = [] {
+    using enum because;
+    return std::to_array<cause_row>({
+        {nothing, "nothing", "", ""},
+        {reported, "reported", "", "{words}"},
+        {stopped, "stopped", "", "{words}"},
+        {ended_early, "ended_early", "repeats,sent,planned,least,at_most,is_open", "{repeats:0} "
+         "repeat{repeats:s} ended early, the last one after {sent:0} of {planned:0} requests: "
+         "{statistic} could not come back {at_most?under|over} {least_value}[{is_open?}, which "
+         "rules out a pass]"},
+        {all_ended_early, "all_ended_early", "", "all repeats ended early, by another objective"},
+        {unsupported, "unsupported", "", "{words}"},
+        {server_gone, "server_gone", "", "{words}"},
+        {interrupted, "interrupted", "", "the run was interrupted"},
+        {no_requests, "no_requests", "", "no request was measured"},
+        {none_succeeded, "none_succeeded", "requests", "none of {requests:0} requests succeeded "
+         "({words})"},
+        {no_baseline, "no_baseline", "", "there is no baseline"},
+        {task_failed, "task_failed", "repeat", "its load was another one, as a side task failed "
+         "in repeat {repeat:0}: {words}"},
+        {task_idle, "task_idle", "repeat", "its load was another one, as the side task "
+         "\"{words}\" did nothing in repeat {repeat:0}: let it begin earlier, or measure for "
+         "longer"},
+        {undisturbed, "undisturbed", "undisturbed,repeats", "nothing was disturbed in "
+         "{undisturbed:0} of {repeats:0} repeats, so that there was nothing to recover from: "
+         "does the side task do what it is to do?"},
+
+        {too_close, "too_close", "", "too close to call"},
+        {too_few_to_fail, "too_few_to_fail", "", "two repeats are too few to fail"},
+        {all_together, "all_together", "all,other,first", "all repeats together: {all_side}; "
+         "{before}"},
+        {cut_off, "cut_off", "with,without", "requests were cut off as their run ended: with "
+         "these as failures the verdict is {with_them}, without them {without_them}; let a run "
+         "end by a number of requests"},
+        {sessions_cut_off, "sessions_cut_off", "requests,with,without", "{requests:0} "
+         "request{requests:s} of sessions had not ended when the client gave them up ({words}): "
+         "with these as failures the verdict is {with_them}, without them {without_them}; give "
+         "limits.drain the time that a session takes"},
+        {cached, "cached", "cached", "{cached:.3g%} % of the prompt tokens came from the "
+         "server's prefix cache"},
+        {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
+         "tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
+        {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
+         "show whether it kept the history"},
+        {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
+        {failed_over, "failed_over", "failed,of,is_one_burst", "{failed:0} of {of:0} failed, "
+         "over the limit of {limit}, not shown to be more than {is_one_burst?one burst|chance}"},
+        {failed_in_burst, "failed_in_burst", "failed,of,burst,burst_of,repeat", "{failed:0} of "
+         "{of:0} failed, within the limit of {limit}, but {burst:0} of {burst_of:0} failed in "
+         "repeat {repeat:0}: more than chance"},
+        {failed_within, "failed_within", "failed,of", "{failed:0} of {of:0} failed, limit "
+         "{limit}: within it as observed, not shown"},
+        {failed_or_beyond, "failed_or_beyond", "failed,of,allowed", "{failed:0} of {of:0} "
+         "requests failed or lie beyond the limit, {allowed:.3g%} % may"},
+        {failed_in_tail, "failed_in_tail", "failed,of,most,allowed", "{failed:0} of {of:0} "
+         "failed, up to {most:.2g%} % may, and {words} leaves {allowed:.3g%} % beyond it"},
+        {wrong_answers, "wrong_answers", "wrong,cut_off,unreadable,failed", "{wrong:0} wrong[: "
+         "{kinds}]"},
+        {answers_differ, "answers_differ", "differ,of,failed,own,with_place,place,"
+         "per_1000,without_place",
+         "{differ:0} of {of:0} answers differ[ ({failed:0} failed)][{with_place?}, the first "
+         "difference after {place:0} characters (median), {per_1000:.3g} differences per 1000 "
+         "tokens][, of {without_place:0} the place is not known: their texts were too many to "
+         "keep][{own_is_known?}; the server's own repeats agree on {own:.3g%} %]{no_limit}"},
+        {below_client, "below_client", "least", "the client can tell differences from {least:t} "
+         "on in this run, and the limit is smaller"},
+        {no_size, "no_size", "unbounded,repeats,at_most", "{unbounded:0} of {repeats:0} repeats "
+         "have {at_most?so many failures that the statistic is infinite|too few good answers in "
+         "the steady window, so that the statistic is zero}"},
+        {no_finite_value, "no_finite_value", "unbounded,repeats,at_most", "in {unbounded:0} of "
+         "{repeats:0} repeats the server reported no finite value"},
+        {pairs_spread, "pairs_spread", "spread,believed", "the pairs spread by {spread:.2g%} %, "
+         "more than the {believed:.2g%} % believed of them"},
+        {lasting_luck, "lasting_luck", "spread", "the pairs agree within {spread:.2g%} %, but "
+         "two processes of one build may differ by luck while they run: let the gate start them "
+         "again for each pair (.restart_between_repeats)"},
+        {repeats_spread, "repeats_spread", "spread,quiet", "the repeats spread by {spread:.3g%} "
+         "%, far more than a quiet machine's {quiet:.3g%} %"},
+        {over_calibration, "over_calibration", "spread,calibrated", "the repeats spread by "
+         "{spread:.3g%} %, more than the calibration explains (at most {calibrated:.3g%} %), so "
+         "it does not count"},
+        {thirds, "thirds", "first,last,repeats,seconds", "in the first third {first_third}, in "
+         "the last one {last_third} ({a_run} of {seconds:t})"},
+
+        {nothing_measured, "nothing_measured", "", "nothing was measured"},
+        {no_value, "no_value", "", "no measured request has a value of {statistic}"},
+        {no_value_in, "no_value_in", "repeat,is_ratio", "repeat {repeat:0} has no "
+         "{is_ratio?ratio|value} of {statistic}"},
+        {over_failures, "over_failures", "repeat,is_infinite,failed,of", "repeat {repeat:0}: "
+         "{words} is {is_infinite?infinite|zero}, as {failed:0} of {of:0} requests failed, so "
+         "nothing is compared with it"},
+        {over_nothing, "over_nothing", "repeat,is_infinite", "repeat {repeat:0}: {words} is "
+         "{is_infinite?infinite|zero}, so nothing is compared with it"},
+        {not_played_out, "not_played_out", "", "sessions that were under way at its end were cut "
+         "there: they are played out where the gate itself has an objective on session_time"},
+        {stored_lacks, "stored_lacks", "", "the stored baseline has no finite value of "
+         "{statistic} in each of its repeats"},
+        {start_unknown, "start_unknown", "", "{statistic} is only known of a process that the "
+         "gate starts"},
+        {too_few_values, "too_few_values", "", "fewer than 40 requests have a value"},
+        {no_finite_part, "no_finite_part", "repeat", "{statistic} has no finite value in every "
+         "part of repeat {repeat:0}"},
+        {small_sample, "small_sample", "repeat,is_baseline,measured,needed,is_tail,mostly_failed",
+         "repeat {repeat:0}{is_baseline? of the baseline} measured {measured:0} "
+         "{words}{measured:s}, {statistic} needs {needed:0}{is_tail? so that three lie beyond "
+         "it}: {mostly_failed?most requests failed, which is why|let it run longer}"},
+        {small_for_drift, "small_for_drift", "measured,needed", "a repeat measured {measured:0} "
+         "requests, {statistic} needs {needed:0}: let it run longer"},
+        {few_slices, "few_slices", "window,needed", "both servers were measured at once for "
+         "{window:t}: with answers of this length their slices need {needed:t}, let it run longer"},
+        {window_ends, "window_ends", "ended,more", "{ended:.3g} answers ended in the steady "
+         "window of a repeat, and {more:.3g} more were under way at its end than at its "
+         "beginning, with which {statistic} may reach its limit: measure more requests, or warm "
+         "up with as many as there are users"},
+
+        {no_runs, "no_runs", "", "{words}"},
+        {few_runs, "few_runs", "runs", "{runs:0} run{runs:s} of main; 3 make a baseline, 10 a "
+         "good one"},
+        {lone_repeats, "lone_repeats", "runs", "{runs:0} run{runs:s} of main with one repeat "
+         "each do not say what repeats differ by: runs of two or more are needed, three are the "
+         "default"},
+        {lone_levels, "lone_levels", "runs", "each of {runs:0} run{runs:s} of main is a level of "
+         "its own, and what runs differ by is not known: 3 of one level make a baseline"},
+        {runs_lack, "runs_lack", "", "no run of the history has {statistic}"},
+        {one_repeat, "one_repeat", "", "a verdict against runs takes two repeats"},
+        {main_moved, "main_moved", "moved,is_slower,in_two", "main itself was {moved:.1f%} % "
+         "{is_slower?slower|faster} in its last {in_two?two runs|run} ({words})"},
+        {outlying_runs, "outlying_runs", "outlying,runs", "{outlying:0} of {runs:0} runs were as "
+         "far off without a change: leave them out if that is mended, or compare live"},
+        {given_spread, "given_spread", "spread", "under twice the {spread:.2g%} % that runs were "
+         "said to differ by"},
+        {unknown_card, "unknown_card", "", "no run was measured on this card"},
+
+        {client_without, "client_without", "lacking,requests", "{words} ({lacking:0} of "
+         "{requests:0} requests)"},
+        {client_is_busy, "client_is_busy", "cpu", "its busiest thread used {cpu:.0f%} % of a "
+         "core; give it client.threads or a core of its own"},
+        {client_off_rate, "client_off_rate", "sent,asked", "sent {sent:.4g} requests/s instead "
+         "of {asked:.4g}"},
+        {read_together, "read_together", "events", "it was late and read {events:.1f%} % of the "
+         "events together"},
+        {starts_read_together, "starts_read_together", "starts,answers", "it was late and read "
+         "the first tokens of {starts:0} of {answers:0} answers together"},
+        {sent_late, "sent_late", "late,after", "{late:.1f%} % of the requests of a repeat were "
+         "sent over {after:t} late, so its load was not the one asked for"},
+        {client_lost, "client_lost", "lost,disturbed,requests", "it lost {lost:.1f%} % of the "
+         "time of a repeat, and over 20 ms in that of {disturbed:0} of {requests:0} requests: "
+         "where the kernel tells no times of arrival, they may be that late"},
+        {client_in_probes, "client_in_probes", "", "it was late, and without that its probes "
+         "could show otherwise"},
+
+        {over_saturated, "over_saturated", "is_baseline,grown,sent,slower",
+         "{is_baseline?baseline }{words}over-saturated: requests in flight grew by {grown:0} "
+         "while {sent:0} were sent, and ttft by {slower:t}: the load is over the server's "
+         "capacity"},
+        {over_saturated_by_sessions, "over_saturated_by_sessions", "is_baseline,grown,sent,slower",
+         "{is_baseline?baseline }{words}over-saturated: sessions in flight grew by {grown:0} "
+         "while {sent:0} were started, and the ttft of their steps by {slower:t}: the load is "
+         "over the server's capacity"},
+        {no_such_turns, "no_such_turns", "metric", "no request was one that {metric_name} is of"},
+        {none_selected, "none_selected", "", "no measured request is one of {words}"},
+        {label_failed, "label_failed", "requests", "none of the {requests:0} requests of {words} "
+         "succeeded"},
+        {gaps_of_all, "gaps_of_all", "", "the gaps between events were too many to keep each "
+         "one, so whose they are is not known: measure fewer requests"},
+        {lacks_values, "lacks_values", "requests,completed,metric,needs", "{some_completed} have "
+         "no {needed_values}, which {metric_name} needs"},
+        {other_tokens, "other_tokens", "tokens,is_prompt,baseline", "the arms' requests differ "
+         "by over 5 % in their tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and with "
+         "the baseline {baseline:.4g}: tokens per second are not compared"},
+        {context_full, "context_full", "requests,completed,at_length,most", "{some_completed} "
+         "brought fewer tokens than forced: {at_length:0} of these at least with the finish "
+         "reason \"length\", and none had more than {most:0} tokens with its prompt: its context "
+         "is full, or it has a limit of its own"},
+        {stops_early, "stops_early", "requests,completed,without_reason", "{some_completed} "
+         "brought fewer tokens than forced: it does not heed ignore_eos, or stops by "
+         "itself{without_reason? (no finish reason tells which)}"},
+        {stops_by_itself, "stops_by_itself", "requests,completed,by_themselves",
+         "{some_completed} brought fewer tokens than forced: it does not heed ignore_eos, or "
+         "stops by itself ({by_themselves:0} finish reasons are another than \"length\")"},
+        {too_long, "too_long", "requests,completed", "{some_completed} report more tokens than "
+         "forced: it does not heed the length, or its usage is wrong"},
+        {filtered, "filtered", "requests,completed", "{some_completed} were cut off by a content "
+         "filter: they are not the answers that were asked for"},
+        {several_choices, "several_choices", "requests,completed", "{some_completed} brought "
+         "several choices, one was asked for: their tokens share one stream"},
+        {short_prompts, "short_prompts", "requests,completed", "{some_completed} report under 80 "
+         "% of the prompt tokens that were asked for: it reads only a part of its prompts"},
+        {equal_prompts, "equal_prompts", "requests,completed,tokens", "{some_completed} report "
+         "{tokens:0} prompt tokens each, though what was sent has other lengths: it reads no "
+         "more of a prompt"},
+        {no_history, "no_history", "turns,of", "{turns:0} of {of:0} turns that go on from a "
+         "response have no more prompt tokens than the turn before: it ignores the history, "
+         "loses or cuts it, or its usage leaves it out"},
+        {known_prompts, "known_prompts", "cached,shared", "{cached:.3g%} % of the prompt tokens "
+         "came from its prefix cache, the workload shares at most {shared:.3g%} %: the prompts "
+         "were seen before"},
+        {cached_over_prompt, "cached_over_prompt", "cached,prompt", "its usage has {cached:0} "
+         "cached tokens of {prompt:0} prompt tokens, which cannot be: it counts wrongly"},
+        {no_usage, "no_usage", "requests,completed", "{some_completed} have no usage, and an "
+         "event may bring several tokens or a part of one, so how many there were is not known; "
+         "if each event is one token, say options.events_are_tokens"},
+        {usage_over_length, "usage_over_length", "requests,completed", "{some_completed} have "
+         "more tokens than were asked for at most: it counts wrongly, or does not heed max_tokens"},
+        {usage_under_events, "usage_under_events", "requests,completed", "{some_completed} have "
+         "fewer tokens in usage than their reasoning and their answer have events: it leaves "
+         "some out"},
+        {usage_over_content, "usage_over_content", "requests,completed", "{some_completed} have "
+         "more tokens in usage than their text can be: it counts what it did not send, or wrongly"},
+        {usage_may_hide, "usage_may_hide", "requests,completed", "{some_completed} have several "
+         "tokens in usage for each event, of less than two bytes, or more reasoning than was "
+         "streamed: some were never sent, and usage does not say how many; running usage would "
+         "(stream_options.continuous_usage_stats in options.extra_body)"},
+        {usage_over_prompt, "usage_over_prompt", "requests,completed", "{some_completed} have "
+         "more prompt tokens in usage than what was sent can be: it counts wrongly"},
+        {in_one_piece, "in_one_piece", "answers,of", "the stream does not stream: {answers:0} of "
+         "{of:0} answers came in one piece, 5 % may: the server or a proxy buffers them"},
+        {in_a_burst, "in_a_lump", "answers,of", "the stream does not stream: {answers:0} of "
+         "{of:0} answers began with over 5 % of their tokens at once, 5 % may: the server or a "
+         "proxy buffers them"},
+        {comes_in_bursts, "comes_in_lumps", "events", "the stream comes in lumps: {events:.1f%} "
+         "% of the content events were read together with an earlier one, 5 % may: the server or "
+         "a proxy buffers them"},
+        {baseline_fails, "baseline_fails", "failed,of,allowed", "{failed:0} of {of:0} requests "
+         "failed ({words}), where {allowed:.3g%} % may"},
+        {baseline_may_fail, "baseline_may_fail", "failed,of,allowed", "{failed:0} of {of:0} "
+         "requests failed ({words}), where {allowed:.3g%} % may, which so few do not show"},
+
+        {metrics_reported, "metrics_reported", "repeat", "{words} (repeat {repeat:0})"},
+        {restarted_before, "restarted_before", "repeat", "it restarted before repeat {repeat:0}, "
+         "or another one answers at its address: the counters on its page began anew"},
+        {restarted_in, "restarted_in", "repeat", "it restarted in repeat {repeat:0}, or another "
+         "one answers at its address: the counters on its page began anew"},
+        {served_others, "served_others", "repeat,reported,ours", "it served others too: in "
+         "repeat {repeat:0} its page counts {reported:0} finished requests, ours were {ours:0}"},
+        {others_requests, "others_requests", "reported,ours,repeat", "its page counts "
+         "{reported:0} finished requests, ours were {ours:0}: it is another server's, or that of "
+         "one of several (repeat {repeat:0})"},
+        {others_tokens, "others_tokens", "reported,ours,repeat", "its page counts {reported:0} "
+         "generated tokens, ours were {ours:0}: it is another server's, or that of one of "
+         "several (repeat {repeat:0})"},
+        {more_at_once, "more_at_once", "reported,ours,repeat", "its page tells of {reported:0} "
+         "requests at once, of ours at most {ours:0} were in flight: it counts some several "
+         "times, or serves others (repeat {repeat:0})"},
+        {queue_stood, "queue_stood", "from,most", "the queue was never empty from {from:.0f} s "
+         "on, with up to {most:0} waiting"},
+        {cache_full, "cache_full", "usage", "KV cache at {usage:.0f%} %"},
+        {cache_preempts, "cache_preempts", "usage,preemptions", "KV cache at {usage:.0f%} %, "
+         "{preemptions:0} preemption{preemptions:s}"},
+        {preempted, "preempted", "preemptions", "{preemptions:0} preemption{preemptions:s}"},
+        {clocks_lower, "clocks_lower", "lower,repeat", "the accelerators' clocks were "
+         "{lower:.0f%} % lower in repeat {repeat:0}"},
+
+        {carries, "carries", "low,high", "{carried}"},
+        {not_monotone, "not_monotone", "low,high", "not monotone: {carried_load} is shown to be "
+         "carried, and {too_much} to be too much"},
+        {gave_up, "gave_up", "", "the client could not keep up twice in a row"},
+        {several_loads, "several_loads", "", "the result is of several loads: only their "
+         "capacity is judged"},
+        {first_probe_failed, "first_probe_failed", "", "no request of the first probe succeeded"},
+        {probe_too_short, "probe_too_short", "answer,load,needed,starts,of_sessions", "an answer "
+         "took {answer:t}, and {load:t} of load were too short for that"},
+
+        {headroom_in_noise, "headroom_in_noise", "headroom,noise,better", "headroom of "
+         "{headroom:.1f%} % under noise of {noise:.1f%} % will often be inconclusive; "
+         "{better_limit} would seldom be"},
+        {headroom_in_modes, "headroom_in_modes", "headroom,better", "headroom of {headroom:.2g%} "
+         "% is less than repeats that agree can show, and will often be inconclusive; "
+         "{better_limit} would seldom be"},
+        {longer_run, "longer_run", "times,better", "a run {times:.2g} times as long would mostly "
+         "decide, and {better_limit} would mostly pass as it is"},
+        {longer_load, "longer_load", "seconds,starts,of_sessions", "let the load last "
+         "{seconds:t} at least, with {starts:0} {of_sessions?sessions|requests} at its rate, so "
+         "that it can show whether the server keeps up"},
+        {more_requests, "more_requests", "requests", "about {requests:0} {words} in each repeat "
+         "would mostly decide"},
+        {limit_that_passes, "limit_that_passes", "better", "{better_limit} would pass"},
+    });
+}();
+constexpr const cause_row& row_of(because b) { return cause_table[static_cast<std::size_t>(b)]; }
+constexpr bool is_in_order() {
+    for (const cause_row& r : cause_table)
+        if (&r != &row_of(r.id)) return false;
+    return cause_table.back().id == because::limit_that_passes;  // the last
+}
+static_assert(is_in_order());
 
 // ===== [C] texts with places for values ==========================================================
 // A place stands in braces and names its value:
@@ -12375,118 +12725,6 @@ private:
 
 // ===== [C] causes, and their numbers by name =====================================================
 
-/// The causes of decisions. core/described has a sentence for each.
-enum class because : unsigned char {
-    nothing,
-    reported,   // a text from outside
-    stopped, ended_early, all_ended_early,
-    unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
-    task_failed, task_idle, undisturbed,  // side tasks
-    // the numbers
-    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
-    untold_history,
-    failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
-    wrong_answers, answers_differ, below_client,
-    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
-    // missing values
-    nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
-    stored_lacks,
-    start_unknown, too_few_values,
-    no_finite_part, small_sample, small_for_drift, few_slices, window_ends,
-    // baseline runs
-    no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
-    outlying_runs, given_spread, unknown_card,
-    // the client
-    client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
-    sent_late, client_lost, client_in_probes,
-    // the server's answers
-    over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
-    gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
-    too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
-    known_prompts, cached_over_prompt, no_usage,
-    usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
-    in_one_piece, in_a_burst, comes_in_bursts, baseline_fails,
-    baseline_may_fail,
-    // the server's page
-    metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
-    more_at_once,
-    queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
-    // loads
-    carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
-    // what would be decided more often
-    headroom_in_noise, headroom_in_modes, longer_run, longer_load, more_requests, limit_that_passes,
-};
-/// The names of a cause's numbers, in their order.
-constexpr std::string_view numbers_of(because what) {
-    using enum because;
-    struct named { because of; const char* numbers; };
-    constexpr named all[] = {
-        {ended_early, "repeats,sent,planned,least,at_most,is_open"}, {none_succeeded, "requests"},
-        {task_failed, "repeat"}, {task_idle, "repeat"}, {undisturbed, "undisturbed,repeats"},
-        {all_together, "all,other,first"}, {cut_off, "with,without"},
-        {sessions_cut_off, "requests,with,without"}, {cached, "cached"},
-        {cached_in_both, "cached,baseline"}, {failed, "failed,of"},
-        {failed_over, "failed,of,is_one_burst"},
-        {failed_in_burst, "failed,of,burst,burst_of,repeat"}, {failed_within, "failed,of"},
-        {failed_or_beyond, "failed,of,allowed"}, {failed_in_tail, "failed,of,most,allowed"},
-        {wrong_answers, "wrong,cut_off,unreadable,failed"},
-        {answers_differ, "differ,of,failed,own,with_place,place,per_1000,without_place"},
-        {below_client, "least"}, {no_size, "unbounded,repeats,at_most"},
-        {no_finite_value, "unbounded,repeats,at_most"}, {pairs_spread, "spread,believed"},
-        {lasting_luck, "spread"}, {repeats_spread, "spread,quiet"},
-        {over_calibration, "spread,calibrated"}, {thirds, "first,last,repeats,seconds"},
-        {no_value_in, "repeat,is_ratio"}, {over_failures, "repeat,is_infinite,failed,of"},
-        {over_nothing, "repeat,is_infinite"}, {no_finite_part, "repeat"},
-        {small_sample, "repeat,is_baseline,measured,needed,is_tail,mostly_failed"},
-        {small_for_drift, "measured,needed"}, {few_slices, "window,needed"},
-        {window_ends, "ended,more"}, {few_runs, "runs"}, {lone_repeats, "runs"},
-        {lone_levels, "runs"}, {main_moved, "moved,is_slower,in_two"},
-        {outlying_runs, "outlying,runs"}, {given_spread, "spread"},
-        {client_without, "lacking,requests"}, {client_is_busy, "cpu"},
-        {client_off_rate, "sent,asked"}, {read_together, "events"},
-        {starts_read_together, "starts,answers"}, {sent_late, "late,after"},
-        {client_lost, "lost,disturbed,requests"}, {over_saturated, "is_baseline,grown,sent,slower"},
-        {over_saturated_by_sessions, "is_baseline,grown,sent,slower"}, {no_such_turns, "metric"},
-        {label_failed, "requests"}, {lacks_values, "requests,completed,metric,needs"},
-        {other_tokens, "tokens,is_prompt,baseline"},
-        {context_full, "requests,completed,at_length,most"},
-        {stops_early, "requests,completed,without_reason"},
-        {stops_by_itself, "requests,completed,by_themselves"}, {too_long, "requests,completed"},
-        {filtered, "requests,completed"}, {several_choices, "requests,completed"},
-        {short_prompts, "requests,completed"}, {equal_prompts, "requests,completed,tokens"},
-        {no_history, "turns,of"}, {known_prompts, "cached,shared"},
-        {cached_over_prompt, "cached,prompt"}, {no_usage, "requests,completed"},
-        {usage_over_length, "requests,completed"}, {usage_under_events, "requests,completed"},
-        {usage_over_content, "requests,completed"}, {usage_may_hide, "requests,completed"},
-        {usage_over_prompt, "requests,completed"}, {in_one_piece, "answers,of"},
-        {in_a_burst, "answers,of"}, {comes_in_bursts, "events"},
-        {baseline_fails, "failed,of,allowed"}, {baseline_may_fail, "failed,of,allowed"},
-        {metrics_reported, "repeat"}, {restarted_before, "repeat"}, {restarted_in, "repeat"},
-        {served_others, "repeat,reported,ours"}, {others_requests, "reported,ours,repeat"},
-        {others_tokens, "reported,ours,repeat"}, {more_at_once, "reported,ours,repeat"},
-        {queue_stood, "from,most"}, {cache_full, "usage"}, {cache_preempts, "usage,preemptions"},
-        {preempted, "preemptions"}, {clocks_lower, "lower,repeat"}, {carries, "low,high"},
-        {not_monotone, "low,high"}, {probe_too_short, "answer,load,needed,starts,of_sessions"},
-        {headroom_in_noise, "headroom,noise,better"}, {headroom_in_modes, "headroom,better"},
-        {longer_run, "times,better"}, {longer_load, "seconds,starts,of_sessions"},
-        {more_requests, "requests"}, {limit_that_passes, "better"},
-    };
-    for (const named& n : all)
-        if (n.of == what) return n.numbers;
-    return {};
-}
-/// Returns the place of a word in a list with commas, or how many there are.
-constexpr std::size_t place_of_word(std::string_view words, std::string_view word) {
-    std::size_t place = 0;
-    for (; !words.empty(); ++place) {
-        const std::size_t n = std::min(words.find(','), words.size());
-        if (words.substr(0, n) == word) break;
-        words.remove_prefix(std::min(n + 1, words.size()));
-    }
-    return place;
-}
-constexpr std::size_t numbers_in(because what) { return place_of_word(numbers_of(what), ""); }
-
 /// Who is at fault.
 enum class whose : unsigned char { nobody, client, plan, server, baseline_server, baseline };
 
@@ -12497,7 +12735,7 @@ void it_has_no_such_number();
 struct bare_cause {
     because what;
     consteval bare_cause(because b) : what(b) {
-        if (numbers_in(b) > 0) it_has_numbers();
+        if (row_of(b).count() > 0) it_has_numbers();
     }
 };
 struct cause {
@@ -12511,19 +12749,19 @@ struct cause {
     explicit operator bool() const { return what != because::nothing; }
     /// NaN if the cause has none of the name.
     double operator[](std::string_view name) const {
-        const std::size_t place = place_of_word(numbers_of(what), name);
+        const std::size_t place = row_of(what).place_of(name);
         return place < numbers.size() ? numbers[place] : not_a_number;
     }
     void set(std::string_view name, double value) {
-        numbers[place_of_word(numbers_of(what), name)] = value;
+        numbers[row_of(what).place_of(name)] = value;
     }
 };
 /// A number of a cause. A name that the cause does not have does not compile.
 template <because what>
 struct number_name {
     std::size_t place;
-    consteval number_name(const char* name) : place(place_of_word(numbers_of(what), name)) {
-        if (place == numbers_in(what)) it_has_no_such_number();
+    consteval number_name(const char* name) : place(row_of(what).place_of(name)) {
+        if (place == row_of(what).count()) it_has_no_such_number();
     }
 };
 template <because what>
@@ -12537,7 +12775,7 @@ struct cause_number {
 template <because what, std::size_t n>
 cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobody,
                  std::string text = {}) {
-    static_assert(n == numbers_in(what));  // else one is missing
+    static_assert(n == row_of(what).count());  // else one is missing
     cause c;
     c.what = what;
     c.numbers.resize(n);
@@ -17273,279 +17511,6 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C] a sentence for each cause =============================================================
-// It has places (core/metric/filled.hpp) for the cause's numbers (core/judging/cause.hpp) and for
-// `derived_values`. A name that neither has does not compile.
-
-struct cause_sentence {
-    because id;
-    const char* name;     // in result.json
-    const char* says;
-};
-inline constexpr cause_sentence cause_sentences[] = {
-    {because::nothing, "nothing", ""},
-    {because::reported, "reported", "{words}"},
-    {because::stopped, "stopped", "{words}"},
-    {because::ended_early, "ended_early", "{repeats:0} repeat{repeats:s} ended early, the last one "
-     "after {sent:0} of {planned:0} requests: {statistic} could not come back "
-     "{at_most?under|over} {least_value}[{is_open?}, which rules out a pass]"},
-    {because::all_ended_early, "all_ended_early", "all repeats ended early, by another objective"},
-    {because::unsupported, "unsupported", "{words}"},
-    {because::server_gone, "server_gone", "{words}"},
-    {because::interrupted, "interrupted", "the run was interrupted"},
-    {because::no_requests, "no_requests", "no request was measured"},
-    {because::none_succeeded, "none_succeeded", "none of {requests:0} requests succeeded "
-     "({words})"},
-    {because::no_baseline, "no_baseline", "there is no baseline"},
-    {because::task_failed, "task_failed", "its load was another one, as a side task failed in "
-     "repeat {repeat:0}: {words}"},
-    {because::task_idle, "task_idle", "its load was another one, as the side task \"{words}\" did "
-     "nothing in repeat {repeat:0}: let it begin earlier, or measure for longer"},
-    {because::undisturbed, "undisturbed", "nothing was disturbed in {undisturbed:0} of {repeats:0} "
-     "repeats, so that there was nothing to recover from: does the side task do what it is to do?"},
-
-    {because::too_close, "too_close", "too close to call"},
-    {because::too_few_to_fail, "too_few_to_fail", "two repeats are too few to fail"},
-    {because::all_together, "all_together", "all repeats together: {all_side}; {before}"},
-    {because::cut_off, "cut_off", "requests were cut off as their run ended: with these as "
-     "failures the verdict is {with_them}, without them {without_them}; let a run end by a number "
-     "of requests"},
-    {because::sessions_cut_off, "sessions_cut_off", "{requests:0} request{requests:s} of sessions "
-     "had not ended when the client gave them up ({words}): with these as failures the verdict is "
-     "{with_them}, without them {without_them}; give limits.drain the time that a session takes"},
-    {because::cached, "cached", "{cached:.3g%} % of the prompt tokens came from the server's "
-     "prefix cache"},
-    {because::cached_in_both, "cached_in_both", "{cached:.3g%} % of the prompt tokens came from "
-     "the server's prefix cache, with the baseline {baseline:.3g%} %"},
-    {because::untold_history, "untold_history", "the server reports no prompt tokens, which would "
-     "show whether it kept the history"},
-    {because::failed, "failed", "{failed:0} of {of:0} failed, limit {limit}"},
-    {because::failed_over, "failed_over", "{failed:0} of {of:0} failed, over the limit of {limit}, "
-     "not shown to be more than {is_one_burst?one burst|chance}"},
-    {because::failed_in_burst, "failed_in_burst", "{failed:0} of {of:0} failed, within the limit "
-     "of {limit}, but {burst:0} of {burst_of:0} failed in repeat {repeat:0}: more than chance"},
-    {because::failed_within, "failed_within", "{failed:0} of {of:0} failed, limit {limit}: within "
-     "it as observed, not shown"},
-    {because::failed_or_beyond, "failed_or_beyond", "{failed:0} of {of:0} requests failed or lie "
-     "beyond the limit, {allowed:.3g%} % may"},
-    {because::failed_in_tail, "failed_in_tail", "{failed:0} of {of:0} failed, up to {most:.2g%} % "
-     "may, and {words} leaves {allowed:.3g%} % beyond it"},
-    {because::wrong_answers, "wrong_answers", "{wrong:0} wrong[: {kinds}]"},
-    {because::answers_differ, "answers_differ", "{differ:0} of {of:0} answers differ[ ({failed:0} "
-     "failed)][{with_place?}, the first difference after {place:0} characters (median), "
-     "{per_1000:.3g} differences per 1000 tokens][, of {without_place:0} the place is not known: "
-     "their texts were too many to keep][{own_is_known?}; the server's own repeats agree on "
-     "{own:.3g%} %]{no_limit}"},
-    {because::below_client, "below_client", "the client can tell differences from {least:t} on in "
-     "this run, and the limit is smaller"},
-    {because::no_size, "no_size", "{unbounded:0} of {repeats:0} repeats have {at_most?so many "
-     "failures that the statistic is infinite|too few good answers in the steady window, so that "
-     "the statistic is zero}"},
-    {because::no_finite_value, "no_finite_value", "in {unbounded:0} of {repeats:0} repeats the "
-     "server reported no finite value"},
-    {because::pairs_spread, "pairs_spread", "the pairs spread by {spread:.2g%} %, more than the "
-     "{believed:.2g%} % believed of them"},
-    {because::lasting_luck, "lasting_luck", "the pairs agree within {spread:.2g%} %, but two "
-     "processes of one build may differ by luck while they run: let the gate start them again for "
-     "each pair (.restart_between_repeats)"},
-    {because::repeats_spread, "repeats_spread", "the repeats spread by {spread:.3g%} %, far more "
-     "than a quiet machine's {quiet:.3g%} %"},
-    {because::over_calibration, "over_calibration", "the repeats spread by {spread:.3g%} %, more "
-     "than the calibration explains (at most {calibrated:.3g%} %), so it does not count"},
-    {because::thirds, "thirds", "in the first third {first_third}, in the last one {last_third} "
-     "({a_run} of {seconds:t})"},
-
-    {because::nothing_measured, "nothing_measured", "nothing was measured"},
-    {because::no_value, "no_value", "no measured request has a value of {statistic}"},
-    {because::no_value_in, "no_value_in", "repeat {repeat:0} has no {is_ratio?ratio|value} of "
-     "{statistic}"},
-    {because::over_failures, "over_failures", "repeat {repeat:0}: {words} is "
-     "{is_infinite?infinite|zero}, as {failed:0} of {of:0} requests failed, so nothing is compared "
-     "with it"},
-    {because::over_nothing, "over_nothing", "repeat {repeat:0}: {words} is "
-     "{is_infinite?infinite|zero}, so nothing is compared with it"},
-    {because::not_played_out, "not_played_out", "sessions that were under way at its end were cut "
-     "there: they are played out where the gate itself has an objective on session_time"},
-    {because::stored_lacks, "stored_lacks", "the stored baseline has no finite value of "
-     "{statistic} in each of its repeats"},
-    {because::start_unknown, "start_unknown", "{statistic} is only known of a process that the "
-     "gate starts"},
-    {because::too_few_values, "too_few_values", "fewer than 40 requests have a value"},
-    {because::no_finite_part, "no_finite_part", "{statistic} has no finite value in every part of "
-     "repeat {repeat:0}"},
-    {because::small_sample, "small_sample", "repeat {repeat:0}{is_baseline? of the baseline} "
-     "measured {measured:0} {words}{measured:s}, {statistic} needs {needed:0}{is_tail? so that "
-     "three lie beyond it}: {mostly_failed?most requests failed, which is why|let it run longer}"},
-    {because::small_for_drift, "small_for_drift", "a repeat measured {measured:0} requests, "
-     "{statistic} needs {needed:0}: let it run longer"},
-    {because::few_slices, "few_slices", "both servers were measured at once for {window:t}: with "
-     "answers of this length their slices need {needed:t}, let it run longer"},
-    {because::window_ends, "window_ends", "{ended:.3g} answers ended in the steady window of a "
-     "repeat, and {more:.3g} more were under way at its end than at its beginning, with which "
-     "{statistic} may reach its limit: measure more requests, or warm up with as many as there are "
-     "users"},
-
-    {because::no_runs, "no_runs", "{words}"},
-    {because::few_runs, "few_runs", "{runs:0} run{runs:s} of main; 3 make a baseline, 10 a good "
-     "one"},
-    {because::lone_repeats, "lone_repeats", "{runs:0} run{runs:s} of main with one repeat each do "
-     "not say what repeats differ by: runs of two or more are needed, three are the default"},
-    {because::lone_levels, "lone_levels", "each of {runs:0} run{runs:s} of main is a level of its "
-     "own, and what runs differ by is not known: 3 of one level make a baseline"},
-    {because::runs_lack, "runs_lack", "no run of the history has {statistic}"},
-    {because::one_repeat, "one_repeat", "a verdict against runs takes two repeats"},
-    {because::main_moved, "main_moved", "main itself was {moved:.1f%} % {is_slower?slower|faster} "
-     "in its last {in_two?two runs|run} ({words})"},
-    {because::outlying_runs, "outlying_runs", "{outlying:0} of {runs:0} runs were as far off "
-     "without a change: leave them out if that is mended, or compare live"},
-    {because::given_spread, "given_spread", "under twice the {spread:.2g%} % that runs were said "
-     "to differ by"},
-    {because::unknown_card, "unknown_card", "no run was measured on this card"},
-
-    {because::client_without, "client_without", "{words} ({lacking:0} of {requests:0} requests)"},
-    {because::client_is_busy, "client_is_busy", "its busiest thread used {cpu:.0f%} % of a core; "
-     "give it client.threads or a core of its own"},
-    {because::client_off_rate, "client_off_rate", "sent {sent:.4g} requests/s instead of "
-     "{asked:.4g}"},
-    {because::read_together, "read_together", "it was late and read {events:.1f%} % of the events "
-     "together"},
-    {because::starts_read_together, "starts_read_together", "it was late and read the first tokens "
-     "of {starts:0} of {answers:0} answers together"},
-    {because::sent_late, "sent_late", "{late:.1f%} % of the requests of a repeat were sent over "
-     "{after:t} late, so its load was not the one asked for"},
-    {because::client_lost, "client_lost", "it lost {lost:.1f%} % of the time of a repeat, and over "
-     "20 ms in that of {disturbed:0} of {requests:0} requests: where the kernel tells no times of "
-     "arrival, they may be that late"},
-    {because::client_in_probes, "client_in_probes", "it was late, and without that its probes "
-     "could show otherwise"},
-
-    {because::over_saturated, "over_saturated", "{is_baseline?baseline }{words}over-saturated: "
-     "requests in flight grew by {grown:0} while {sent:0} were sent, and ttft by {slower:t}: the "
-     "load is over the server's capacity"},
-    {because::over_saturated_by_sessions, "over_saturated_by_sessions", "{is_baseline?baseline "
-     "}{words}over-saturated: sessions in flight grew by {grown:0} while {sent:0} were started, "
-     "and the ttft of their steps by {slower:t}: the load is over the server's capacity"},
-    {because::no_such_turns, "no_such_turns", "no request was one that {metric_name} is of"},
-    {because::none_selected, "none_selected", "no measured request is one of {words}"},
-    {because::label_failed, "label_failed", "none of the {requests:0} requests of {words} "
-     "succeeded"},
-    {because::gaps_of_all, "gaps_of_all", "the gaps between events were too many to keep each one, "
-     "so whose they are is not known: measure fewer requests"},
-    {because::lacks_values, "lacks_values", "{some_completed} have no {needed_values}, which "
-     "{metric_name} needs"},
-    {because::other_tokens, "other_tokens", "the arms' requests differ by over 5 % in their "
-     "tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and with the baseline {baseline:.4g}: "
-     "tokens per second are not compared"},
-    {because::context_full, "context_full", "{some_completed} brought fewer tokens than forced: "
-     "{at_length:0} of these at least with the finish reason \"length\", and none had more than "
-     "{most:0} tokens with its prompt: its context is full, or it has a limit of its own"},
-    {because::stops_early, "stops_early", "{some_completed} brought fewer tokens than forced: it "
-     "does not heed ignore_eos, or stops by itself{without_reason? (no finish reason tells "
-     "which)}"},
-    {because::stops_by_itself, "stops_by_itself", "{some_completed} brought fewer tokens than "
-     "forced: it does not heed ignore_eos, or stops by itself ({by_themselves:0} finish reasons "
-     "are another than \"length\")"},
-    {because::too_long, "too_long", "{some_completed} report more tokens than forced: it does not "
-     "heed the length, or its usage is wrong"},
-    {because::filtered, "filtered", "{some_completed} were cut off by a content filter: they are "
-     "not the answers that were asked for"},
-    {because::several_choices, "several_choices", "{some_completed} brought several choices, one "
-     "was asked for: their tokens share one stream"},
-    {because::short_prompts, "short_prompts", "{some_completed} report under 80 % of the prompt "
-     "tokens that were asked for: it reads only a part of its prompts"},
-    {because::equal_prompts, "equal_prompts", "{some_completed} report {tokens:0} prompt tokens "
-     "each, though what was sent has other lengths: it reads no more of a prompt"},
-    {because::no_history, "no_history", "{turns:0} of {of:0} turns that go on from a response have "
-     "no more prompt tokens than the turn before: it ignores the history, loses or cuts it, or its "
-     "usage leaves it out"},
-    {because::known_prompts, "known_prompts", "{cached:.3g%} % of the prompt tokens came from its "
-     "prefix cache, the workload shares at most {shared:.3g%} %: the prompts were seen before"},
-    {because::cached_over_prompt, "cached_over_prompt", "its usage has {cached:0} cached tokens of "
-     "{prompt:0} prompt tokens, which cannot be: it counts wrongly"},
-    {because::no_usage, "no_usage", "{some_completed} have no usage, and an event may bring "
-     "several tokens or a part of one, so how many there were is not known; if each event is one "
-     "token, say options.events_are_tokens"},
-    {because::usage_over_length, "usage_over_length", "{some_completed} have more tokens than were "
-     "asked for at most: it counts wrongly, or does not heed max_tokens"},
-    {because::usage_under_events, "usage_under_events", "{some_completed} have fewer tokens in "
-     "usage than their reasoning and their answer have events: it leaves some out"},
-    {because::usage_over_content, "usage_over_content", "{some_completed} have more tokens in "
-     "usage than their text can be: it counts what it did not send, or wrongly"},
-    {because::usage_may_hide, "usage_may_hide", "{some_completed} have several tokens in usage for "
-     "each event, of less than two bytes, or more reasoning than was streamed: some were never "
-     "sent, and usage does not say how many; running usage would "
-     "(stream_options.continuous_usage_stats in options.extra_body)"},
-    {because::usage_over_prompt, "usage_over_prompt", "{some_completed} have more prompt tokens in "
-     "usage than what was sent can be: it counts wrongly"},
-    {because::in_one_piece, "in_one_piece", "the stream does not stream: {answers:0} of {of:0} "
-     "answers came in one piece, 5 % may: the server or a proxy buffers them"},
-    {because::in_a_burst, "in_a_lump", "the stream does not stream: {answers:0} of {of:0} answers "
-     "began with over 5 % of their tokens at once, 5 % may: the server or a proxy buffers them"},
-    {because::comes_in_bursts, "comes_in_lumps", "the stream comes in lumps: {events:.1f%} % of "
-     "the content events were read together with an earlier one, 5 % may: the server or a proxy "
-     "buffers them"},
-    {because::baseline_fails, "baseline_fails", "{failed:0} of {of:0} requests failed ({words}), "
-     "where {allowed:.3g%} % may"},
-    {because::baseline_may_fail, "baseline_may_fail", "{failed:0} of {of:0} requests failed "
-     "({words}), where {allowed:.3g%} % may, which so few do not show"},
-
-    {because::metrics_reported, "metrics_reported", "{words} (repeat {repeat:0})"},
-    {because::restarted_before, "restarted_before", "it restarted before repeat {repeat:0}, or "
-     "another one answers at its address: the counters on its page began anew"},
-    {because::restarted_in, "restarted_in", "it restarted in repeat {repeat:0}, or another one "
-     "answers at its address: the counters on its page began anew"},
-    {because::served_others, "served_others", "it served others too: in repeat {repeat:0} its page "
-     "counts {reported:0} finished requests, ours were {ours:0}"},
-    {because::others_requests, "others_requests", "its page counts {reported:0} finished requests, "
-     "ours were {ours:0}: it is another server's, or that of one of several (repeat {repeat:0})"},
-    {because::others_tokens, "others_tokens", "its page counts {reported:0} generated tokens, ours "
-     "were {ours:0}: it is another server's, or that of one of several (repeat {repeat:0})"},
-    {because::more_at_once, "more_at_once", "its page tells of {reported:0} requests at once, of "
-     "ours at most {ours:0} were in flight: it counts some several times, or serves others (repeat "
-     "{repeat:0})"},
-    {because::queue_stood, "queue_stood", "the queue was never empty from {from:.0f} s on, with up "
-     "to {most:0} waiting"},
-    {because::cache_full, "cache_full", "KV cache at {usage:.0f%} %"},
-    {because::cache_preempts, "cache_preempts", "KV cache at {usage:.0f%} %, {preemptions:0} "
-     "preemption{preemptions:s}"},
-    {because::preempted, "preempted", "{preemptions:0} preemption{preemptions:s}"},
-    {because::clocks_lower, "clocks_lower", "the accelerators' clocks were {lower:.0f%} % lower in "
-     "repeat {repeat:0}"},
-
-    {because::carries, "carries", "{carried}"},
-    {because::not_monotone, "not_monotone", "not monotone: {carried_load} is shown to be carried, "
-     "and {too_much} to be too much"},
-    {because::gave_up, "gave_up", "the client could not keep up twice in a row"},
-    {because::several_loads, "several_loads", "the result is of several loads: only their capacity "
-     "is judged"},
-    {because::first_probe_failed, "first_probe_failed", "no request of the first probe succeeded"},
-    {because::probe_too_short, "probe_too_short", "an answer took {answer:t}, and {load:t} of load "
-     "were too short for that"},
-
-    {because::headroom_in_noise, "headroom_in_noise", "headroom of {headroom:.1f%} % under noise "
-     "of {noise:.1f%} % will often be inconclusive; {better_limit} would seldom be"},
-    {because::headroom_in_modes, "headroom_in_modes", "headroom of {headroom:.2g%} % is less than "
-     "repeats that agree can show, and will often be inconclusive; {better_limit} would seldom be"},
-    {because::longer_run, "longer_run", "a run {times:.2g} times as long would mostly decide, and "
-     "{better_limit} would mostly pass as it is"},
-    {because::longer_load, "longer_load", "let the load last {seconds:t} at least, with {starts:0} "
-     "{of_sessions?sessions|requests} at its rate, so that it can show whether the server keeps "
-     "up"},
-    {because::more_requests, "more_requests", "about {requests:0} {words} in each repeat would "
-     "mostly decide"},
-    {because::limit_that_passes, "limit_that_passes", "{better_limit} would pass"},
-};
-constexpr bool is_in_order(const cause_sentence* all, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i)
-        if (all[i].id != static_cast<because>(i)) return false;
-    return all[n - 1].id == because::limit_that_passes;  // the last
-}
-static_assert(is_in_order(cause_sentences, std::size(cause_sentences)));
-
-inline const cause_sentence& sentence_of(because b) {
-    return cause_sentences[static_cast<std::size_t>(b)];
-}
-
 // ===== [C] causes in words =======================================================================
 
 /// Returns a limit that the objective would meet in most runs.
@@ -17692,50 +17657,44 @@ inline constexpr derived_value derived_values[] = {
     {"carried", "low,high", carried_text},
 };
 
-constexpr bool has_number(because what, std::string_view name) {
-    return place_of_word(numbers_of(what), name) < numbers_in(what);
+/// Calls `each(name)` for each place of a sentence.
+template <class Each>
+constexpr void each_place(std::string_view says, Each&& each) {
+    for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1))
+        each(name_of_place(says.substr(at + 1, says.find('}', at) - at - 1)));
 }
-constexpr bool has_place_for(const cause_sentence& s, std::string_view name) {
-    std::string_view needed = name;
-    for (const derived_value& d : derived_values)
-        if (d.name == name) needed = d.numbers;
-    while (!needed.empty()) {
-        const std::size_t n = std::min(needed.find(','), needed.size());
-        if (!has_number(s.id, needed.substr(0, n))) return false;
-        needed.remove_prefix(std::min(n + 1, needed.size()));
-    }
-    return true;
+/// Whether the cause has the numbers that its sentence names.
+constexpr bool has_its_numbers(const cause_row& row) {
+    bool has_all = true;
+    each_place(row.says, [&](std::string_view needed) {
+        for (const derived_value& d : derived_values)
+            if (d.name == needed) needed = d.numbers;
+        for (std::size_t n = 0; !needed.empty(); needed.remove_prefix(n)) {
+            n = std::min(needed.find(','), needed.size());
+            has_all = has_all && row.place_of(needed.substr(0, n)) < row.count();
+            n = std::min(n + 1, needed.size());
+        }
+    });
+    return has_all;
 }
-constexpr bool are_all_known() {
-    for (const cause_sentence& s : cause_sentences) {
-        const std::string_view says = s.says;
-        for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1))
-            if (!has_place_for(s, name_of_place(says.substr(at + 1, says.find('}', at) - at - 1))))
-                return false;
-    }
-    return true;
-}
-static_assert(are_all_known(), "a sentence names a number that its cause does not have");
+static_assert(std::all_of(cause_table.begin(), cause_table.end(), has_its_numbers));
 
 /// Returns a sentence without its full stop, "" without a cause. `of` is the verdict it explains.
 inline std::string described(const cause& c, const verdict_numbers& of = {}) {
     const cause_values numbers{c, of};
-    const cause_sentence& s = sentence_of(c.what);
+    const std::string_view says = row_of(c.what).says;
     vector<std::string> texts;
     texts.reserve(std::size(derived_values));  // places refer to them
     vector<named_filling> values;
-    const std::string_view says = s.says;
-    for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1)) {
-        const std::string_view name =
-            name_of_place(says.substr(at + 1, says.find('}', at) - at - 1));
+    each_place(says, [&](std::string_view name) {
         const auto* const derived =
             std::find_if(std::begin(derived_values), std::end(derived_values),
                          [&](const derived_value& d) { return d.name == name; });
         if (derived == std::end(derived_values)) values.push_back({name, numbers[name]});
         else values.push_back({name, texts.emplace_back(derived->text(numbers))});
-    }
+    });
     std::string out = prefix_of(c.of);
-    fill(out, s.says, values.data(), values.size());
+    fill(out, says, values.data(), values.size());
     return out;
 }
 inline std::string described(const vector<cause>& why, const verdict_numbers& of) {
@@ -18160,7 +18119,7 @@ inline slo_verdict described(const decision& d) {
     v.arithmetic = a.line;
     v.inputs = a.inputs;
     for (const cause& c : d.why)
-        v.causes.push_back({sentence_of(c.what).name, to_string(c.of), list<double>(c.numbers)});
+        v.causes.push_back({row_of(c.what).name, to_string(c.of), list<double>(c.numbers)});
     return v;
 }
 inline vector<slo_verdict> described(const vector<decision>& all) {
@@ -18179,7 +18138,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
     v.outcome = outcome;
     v.reason = reason;
     v.advice = text();
-    v.causes = {{sentence_of(because::reported).name, {}, {}}};
+    v.causes = {{row_of(because::reported).name, {}, {}}};
     return v;
 }
 /// Returns the verdict on an objective that has no measured value.
@@ -24245,7 +24204,7 @@ inline void number_list(field_visitor& v, const field& f, types::list<double>& a
     if (v.assigns()) all = types::list<double>(numbers);
 }
 inline void fields_of(field_visitor& v, verdict_cause& c) {
-    v.text({"name", "one of core/described/sentences.hpp; it does not change"}, c.name);
+    v.text({"name", "one of core/metric/causes.hpp; it does not change"}, c.name);
     v.text({"whose", "fault it is: client, plan, server, baseline_server or baseline; empty of "
                      "nobody's"}, c.whose);
     number_list(v, {"numbers"}, c.numbers);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What must not compile. Of all cases of cases.txt what is right is compiled, which must be taken, so that
+# What must not compile. Of all cases of cases.txt, and of parts.txt for the parts of src/, what is right is compiled, which must be taken, so that
 # nothing fails for another reason; then what is wrong, where each case must fail with the message it names.
 # Options with which no gate means what it says are refused in one sentence.
 #   tests/compile_fail/run.sh [compiler...]   default: $CXX, else g++ and every clang++ found
@@ -20,10 +20,11 @@ passed=0 failed=0
 
 complain() { printf '%s: [%s] %s\n' "$compiler" "$case" "$1"; failed=$((failed + 1)); }
 
-# read_cases: sets names, and for each of them in order what is wrong, what is right and the message; and
+# read_cases FILE: sets names, and for each of them in order what is wrong, what is right and the message; and
 # the lines where the two stand
 read_cases() {
     local line number=0
+    cases=$1
     names=() wrong=() right=() message=() wrong_at=() right_at=()
     while IFS= read -r line; do
         number=$((number + 1))
@@ -33,29 +34,34 @@ read_cases() {
             'right: '*) right+=("${line#right: }") right_at+=("$number") ;;
             'error: '*) message+=("${line#error: }") ;;
             '' | '#'*) ;;
-            *) echo "cases.txt: cannot read: $line"; exit 2 ;;
+            *) echo "$cases: cannot read: $line"; exit 2 ;;
         esac
-    done < cases.txt
+    done < "$cases"
     if ((${#wrong[@]} != ${#names[@]} || ${#right[@]} != ${#names[@]} || ${#message[@]} != ${#names[@]})); then
-        echo "cases.txt: a case has a name, what is wrong, what is right, and an error"
+        echo "$cases: a case has a name, what is wrong, what is right, and an error"
         exit 2
     fi
 }
 
 # compile wrong|right: each case is the inside of a function, and the compiler names its line in
-# cases.txt; what it says goes to $work/log
+# $cases; what it says goes to $work/log
 compile() {
     local -n code=$1 at=$1_at
-    local i
+    local i folders=(-I../.. -I../../extensions)
+    if [[ $cases == parts.txt ]]; then folders=(-I../../src); fi
     {
-        printf '#include "llmbench.hpp"\n'
-        for extension in ../../extensions/llmbench_*.hpp; do printf '#include "%s"\n' "$(basename "$extension")"; done
+        if [[ $cases == parts.txt ]]; then
+            printf '#include "core/described/causes.hpp"\nusing namespace llmbench::detail;\n'
+        else
+            printf '#include "llmbench.hpp"\n'
+            for extension in ../../extensions/llmbench_*.hpp; do printf '#include "%s"\n' "$(basename "$extension")"; done
+        fi
         printf 'using namespace llmbench;\n'
         for i in "${!code[@]}"; do
-            printf '#line %d "cases.txt"\nvoid case_%d() { %s }\n' "${at[i]}" "$i" "${code[i]}"
+            printf '#line %d "%s"\nvoid case_%d() { %s }\n' "${at[i]}" "$cases" "$i" "${code[i]}"
         done
     } > "$work/$1.cpp"
-    LC_ALL=C "$compiler" -std=c++20 -I../.. -I../../extensions "${cppflags[@]}" -Werror -fsyntax-only "${all_errors[@]}" \
+    LC_ALL=C "$compiler" -std=c++20 "${folders[@]}" "${cppflags[@]}" -Werror -fsyntax-only "${all_errors[@]}" \
         "$work/$1.cpp" > "$work/log" 2>&1
 }
 
@@ -69,7 +75,7 @@ check_cases() {
     if compile wrong; then echo "$compiler: takes all that is wrong"; fi
     for i in "${!names[@]}"; do
         case=${names[i]}
-        said=$(sed -n "s/^cases\.txt:${wrong_at[i]}:.*error: //p" "$work/log")
+        said=$(sed -n "s/^$cases:${wrong_at[i]}:.*error: //p" "$work/log")
         if [[ ! $said ]]; then complain "compiles, but must not: ${wrong[i]}"
         elif ! grep -Eq "${message[i]}" <<< "$said"; then
             complain "fails with another message than /${message[i]}/: ${wrong[i]}"
@@ -193,14 +199,16 @@ check_sentences() {
     first_says "$lacks" 'slo s = ttft <= 300_ms && tpot <= 30_ms;'
 }
 
-read_cases
 for compiler in "${compilers[@]}"; do
     all_errors=()
     if [[ $compiler == *clang* ]]; then all_errors=(-ferror-limit=0); fi
     check_options
     check_extensions
     check_sentences
-    check_cases
+    for file in cases.txt parts.txt; do
+        read_cases "$file"
+        check_cases
+    done
 done
 echo "$passed passed, $failed failed"
 ((failed == 0 && passed > 0))

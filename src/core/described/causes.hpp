@@ -4,13 +4,13 @@
 #include "api/result.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/causes.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
-#include "core/described/sentences.hpp"
 
-#include <algorithm>  // find_if, min
+#include <algorithm>  // all_of, find_if, min
 #include <cmath>  // ceil, floor, isfinite, isnan, log10, pow
 #include <cstddef>  // size_t
 #include <iterator>  // begin, end, size
@@ -166,50 +166,44 @@ inline constexpr derived_value derived_values[] = {
     {"carried", "low,high", carried_text},
 };
 
-constexpr bool has_number(because what, std::string_view name) {
-    return place_of_word(numbers_of(what), name) < numbers_in(what);
+/// Calls `each(name)` for each place of a sentence.
+template <class Each>
+constexpr void each_place(std::string_view says, Each&& each) {
+    for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1))
+        each(name_of_place(says.substr(at + 1, says.find('}', at) - at - 1)));
 }
-constexpr bool has_place_for(const cause_sentence& s, std::string_view name) {
-    std::string_view needed = name;
-    for (const derived_value& d : derived_values)
-        if (d.name == name) needed = d.numbers;
-    while (!needed.empty()) {
-        const std::size_t n = std::min(needed.find(','), needed.size());
-        if (!has_number(s.id, needed.substr(0, n))) return false;
-        needed.remove_prefix(std::min(n + 1, needed.size()));
-    }
-    return true;
+/// Whether the cause has the numbers that its sentence names.
+constexpr bool has_its_numbers(const cause_row& row) {
+    bool has_all = true;
+    each_place(row.says, [&](std::string_view needed) {
+        for (const derived_value& d : derived_values)
+            if (d.name == needed) needed = d.numbers;
+        for (std::size_t n = 0; !needed.empty(); needed.remove_prefix(n)) {
+            n = std::min(needed.find(','), needed.size());
+            has_all = has_all && row.place_of(needed.substr(0, n)) < row.count();
+            n = std::min(n + 1, needed.size());
+        }
+    });
+    return has_all;
 }
-constexpr bool are_all_known() {
-    for (const cause_sentence& s : cause_sentences) {
-        const std::string_view says = s.says;
-        for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1))
-            if (!has_place_for(s, name_of_place(says.substr(at + 1, says.find('}', at) - at - 1))))
-                return false;
-    }
-    return true;
-}
-static_assert(are_all_known(), "a sentence names a number that its cause does not have");
+static_assert(std::all_of(cause_table.begin(), cause_table.end(), has_its_numbers));
 
 /// Returns a sentence without its full stop, "" without a cause. `of` is the verdict it explains.
 inline std::string described(const cause& c, const verdict_numbers& of = {}) {
     const cause_values numbers{c, of};
-    const cause_sentence& s = sentence_of(c.what);
+    const std::string_view says = row_of(c.what).says;
     vector<std::string> texts;
     texts.reserve(std::size(derived_values));  // places refer to them
     vector<named_filling> values;
-    const std::string_view says = s.says;
-    for (std::size_t at = says.find('{'); at != says.npos; at = says.find('{', at + 1)) {
-        const std::string_view name =
-            name_of_place(says.substr(at + 1, says.find('}', at) - at - 1));
+    each_place(says, [&](std::string_view name) {
         const auto* const derived =
             std::find_if(std::begin(derived_values), std::end(derived_values),
                          [&](const derived_value& d) { return d.name == name; });
         if (derived == std::end(derived_values)) values.push_back({name, numbers[name]});
         else values.push_back({name, texts.emplace_back(derived->text(numbers))});
-    }
+    });
     std::string out = prefix_of(c.of);
-    fill(out, s.says, values.data(), values.size());
+    fill(out, says, values.data(), values.size());
     return out;
 }
 inline std::string described(const vector<cause>& why, const verdict_numbers& of) {

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/causes.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/cause.hpp"
@@ -13,7 +14,6 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/described/causes.hpp"
-#include "core/described/sentences.hpp"
 
 #include <cmath>  // isfinite, isnan
 #include <initializer_list>
@@ -230,7 +230,7 @@ inline slo_verdict described(const decision& d) {
     v.arithmetic = a.line;
     v.inputs = a.inputs;
     for (const cause& c : d.why)
-        v.causes.push_back({sentence_of(c.what).name, to_string(c.of), list<double>(c.numbers)});
+        v.causes.push_back({row_of(c.what).name, to_string(c.of), list<double>(c.numbers)});
     return v;
 }
 inline vector<slo_verdict> described(const vector<decision>& all) {
@@ -249,7 +249,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
     v.outcome = outcome;
     v.reason = reason;
     v.advice = text();
-    v.causes = {{sentence_of(because::reported).name, {}, {}}};
+    v.causes = {{row_of(because::reported).name, {}, {}}};
     return v;
 }
 /// Returns the verdict on an objective that has no measured value.

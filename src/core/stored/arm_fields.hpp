@@ -166,7 +166,7 @@ inline void number_list(field_visitor& v, const field& f, types::list<double>& a
     if (v.assigns()) all = types::list<double>(numbers);
 }
 inline void fields_of(field_visitor& v, verdict_cause& c) {
-    v.text({"name", "one of core/described/sentences.hpp; it does not change"}, c.name);
+    v.text({"name", "one of core/metric/causes.hpp; it does not change"}, c.name);
     v.text({"whose", "fault it is: client, plan, server, baseline_server or baseline; empty of "
                      "nobody's"}, c.whose);
     number_list(v, {"numbers"}, c.numbers);

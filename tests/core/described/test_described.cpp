@@ -11,7 +11,7 @@ using namespace verdicts;
 
 TEST_CASE("every cause has a name of its own, and a sentence in which each number has its place") {
     std::set<std::string> names;
-    for (const cause_sentence& s : cause_sentences) {
+    for (const cause_row& s : cause_table) {
         CAPTURE(s.name);
         CHECK(names.insert(s.name).second);
         cause c{because::nothing, whose::server, "words"};
