@@ -12881,10 +12881,10 @@ struct judging_rule {
     /// A load is judged after 2 and 3 quarters of it as well, and ends where all is decided.
     bool looks_early = false;
     double part{1};  // of the load that is judged
-    /// Whether another analysis takes place: not more than the constants allow, and one of all
-    /// repeats at the end.
-    bool has_analysis(int analyses_before, bool at_the_end) const {
-        return at_the_end || (!is_single_analysis && analyses_before + 1 < analyses);
+    /// Whether another analysis takes place before that of all repeats: no more than the constants
+    /// allow.
+    bool has_analysis_after(int others) const {
+        return !is_single_analysis && others + 1 < analyses;
     }
     /// The score of a bound at this level, after analyses that were made again.
     double z_at(double level, int more) const {
@@ -13165,6 +13165,10 @@ inline interim_analysis analysis_of_pairs(const vector<double>& distances, doubl
 
 // ===== [C] decisions on objectives and their causes ==============================================
 
+/// Which analysis gives a verdict by the numbers: the first one that decides, as that of the guard,
+/// which passes unproven, or the last one.
+enum class sought : unsigned char { first, guards_first, last };
+
 struct arithmetic;
 struct decision;
 struct gate_report;
@@ -13178,7 +13182,7 @@ public:
     /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
     /// baseline ("27 runs") and the arithmetic.
     virtual decision judged(const objective_columns& c, const judging_parameters& t,
-                            const slo& s, bool to_the_end) const = 0;
+                            const slo& s, sought which) const = 0;
     virtual void estimate(decision& d) const = 0;
     virtual std::string against(const decision& d) const = 0;
     virtual void explain(arithmetic& a, const decision& d) const = 0;
@@ -13345,6 +13349,29 @@ inline decision decided(decision d, verdict outcome, cause why) {
     if (why) d.why.push_back(std::move(why));
     d.advice = {};
     return d;
+}
+
+/// Makes a decision invalid. Returns false, for the functions of analyse_repeats.
+inline bool invalidate(decision& d, cause why) {
+    d = decided(std::move(d), verdict::invalid, std::move(why));
+    return false;
+}
+/// Takes one repeat after another, and analyses those so far until one analysis decides or `d` is
+/// invalid; returns false then. `take(i)`: whether repeat i counts. `analyse(n)`, of n that count:
+/// whether it decides. Only the last analysis may be of fewer than `first`.
+template <class Take, class Analyse>
+bool analyse_repeats(const decision& d, std::size_t repeats, std::size_t first,
+                     const judging_rule& rule, sought which, Take&& take, Analyse&& analyse) {
+    std::size_t counted = 0;
+    int analyses = 0;
+    for (std::size_t i = 0; i < repeats && d.outcome != verdict::invalid; ++i) {
+        if (!take(i)) continue;
+        ++counted;
+        if (i + 1 < repeats && (counted < first || !rule.has_analysis_after(analyses))) continue;
+        ++analyses;
+        if (analyse(counted) && which != sought::last) break;
+    }
+    return d.outcome != verdict::invalid;
 }
 
 /// Whether a verdict is on pooled requests, not on a statistic of each repeat.
@@ -13669,6 +13696,14 @@ inline vector<vector<bool>> misses_of(const slo& s, const variant_columns& of,
     return misses;
 }
 
+/// Failures, or misses of a fraction, in the first repeats.
+inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t repeats) {
+    vector<vector<bool>> all;
+    for (std::size_t i = 0; i < std::min(repeats, of.each.size()); ++i)
+        all.push_back(of.each[i]->misses);
+    return all;
+}
+
 /// Where misses are rare, those with at most one success between them are one burst. Returns the
 /// size of the burst of an average miss. A design effect from batches is too small for a burst that
 /// fills many batches or half of two.
@@ -13791,6 +13826,11 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
     return c;
 }
 
+inline miss_counts counted_misses(const variant_columns& of, const slo& s, std::size_t repeats,
+                                  double allowed) {
+    return counted_misses(of, s, misses_in(of, repeats), allowed);
+}
+
 /// The quantile with its interval: a limit at its worse end or beyond passes, one before its better
 /// end fails.
 inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
@@ -13898,13 +13938,14 @@ inline bool is_as_loose_as_guard(const slo& s) {
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
 /// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
 /// is held to no more from the second repeat on.
-inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>& misses,
+inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& misses,
                          const judging_rule& rule) {
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
     const bool may_be_observed =
-        is_guard || (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
-                     c.k <= error_guard().bound * c.n);
+        which == sought::guards_first ||
+        (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
+         c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
@@ -13929,7 +13970,7 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
 /// Judges fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors
 /// need all repeats: a pass of the first ones says nothing of failures in later ones.
 inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, bool to_the_end = false, bool is_guard = false) {
+                             const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = s.bound;
     d.measured = of.mine.together;
@@ -13939,19 +13980,14 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
     // At the same analyses as the gate's other verdicts.
     const auto first = static_cast<std::size_t>(of.is_in_pairs ? first_pair_analysis
                                                                : first_analysis);
-    vector<vector<bool>> misses;
-    int analyses = 0;
-    for (std::size_t i = 0; i < of.repeats(); ++i) {
-        misses.push_back(of.mine.each[i]->misses);
-        const bool at_the_end = i + 1 == of.repeats();
-        if ((i + 1 < first && !at_the_end) || !t.rule.has_analysis(analyses, at_the_end)) continue;
-        ++analyses;
-        const miss_counts c = counted_misses(of.mine, s, misses, allowed_misses(s));
-        if (c.n == 0) continue;
-        d.repeats = static_cast<int>(i + 1);
+    const auto take = [](std::size_t) { return true; };
+    const auto analyse = [&](std::size_t repeats) {
+        const miss_counts c = counted_misses(of.mine, s, repeats, allowed_misses(s));
+        if (c.n == 0) return false;
+        d.repeats = static_cast<int>(repeats);
         d.counted = analysis_of_misses{c, levels};
         verdict outcome = d.counted->outcome();
-        if (i + 1 < first) break;
+        if (repeats < first) return false;
         d.why.clear();
         const bool is_early = is_of_answers(s.statistic.metric) &&
                               d.repeats < std::min(first_fail, t.rule.most);
@@ -13960,13 +13996,13 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
             d.why = {{because::too_few_to_fail}};
         }
         if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
-        const bool is_final = of_errors ? outcome == verdict::fail
-                                        : d.outcome != verdict::inconclusive;
-        if (is_final && !to_the_end) break;
-    }
-    d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
-    if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
-    if (of_errors) judge_errors(d, is_guard, misses, t.rule);
+        return of_errors ? outcome == verdict::fail : d.outcome != verdict::inconclusive;
+    };
+    analyse_repeats(d, of.repeats(), first, t.rule, which, take, analyse);
+    const auto repeats = static_cast<std::size_t>(d.repeats);
+    d.requests = measured_requests(of, repeats, s.statistic.metric);
+    if (repeats == 0) return decided(d, verdict::invalid, {because::no_value});
+    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule);
     return d;
 }
 
@@ -13986,8 +14022,7 @@ inline std::string failure_example(const repeat_list& variant) {
 inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
                                 const slo& limit) {
     const variant_columns all = columns_in(e, limit.statistic, e.baseline);
-    const miss_counts c = counted_misses(all, limit, misses_of(limit, all, all.each.size()),
-                                         allowed_misses(limit));
+    const miss_counts c = counted_misses(all, limit, all.each.size(), allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
     const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
     cause why = cause_with<because::baseline_fails>(
@@ -14267,10 +14302,7 @@ inline cause failures_in_tail(const judging_parameters& t, const slo& s,
     if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
         is_of_server(what.metric))
         return {};
-    vector<vector<bool>> misses;
-    for (std::size_t i = 0; i < std::min(repeats, variant.each.size()); ++i)
-        misses.push_back(variant.each[i]->misses);
-    const miss_counts failed = counted_misses(variant, s, misses, allowed_misses(s));
+    const miss_counts failed = counted_misses(variant, s, repeats, allowed_misses(s));
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
     if (failed.k == 0 || upper <= failed.allowed) return {};
     return cause_with<because::failed_in_tail>(
@@ -14394,7 +14426,7 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
 /// each pair, or of repeats against a stored run.
 inline decision judge_values(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, bool to_the_end = false) {
+                             const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = limit_of(s);
     const comparison c = comparison_of(of, t, s);
@@ -14408,28 +14440,25 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
         startup ? 1 : of.is_in_pairs ? first_pair_analysis : first_analysis);
 
     observed_repeats seen{.scale = d.scale};
-    int analyses = 0;
-    const std::size_t n = c.repeats();
-    for (std::size_t i = 0; i < n; ++i) {
+    const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
-        if (startup && std::isnan(value)) continue;
         if (std::isnan(value))
-            return decided(d, verdict::invalid, why_no_value(of, s, c.paired, i));
+            return !startup && invalidate(d, why_no_value(of, s, c.paired, i));
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
         d.requests = measured_requests(of, seen.values.size(), s.statistic.metric);
-        const bool at_the_end = i + 1 == n;
-        if (seen.values.size() < first && !at_the_end) continue;
-        if (!t.rule.has_analysis(analyses, at_the_end)) continue;
-        ++analyses;
+        return true;
+    };
+    const auto analyse = [&](std::size_t) {
         const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
         const auto fails_from = static_cast<std::size_t>(
             startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most));
         if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
+        return d.outcome != verdict::inconclusive;
+    };
+    if (!analyse_repeats(d, c.repeats(), first, t.rule, which, take, analyse)) return d;
     if (seen.values.empty())
         return decided(d, verdict::invalid,
                        startup ? cause{because::start_unknown}
@@ -14557,15 +14586,11 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
     fraction_pair p;
     const auto counted = [&](const variant_columns& variant, double& fraction, double& trials) {
         fraction_counts all;
-        vector<vector<bool>> misses;
-        for (std::size_t i = 0; i < pairs; ++i) {
-            all.add(variant.each[i]->counts);
-            misses.push_back(variant.each[i]->misses);
-        }
+        for (std::size_t i = 0; i < pairs; ++i) all.add(variant.each[i]->counts);
         fraction = all.value(s.statistic.metric);
         slo own = s;
         own.bound = std::clamp(fraction, 0.0, 1.0);
-        trials = all.all / std::max(1.0, counted_misses(variant, own, misses, 0).effect);
+        trials = all.all / std::max(1.0, counted_misses(variant, own, pairs, 0).effect);
     };
     counted(of.mine, p.mine, p.trials);
     counted(of.other, p.other, p.other_trials);
@@ -14599,36 +14624,33 @@ inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair&
 
 /// Judges a fraction less that of a live baseline, by the counts of both.
 inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
-                                     const slo& s, bool to_the_end = false) {
+                                     const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = limit_of(s);
     d.paired = true;
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
-    const std::size_t n = c.repeats();
-    int analyses = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+    const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
-            return decided(
-                d, verdict::invalid,
-                cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
+            return invalidate(
+                d, cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
         d.values.push_back(value);
         d.distances.push_back(distance_of(s, value, d.limit));
         d.repeats = static_cast<int>(i + 1);
-        const bool at_the_end = i + 1 == n;
-        if ((d.repeats < first_pair_analysis && !at_the_end) ||
-            !t.rule.has_analysis(analyses, at_the_end))
-            continue;
-        ++analyses;
-        d.fractions = fraction_pair_of(of, s, i + 1);
+        return true;
+    };
+    const auto analyse = [&](std::size_t pairs) {
+        d.fractions = fraction_pair_of(of, s, pairs);
         if (!(d.fractions->trials > 0 && d.fractions->other_trials > 0))
-            return decided(d, verdict::invalid, {because::no_value});
+            return invalidate(d, {because::no_value});
         d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule);
         if (d.repeats >= first_pair_analysis) d.outcome = d.last.outcome;
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
-    if (n == 0) return decided(d, verdict::invalid, {because::nothing_measured});
+        return d.outcome != verdict::inconclusive;
+    };
+    if (!analyse_repeats(d, c.repeats(), first_pair_analysis, t.rule, which, take, analyse))
+        return d;
+    if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
     d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     d.decided_by = verdict_method::t;
     return d;
@@ -14903,33 +14925,33 @@ inline void analyse_slices(decision& d, const slo& s, const values_at_once& v,
 
 /// Judges a ratio or a difference by slices of the time in which both variants were loaded.
 inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
-                              const slo& s, bool to_the_end = false) {
+                              const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = limit_of(s);
     d.paired = true;
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
     values_at_once v{.is_fraction = of.at_once[0].is_fraction};
-    int analyses = 0;
     const std::size_t n = of.at_once.size();
-    for (std::size_t i = 0; i < n; ++i) {
+    const auto take = [&](std::size_t i) {
         const values_at_once& more = of.at_once[i];
         if (more.slices == 0)
-            return decided(d, verdict::invalid,
-                           cause_with<because::few_slices>(
-                               {{"window", more.window_s}, {"needed", more.needed_s}},
-                               whose::plan));
+            return invalidate(d, cause_with<because::few_slices>(
+                                     {{"window", more.window_s}, {"needed", more.needed_s}},
+                                     whose::plan));
         v.add(more);
         d.repeats = static_cast<int>(i + 1);
         d.requests = measured_requests(of, i + 1, s.statistic.metric);
         if (v.mine.values.empty() || v.other.values.empty())
-            return decided(d, verdict::invalid, {because::no_value});
-        if (!t.rule.has_analysis(analyses, i + 1 == n)) continue;
-        ++analyses;
+            return invalidate(d, {because::no_value});
+        return true;
+    };
+    const auto analyse = [&](std::size_t) {
         analyse_slices(d, s, v, t.rule, c.client_error);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
+        return d.outcome != verdict::inconclusive;
+    };
+    if (!analyse_repeats(d, n, 1, t.rule, which, take, analyse)) return d;
     d.decided_by = verdict_method::slices_at_once;
     if (!std::isfinite(d.last.mean))
         d.why = {cause_with<because::no_size>(
@@ -15014,7 +15036,7 @@ inline cause advice_on_drift(const decision& d) {
 /// A drift is judged within each run. Differences between slices from the traffic are the same in
 /// all repeats of a trace, and would look like a drift if repeats were compared.
 inline decision judge_drift(const objective_columns& c, const judging_parameters& t,
-                            const slo& s, bool to_the_end = false) {
+                            const slo& s, sought which) {
     decision d = undecided(s);
     d.limit = s.bound;
     d.decided_by = verdict_method::slices;
@@ -15028,23 +15050,23 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
                            {{"measured", measured}, {"needed", least}}, whose::plan));
     vector<double> sums(c.slices[0].size(), 0.0);
     d.values = sums;
-    int analyses = 0;
-    for (std::size_t i = 0; i < c.repeats(); ++i) {
+    const auto take = [&](std::size_t i) {
         const vector<double>& slices = c.slices[i];
         for (std::size_t j = 0; j < slices.size(); ++j) {
             sums[j] += std::log(slices[j]);
             d.values[j] = sums[j] / static_cast<double>(i + 1);
             if (!std::isfinite(d.values[j]))
-                return decided(d, verdict::invalid,
-                               cause_with<because::no_finite_part>({{"repeat", i + 1}}));
+                return invalidate(d, cause_with<because::no_finite_part>({{"repeat", i + 1}}));
         }
-        if (!t.rule.has_analysis(analyses, i + 1 == c.repeats())) continue;
-        ++analyses;
+        return true;
+    };
+    const auto analyse = [&](std::size_t repeats) {
         d.last = analysis_of_drift(s, d.values, t.rule);
         d.outcome = d.last.outcome;
-        d.repeats = static_cast<int>(i + 1);
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
+        d.repeats = static_cast<int>(repeats);
+        return d.outcome != verdict::inconclusive;
+    };
+    if (!analyse_repeats(d, c.repeats(), 1, t.rule, which, take, analyse)) return d;
     d.requests = measured_requests(c, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     d.why = {thirds_of(c.mine, static_cast<std::size_t>(d.repeats))};
     d.dependence = dependence_of_slices(d.values);
@@ -15053,7 +15075,7 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
-                                   const slo& s, bool to_the_end, bool is_guard = false) {
+                                   const slo& s, sought which) {
     if (c.repeats() == 0 && c.has_left_out) {
         decision open = decided(undecided(s), verdict::inconclusive, {because::all_ended_early});
         open.limit = limit_of(s);
@@ -15064,12 +15086,12 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     const bool by_slices = !c.at_once.empty();
     const bool is_in_pairs =
         is_difference(s) && is_request_fraction(s.statistic.metric) && c.is_in_pairs;
-    decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, to_the_end)
-                 : by_slices                  ? judge_at_once(c, t, s, to_the_end)
-                 : is_in_pairs                ? judge_fraction_pairs(c, t, s, to_the_end)
-                 : counts                     ? judge_counts(c, t, s, to_the_end, is_guard)
-                 : by_past                    ? t.past->judged(c, t, s, to_the_end)
-                                              : judge_values(c, t, s, to_the_end);
+    decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, which)
+                 : by_slices                  ? judge_at_once(c, t, s, which)
+                 : is_in_pairs                ? judge_fraction_pairs(c, t, s, which)
+                 : counts                     ? judge_counts(c, t, s, which)
+                 : by_past                    ? t.past->judged(c, t, s, which)
+                                              : judge_values(c, t, s, which);
     // What a repeat that ended early would have shown is not known but for its better side.
     if (d.outcome == verdict::pass &&
         any_of(c.mine.each, [](const shared_column& of) { return of->is_bound; }))
@@ -15133,10 +15155,10 @@ inline cause contradiction(const decision& early, const decision& late) {
 /// does, for example because one repeat has nearly all slow requests, all repeats are analysed, and
 /// a remaining contradiction is inconclusive.
 inline decision decision_by_numbers(const objective_columns& c, const judging_parameters& t,
-                                    const slo& s, bool to_the_end = false, bool is_guard = false) {
-    decision early = decision_by_method(c, t, s, to_the_end, is_guard);
-    if (to_the_end || !is_contradicted(early)) return early;
-    decision d = decision_by_method(c, t, s, true);
+                                    const slo& s, sought which = sought::first) {
+    decision early = decision_by_method(c, t, s, which);
+    if (which == sought::last || !is_contradicted(early)) return early;
+    decision d = decision_by_method(c, t, s, sought::last);
     if (is_contradicted(d)) d.outcome = verdict::inconclusive;
     if (d.outcome == verdict::inconclusive)
         d.why.insert(d.why.begin(), contradiction(estimated(std::move(early), c), estimated(d, c)));
@@ -16475,7 +16497,7 @@ struct objective_in_check {
     const validity_checks& g;
     const maybe_ended& ended;
     slo s;
-    bool is_guard = false;
+    sought which = sought::first;
     objective_columns columns{};
     decision v = undecided(s);               // by the checks so far
     bool has_numbers = false;                // in v
@@ -16487,8 +16509,9 @@ struct objective_in_check {
     void decide_by_numbers() {
         if (std::exchange(has_numbers, true)) return;
         columns = columns_of(e, s);
-        v = estimated(decision_by_numbers(columns, t, s, false, is_guard), columns);
+        v = estimated(decision_by_numbers(columns, t, s, which), columns);
     }
+    bool is_guard() const { return which == sought::guards_first; }
     const variant_checks& on() const { return g.of(s); }
     bool is_in(verdict outcome) const { return v.outcome == outcome; }
     bool is_of(bool (*kind)(metric_id)) const { return kind(s.statistic.metric); }
@@ -16703,7 +16726,7 @@ inline cause too_close(objective_in_check& o) {
 /// requests that would decide a fraction of them.
 inline void advise(objective_in_check& o) {
     decision& v = o.v;
-    if (o.is_guard || v.advice) return;
+    if (o.is_guard() || v.advice) return;
     if (is_request_fraction(o.s.statistic.metric)) {
         v.advice = requests_that_decide(v);
         return;
@@ -17183,8 +17206,8 @@ inline cause cut_off(objective_in_check& o) {
     const ended_measurements& rest = *o.ended;
     const maybe_ended all_ended;
     decision other =
-        verdict_as_reported({rest.seen, o.t, rest.on, all_ended, o.s, o.is_guard});
-    if (o.is_guard || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
+        verdict_as_reported({rest.seen, o.t, rest.on, all_ended, o.s, o.which});
+    if (o.is_guard() || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
         o.v = std::move(other);
         return {};
     }
@@ -17287,8 +17310,8 @@ inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g
 /// The verdict on one SLO without the checks of the client.
 inline decision decision_without_client(const measurements& e, const judging_parameters& t,
                                         const validity_checks& g, const maybe_ended& ended,
-                                        const slo& s, bool is_guard = false) {
-    objective_in_check o{e, t, g, ended, s, is_guard};
+                                        const slo& s, sought which = sought::first) {
+    objective_in_check o{e, t, g, ended, s, which};
     make_checks(0, first_of_every_verdict + 1, o);
     return std::move(o.v);
 }
@@ -17297,8 +17320,9 @@ inline decision decision_without_client(const measurements& e, const judging_par
 /// later steps would only add a second label.
 inline decision guard_decision(const measurements& e, const judging_parameters& t,
                                const validity_checks& g, const maybe_ended& ended) {
+    constexpr auto guards = sought::guards_first;
     const slo limit = error_limit(t.slos);
-    decision of_all = decision_without_client(e, t, g, ended, limit, true);
+    decision of_all = decision_without_client(e, t, g, ended, limit, guards);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
@@ -17320,7 +17344,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
             each->rule =
                 t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
         }
-        decision v = decision_without_client(e, *each, g, ended, own, true);
+        decision v = decision_without_client(e, *each, g, ended, own, guards);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;
@@ -27736,13 +27760,13 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     s.bound = 0.5;
     return with_load_of_tables(g->seen, g->judged_by, [&](const measurements& seen) {
         const objective_columns c = columns_of(seen, s);
-        const decision v = estimated(decision_by_numbers(c, g->judged_by, s, true), c);
+        const decision v = estimated(decision_by_numbers(c, g->judged_by, s, sought::last), c);
         const estimate_t e = v.estimate;
         const bool counted = v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
-        return estimated(decision_by_numbers(c, g->judged_by, s, true), c).estimate;
+        return estimated(decision_by_numbers(c, g->judged_by, s, sought::last), c).estimate;
     });
 }
 double measured(const box& data, const statistic_data& what) {
@@ -45112,20 +45136,17 @@ inline noise_of_today noise_today(const objective_history& o, const objective_co
     if (!is_request_fraction(s.statistic.metric)) return today;
     slo own = s;
     own.bound = std::clamp(s.factor * c.others_together + s.offset, 0.0, 1.0);
-    vector<vector<bool>> misses;
-    for (const shared_column& r : of.mine.each) misses.push_back(r->misses);
-    const miss_counts m = counted_misses(of.mine, own, misses, 0);
+    const miss_counts m = counted_misses(of.mine, own, of.repeats(), 0);
     const double value = std::clamp(of.mine.together, 0.0, 1.0);
     const double variance = std::max(own.bound * (1 - own.bound), value * (1 - value));
-    today.counts = variance * std::max(1.0, m.effect) * static_cast<double>(misses.size()) /
+    today.counts = variance * std::max(1.0, m.effect) * as_number(of.repeats()) /
                    (m.n * o.scale * o.scale);
     return today;
 }
 
-/// Judges a ratio to main's level, or a difference. `to_the_end`: with all repeats, whenever they
-/// decided.
+/// Judges a ratio to main's level, or a difference.
 inline decision judge_by_history(const history_parameters& past, const objective_columns& of,
-                                 const judging_parameters& t, const slo& s, bool to_the_end) {
+                                 const judging_parameters& t, const slo& s, sought which) {
     decision d = undecided(s);
     d.limit = limit_of(s);
     d.repeats = static_cast<int>(of.repeats());
@@ -45166,9 +45187,9 @@ inline decision judge_by_history(const history_parameters& past, const objective
     for (double& x : run) x += h.level.mean + line.of(h.level.mean);
     const history_bounds bounds = history_bounds_of(t.rule);
     const history_analysis l =
-        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds,
-                                      today)
-                   : judged_against(h, run, line, past.appends, bounds, today);
+        which == sought::last
+            ? analysis_against(h, run, line, history_analysis_kind::whole, bounds, today)
+            : judged_against(h, run, line, past.appends, bounds, today);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(of, l.repeats, s.statistic.metric);
     d.values.resize(l.repeats);
@@ -45289,8 +45310,8 @@ public:
     history_parameters parameters;
 
     decision judged(const objective_columns& c, const judging_parameters& t, const slo& s,
-                    bool to_the_end) const override {
-        return judge_by_history(parameters, c, t, s, to_the_end);
+                    sought which) const override {
+        return judge_by_history(parameters, c, t, s, which);
     }
     void estimate(decision& d) const override { estimate_by_history(learned(d), d); }
     std::string against(const decision& d) const override {

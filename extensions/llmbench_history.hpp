@@ -2091,20 +2091,17 @@ inline noise_of_today noise_today(const objective_history& o, const objective_co
     if (!is_request_fraction(s.statistic.metric)) return today;
     slo own = s;
     own.bound = std::clamp(s.factor * c.others_together + s.offset, 0.0, 1.0);
-    vector<vector<bool>> misses;
-    for (const shared_column& r : of.mine.each) misses.push_back(r->misses);
-    const miss_counts m = counted_misses(of.mine, own, misses, 0);
+    const miss_counts m = counted_misses(of.mine, own, of.repeats(), 0);
     const double value = std::clamp(of.mine.together, 0.0, 1.0);
     const double variance = std::max(own.bound * (1 - own.bound), value * (1 - value));
-    today.counts = variance * std::max(1.0, m.effect) * static_cast<double>(misses.size()) /
+    today.counts = variance * std::max(1.0, m.effect) * as_number(of.repeats()) /
                    (m.n * o.scale * o.scale);
     return today;
 }
 
-/// Judges a ratio to main's level, or a difference. `to_the_end`: with all repeats, whenever they
-/// decided.
+/// Judges a ratio to main's level, or a difference.
 inline decision judge_by_history(const history_parameters& past, const objective_columns& of,
-                                 const judging_parameters& t, const slo& s, bool to_the_end) {
+                                 const judging_parameters& t, const slo& s, sought which) {
     decision d = undecided(s);
     d.limit = limit_of(s);
     d.repeats = static_cast<int>(of.repeats());
@@ -2145,9 +2142,9 @@ inline decision judge_by_history(const history_parameters& past, const objective
     for (double& x : run) x += h.level.mean + line.of(h.level.mean);
     const history_bounds bounds = history_bounds_of(t.rule);
     const history_analysis l =
-        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds,
-                                      today)
-                   : judged_against(h, run, line, past.appends, bounds, today);
+        which == sought::last
+            ? analysis_against(h, run, line, history_analysis_kind::whole, bounds, today)
+            : judged_against(h, run, line, past.appends, bounds, today);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(of, l.repeats, s.statistic.metric);
     d.values.resize(l.repeats);
@@ -2268,8 +2265,8 @@ public:
     history_parameters parameters;
 
     decision judged(const objective_columns& c, const judging_parameters& t, const slo& s,
-                    bool to_the_end) const override {
-        return judge_by_history(parameters, c, t, s, to_the_end);
+                    sought which) const override {
+        return judge_by_history(parameters, c, t, s, which);
     }
     void estimate(decision& d) const override { estimate_by_history(learned(d), d); }
     std::string against(const decision& d) const override {

@@ -5,22 +5,26 @@
 
 namespace sample_measurements {
 
+namespace {
+lb::sought which_of(bool to_the_end) { return to_the_end ? lb::sought::last : lb::sought::first; }
+}  // namespace
+
 llmbench::slo_verdict judge_measurements(const measurement& m, const llmbench::slo& s, bool to_the_end) {
     const lb::objective_columns c = lb::columns_of(m, s);
-    return lb::described(lb::estimated(lb::decision_by_numbers(c, m, s, to_the_end), c));
+    return lb::described(lb::estimated(lb::decision_by_numbers(c, m, s, which_of(to_the_end)), c));
 }
 llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s, bool to_the_end) {
     const lb::objective_columns c = lb::columns_of(m, s);
-    return lb::described(lb::estimated(lb::judge_values(c, m, s, to_the_end), c));
+    return lb::described(lb::estimated(lb::judge_values(c, m, s, which_of(to_the_end)), c));
 }
 llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s, bool to_the_end) {
     const lb::objective_columns c = lb::columns_of(m, s);
-    return lb::described(lb::estimated(lb::judge_counts(c, m, s, to_the_end), c));
+    return lb::described(lb::estimated(lb::judge_counts(c, m, s, which_of(to_the_end)), c));
 }
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
     const lb::measurements e = m;
     const lb::validity_checks g = lb::validity_checks_of(e);
-    lb::decision d = guard ? lb::decision_without_client(e, m, g, lb::ended_part_of(e, g), s, true)
+    lb::decision d = guard ? lb::decision_without_client(e, m, g, lb::ended_part_of(e, g), s, lb::sought::guards_first)
                            : lb::decision_on(e, m, g, lb::ended_part_of(e, g), s);
     return lb::described(d);
 }

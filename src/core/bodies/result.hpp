@@ -41,13 +41,13 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     s.bound = 0.5;
     return with_load_of_tables(g->seen, g->judged_by, [&](const measurements& seen) {
         const objective_columns c = columns_of(seen, s);
-        const decision v = estimated(decision_by_numbers(c, g->judged_by, s, true), c);
+        const decision v = estimated(decision_by_numbers(c, g->judged_by, s, sought::last), c);
         const estimate_t e = v.estimate;
         const bool counted = v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
-        return estimated(decision_by_numbers(c, g->judged_by, s, true), c).estimate;
+        return estimated(decision_by_numbers(c, g->judged_by, s, sought::last), c).estimate;
     });
 }
 double measured(const box& data, const statistic_data& what) {

@@ -293,33 +293,33 @@ inline void analyse_slices(decision& d, const slo& s, const values_at_once& v,
 
 /// Judges a ratio or a difference by slices of the time in which both variants were loaded.
 inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
-                              const slo& s, bool to_the_end = false) {
+                              const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = limit_of(s);
     d.paired = true;
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
     values_at_once v{.is_fraction = of.at_once[0].is_fraction};
-    int analyses = 0;
     const std::size_t n = of.at_once.size();
-    for (std::size_t i = 0; i < n; ++i) {
+    const auto take = [&](std::size_t i) {
         const values_at_once& more = of.at_once[i];
         if (more.slices == 0)
-            return decided(d, verdict::invalid,
-                           cause_with<because::few_slices>(
-                               {{"window", more.window_s}, {"needed", more.needed_s}},
-                               whose::plan));
+            return invalidate(d, cause_with<because::few_slices>(
+                                     {{"window", more.window_s}, {"needed", more.needed_s}},
+                                     whose::plan));
         v.add(more);
         d.repeats = static_cast<int>(i + 1);
         d.requests = measured_requests(of, i + 1, s.statistic.metric);
         if (v.mine.values.empty() || v.other.values.empty())
-            return decided(d, verdict::invalid, {because::no_value});
-        if (!t.rule.has_analysis(analyses, i + 1 == n)) continue;
-        ++analyses;
+            return invalidate(d, {because::no_value});
+        return true;
+    };
+    const auto analyse = [&](std::size_t) {
         analyse_slices(d, s, v, t.rule, c.client_error);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
+        return d.outcome != verdict::inconclusive;
+    };
+    if (!analyse_repeats(d, n, 1, t.rule, which, take, analyse)) return d;
     d.decided_by = verdict_method::slices_at_once;
     if (!std::isfinite(d.last.mean))
         d.why = {cause_with<because::no_size>(

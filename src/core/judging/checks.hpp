@@ -295,8 +295,8 @@ inline cause cut_off(objective_in_check& o) {
     const ended_measurements& rest = *o.ended;
     const maybe_ended all_ended;
     decision other =
-        verdict_as_reported({rest.seen, o.t, rest.on, all_ended, o.s, o.is_guard});
-    if (o.is_guard || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
+        verdict_as_reported({rest.seen, o.t, rest.on, all_ended, o.s, o.which});
+    if (o.is_guard() || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
         o.v = std::move(other);
         return {};
     }

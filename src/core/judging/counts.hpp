@@ -49,6 +49,14 @@ inline vector<vector<bool>> misses_of(const slo& s, const variant_columns& of,
     return misses;
 }
 
+/// Failures, or misses of a fraction, in the first repeats.
+inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t repeats) {
+    vector<vector<bool>> all;
+    for (std::size_t i = 0; i < std::min(repeats, of.each.size()); ++i)
+        all.push_back(of.each[i]->misses);
+    return all;
+}
+
 /// Where misses are rare, those with at most one success between them are one burst. Returns the
 /// size of the burst of an average miss. A design effect from batches is too small for a burst that
 /// fills many batches or half of two.
@@ -171,6 +179,11 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
     return c;
 }
 
+inline miss_counts counted_misses(const variant_columns& of, const slo& s, std::size_t repeats,
+                                  double allowed) {
+    return counted_misses(of, s, misses_in(of, repeats), allowed);
+}
+
 /// The quantile with its interval: a limit at its worse end or beyond passes, one before its better
 /// end fails.
 inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
@@ -278,13 +291,14 @@ inline bool is_as_loose_as_guard(const slo& s) {
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
 /// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
 /// is held to no more from the second repeat on.
-inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>& misses,
+inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& misses,
                          const judging_rule& rule) {
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
     const bool may_be_observed =
-        is_guard || (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
-                     c.k <= error_guard().bound * c.n);
+        which == sought::guards_first ||
+        (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
+         c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
     } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
@@ -309,7 +323,7 @@ inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>&
 /// Judges fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors
 /// need all repeats: a pass of the first ones says nothing of failures in later ones.
 inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, bool to_the_end = false, bool is_guard = false) {
+                             const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = s.bound;
     d.measured = of.mine.together;
@@ -319,19 +333,14 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
     // At the same analyses as the gate's other verdicts.
     const auto first = static_cast<std::size_t>(of.is_in_pairs ? first_pair_analysis
                                                                : first_analysis);
-    vector<vector<bool>> misses;
-    int analyses = 0;
-    for (std::size_t i = 0; i < of.repeats(); ++i) {
-        misses.push_back(of.mine.each[i]->misses);
-        const bool at_the_end = i + 1 == of.repeats();
-        if ((i + 1 < first && !at_the_end) || !t.rule.has_analysis(analyses, at_the_end)) continue;
-        ++analyses;
-        const miss_counts c = counted_misses(of.mine, s, misses, allowed_misses(s));
-        if (c.n == 0) continue;
-        d.repeats = static_cast<int>(i + 1);
+    const auto take = [](std::size_t) { return true; };
+    const auto analyse = [&](std::size_t repeats) {
+        const miss_counts c = counted_misses(of.mine, s, repeats, allowed_misses(s));
+        if (c.n == 0) return false;
+        d.repeats = static_cast<int>(repeats);
         d.counted = analysis_of_misses{c, levels};
         verdict outcome = d.counted->outcome();
-        if (i + 1 < first) break;
+        if (repeats < first) return false;
         d.why.clear();
         const bool is_early = is_of_answers(s.statistic.metric) &&
                               d.repeats < std::min(first_fail, t.rule.most);
@@ -340,13 +349,13 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
             d.why = {{because::too_few_to_fail}};
         }
         if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
-        const bool is_final = of_errors ? outcome == verdict::fail
-                                        : d.outcome != verdict::inconclusive;
-        if (is_final && !to_the_end) break;
-    }
-    d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
-    if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
-    if (of_errors) judge_errors(d, is_guard, misses, t.rule);
+        return of_errors ? outcome == verdict::fail : d.outcome != verdict::inconclusive;
+    };
+    analyse_repeats(d, of.repeats(), first, t.rule, which, take, analyse);
+    const auto repeats = static_cast<std::size_t>(d.repeats);
+    d.requests = measured_requests(of, repeats, s.statistic.metric);
+    if (repeats == 0) return decided(d, verdict::invalid, {because::no_value});
+    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule);
     return d;
 }
 
@@ -366,8 +375,7 @@ inline std::string failure_example(const repeat_list& variant) {
 inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
                                 const slo& limit) {
     const variant_columns all = columns_in(e, limit.statistic, e.baseline);
-    const miss_counts c = counted_misses(all, limit, misses_of(limit, all, all.each.size()),
-                                         allowed_misses(limit));
+    const miss_counts c = counted_misses(all, limit, all.each.size(), allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
     const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
     cause why = cause_with<because::baseline_fails>(

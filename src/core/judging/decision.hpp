@@ -21,6 +21,10 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// Which analysis gives a verdict by the numbers: the first one that decides, as that of the guard,
+/// which passes unproven, or the last one.
+enum class sought : unsigned char { first, guards_first, last };
+
 struct arithmetic;
 struct decision;
 struct gate_report;
@@ -34,7 +38,7 @@ public:
     /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
     /// baseline ("27 runs") and the arithmetic.
     virtual decision judged(const objective_columns& c, const judging_parameters& t,
-                            const slo& s, bool to_the_end) const = 0;
+                            const slo& s, sought which) const = 0;
     virtual void estimate(decision& d) const = 0;
     virtual std::string against(const decision& d) const = 0;
     virtual void explain(arithmetic& a, const decision& d) const = 0;
@@ -201,6 +205,29 @@ inline decision decided(decision d, verdict outcome, cause why) {
     if (why) d.why.push_back(std::move(why));
     d.advice = {};
     return d;
+}
+
+/// Makes a decision invalid. Returns false, for the functions of analyse_repeats.
+inline bool invalidate(decision& d, cause why) {
+    d = decided(std::move(d), verdict::invalid, std::move(why));
+    return false;
+}
+/// Takes one repeat after another, and analyses those so far until one analysis decides or `d` is
+/// invalid; returns false then. `take(i)`: whether repeat i counts. `analyse(n)`, of n that count:
+/// whether it decides. Only the last analysis may be of fewer than `first`.
+template <class Take, class Analyse>
+bool analyse_repeats(const decision& d, std::size_t repeats, std::size_t first,
+                     const judging_rule& rule, sought which, Take&& take, Analyse&& analyse) {
+    std::size_t counted = 0;
+    int analyses = 0;
+    for (std::size_t i = 0; i < repeats && d.outcome != verdict::invalid; ++i) {
+        if (!take(i)) continue;
+        ++counted;
+        if (i + 1 < repeats && (counted < first || !rule.has_analysis_after(analyses))) continue;
+        ++analyses;
+        if (analyse(counted) && which != sought::last) break;
+    }
+    return d.outcome != verdict::invalid;
 }
 
 /// Whether a verdict is on pooled requests, not on a statistic of each repeat.

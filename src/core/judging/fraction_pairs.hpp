@@ -113,15 +113,11 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
     fraction_pair p;
     const auto counted = [&](const variant_columns& variant, double& fraction, double& trials) {
         fraction_counts all;
-        vector<vector<bool>> misses;
-        for (std::size_t i = 0; i < pairs; ++i) {
-            all.add(variant.each[i]->counts);
-            misses.push_back(variant.each[i]->misses);
-        }
+        for (std::size_t i = 0; i < pairs; ++i) all.add(variant.each[i]->counts);
         fraction = all.value(s.statistic.metric);
         slo own = s;
         own.bound = std::clamp(fraction, 0.0, 1.0);
-        trials = all.all / std::max(1.0, counted_misses(variant, own, misses, 0).effect);
+        trials = all.all / std::max(1.0, counted_misses(variant, own, pairs, 0).effect);
     };
     counted(of.mine, p.mine, p.trials);
     counted(of.other, p.other, p.other_trials);
@@ -155,36 +151,33 @@ inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair&
 
 /// Judges a fraction less that of a live baseline, by the counts of both.
 inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
-                                     const slo& s, bool to_the_end = false) {
+                                     const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = limit_of(s);
     d.paired = true;
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
-    const std::size_t n = c.repeats();
-    int analyses = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+    const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
-            return decided(
-                d, verdict::invalid,
-                cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
+            return invalidate(
+                d, cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
         d.values.push_back(value);
         d.distances.push_back(distance_of(s, value, d.limit));
         d.repeats = static_cast<int>(i + 1);
-        const bool at_the_end = i + 1 == n;
-        if ((d.repeats < first_pair_analysis && !at_the_end) ||
-            !t.rule.has_analysis(analyses, at_the_end))
-            continue;
-        ++analyses;
-        d.fractions = fraction_pair_of(of, s, i + 1);
+        return true;
+    };
+    const auto analyse = [&](std::size_t pairs) {
+        d.fractions = fraction_pair_of(of, s, pairs);
         if (!(d.fractions->trials > 0 && d.fractions->other_trials > 0))
-            return decided(d, verdict::invalid, {because::no_value});
+            return invalidate(d, {because::no_value});
         d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule);
         if (d.repeats >= first_pair_analysis) d.outcome = d.last.outcome;
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
-    if (n == 0) return decided(d, verdict::invalid, {because::nothing_measured});
+        return d.outcome != verdict::inconclusive;
+    };
+    if (!analyse_repeats(d, c.repeats(), first_pair_analysis, t.rule, which, take, analyse))
+        return d;
+    if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
     d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     d.decided_by = verdict_method::t;
     return d;

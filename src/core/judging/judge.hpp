@@ -61,8 +61,8 @@ inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g
 /// The verdict on one SLO without the checks of the client.
 inline decision decision_without_client(const measurements& e, const judging_parameters& t,
                                         const validity_checks& g, const maybe_ended& ended,
-                                        const slo& s, bool is_guard = false) {
-    objective_in_check o{e, t, g, ended, s, is_guard};
+                                        const slo& s, sought which = sought::first) {
+    objective_in_check o{e, t, g, ended, s, which};
     make_checks(0, first_of_every_verdict + 1, o);
     return std::move(o.v);
 }
@@ -71,8 +71,9 @@ inline decision decision_without_client(const measurements& e, const judging_par
 /// later steps would only add a second label.
 inline decision guard_decision(const measurements& e, const judging_parameters& t,
                                const validity_checks& g, const maybe_ended& ended) {
+    constexpr auto guards = sought::guards_first;
     const slo limit = error_limit(t.slos);
-    decision of_all = decision_without_client(e, t, g, ended, limit, true);
+    decision of_all = decision_without_client(e, t, g, ended, limit, guards);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
@@ -94,7 +95,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
             each->rule =
                 t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
         }
-        decision v = decision_without_client(e, *each, g, ended, own, true);
+        decision v = decision_without_client(e, *each, g, ended, own, guards);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;

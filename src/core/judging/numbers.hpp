@@ -103,7 +103,7 @@ inline cause advice_on_drift(const decision& d) {
 /// A drift is judged within each run. Differences between slices from the traffic are the same in
 /// all repeats of a trace, and would look like a drift if repeats were compared.
 inline decision judge_drift(const objective_columns& c, const judging_parameters& t,
-                            const slo& s, bool to_the_end = false) {
+                            const slo& s, sought which) {
     decision d = undecided(s);
     d.limit = s.bound;
     d.decided_by = verdict_method::slices;
@@ -117,23 +117,23 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
                            {{"measured", measured}, {"needed", least}}, whose::plan));
     vector<double> sums(c.slices[0].size(), 0.0);
     d.values = sums;
-    int analyses = 0;
-    for (std::size_t i = 0; i < c.repeats(); ++i) {
+    const auto take = [&](std::size_t i) {
         const vector<double>& slices = c.slices[i];
         for (std::size_t j = 0; j < slices.size(); ++j) {
             sums[j] += std::log(slices[j]);
             d.values[j] = sums[j] / static_cast<double>(i + 1);
             if (!std::isfinite(d.values[j]))
-                return decided(d, verdict::invalid,
-                               cause_with<because::no_finite_part>({{"repeat", i + 1}}));
+                return invalidate(d, cause_with<because::no_finite_part>({{"repeat", i + 1}}));
         }
-        if (!t.rule.has_analysis(analyses, i + 1 == c.repeats())) continue;
-        ++analyses;
+        return true;
+    };
+    const auto analyse = [&](std::size_t repeats) {
         d.last = analysis_of_drift(s, d.values, t.rule);
         d.outcome = d.last.outcome;
-        d.repeats = static_cast<int>(i + 1);
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
+        d.repeats = static_cast<int>(repeats);
+        return d.outcome != verdict::inconclusive;
+    };
+    if (!analyse_repeats(d, c.repeats(), 1, t.rule, which, take, analyse)) return d;
     d.requests = measured_requests(c, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     d.why = {thirds_of(c.mine, static_cast<std::size_t>(d.repeats))};
     d.dependence = dependence_of_slices(d.values);
@@ -142,7 +142,7 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
-                                   const slo& s, bool to_the_end, bool is_guard = false) {
+                                   const slo& s, sought which) {
     if (c.repeats() == 0 && c.has_left_out) {
         decision open = decided(undecided(s), verdict::inconclusive, {because::all_ended_early});
         open.limit = limit_of(s);
@@ -153,12 +153,12 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     const bool by_slices = !c.at_once.empty();
     const bool is_in_pairs =
         is_difference(s) && is_request_fraction(s.statistic.metric) && c.is_in_pairs;
-    decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, to_the_end)
-                 : by_slices                  ? judge_at_once(c, t, s, to_the_end)
-                 : is_in_pairs                ? judge_fraction_pairs(c, t, s, to_the_end)
-                 : counts                     ? judge_counts(c, t, s, to_the_end, is_guard)
-                 : by_past                    ? t.past->judged(c, t, s, to_the_end)
-                                              : judge_values(c, t, s, to_the_end);
+    decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, which)
+                 : by_slices                  ? judge_at_once(c, t, s, which)
+                 : is_in_pairs                ? judge_fraction_pairs(c, t, s, which)
+                 : counts                     ? judge_counts(c, t, s, which)
+                 : by_past                    ? t.past->judged(c, t, s, which)
+                                              : judge_values(c, t, s, which);
     // What a repeat that ended early would have shown is not known but for its better side.
     if (d.outcome == verdict::pass &&
         any_of(c.mine.each, [](const shared_column& of) { return of->is_bound; }))
@@ -222,10 +222,10 @@ inline cause contradiction(const decision& early, const decision& late) {
 /// does, for example because one repeat has nearly all slow requests, all repeats are analysed, and
 /// a remaining contradiction is inconclusive.
 inline decision decision_by_numbers(const objective_columns& c, const judging_parameters& t,
-                                    const slo& s, bool to_the_end = false, bool is_guard = false) {
-    decision early = decision_by_method(c, t, s, to_the_end, is_guard);
-    if (to_the_end || !is_contradicted(early)) return early;
-    decision d = decision_by_method(c, t, s, true);
+                                    const slo& s, sought which = sought::first) {
+    decision early = decision_by_method(c, t, s, which);
+    if (which == sought::last || !is_contradicted(early)) return early;
+    decision d = decision_by_method(c, t, s, sought::last);
     if (is_contradicted(d)) d.outcome = verdict::inconclusive;
     if (d.outcome == verdict::inconclusive)
         d.why.insert(d.why.begin(), contradiction(estimated(std::move(early), c), estimated(d, c)));

@@ -102,10 +102,10 @@ struct judging_rule {
     /// A load is judged after 2 and 3 quarters of it as well, and ends where all is decided.
     bool looks_early = false;
     double part{1};  // of the load that is judged
-    /// Whether another analysis takes place: not more than the constants allow, and one of all
-    /// repeats at the end.
-    bool has_analysis(int analyses_before, bool at_the_end) const {
-        return at_the_end || (!is_single_analysis && analyses_before + 1 < analyses);
+    /// Whether another analysis takes place before that of all repeats: no more than the constants
+    /// allow.
+    bool has_analysis_after(int others) const {
+        return !is_single_analysis && others + 1 < analyses;
     }
     /// The score of a bound at this level, after analyses that were made again.
     double z_at(double level, int more) const {

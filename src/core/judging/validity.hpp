@@ -151,7 +151,7 @@ struct objective_in_check {
     const validity_checks& g;
     const maybe_ended& ended;
     slo s;
-    bool is_guard = false;
+    sought which = sought::first;
     objective_columns columns{};
     decision v = undecided(s);               // by the checks so far
     bool has_numbers = false;                // in v
@@ -163,8 +163,9 @@ struct objective_in_check {
     void decide_by_numbers() {
         if (std::exchange(has_numbers, true)) return;
         columns = columns_of(e, s);
-        v = estimated(decision_by_numbers(columns, t, s, false, is_guard), columns);
+        v = estimated(decision_by_numbers(columns, t, s, which), columns);
     }
+    bool is_guard() const { return which == sought::guards_first; }
     const variant_checks& on() const { return g.of(s); }
     bool is_in(verdict outcome) const { return v.outcome == outcome; }
     bool is_of(bool (*kind)(metric_id)) const { return kind(s.statistic.metric); }
@@ -379,7 +380,7 @@ inline cause too_close(objective_in_check& o) {
 /// requests that would decide a fraction of them.
 inline void advise(objective_in_check& o) {
     decision& v = o.v;
-    if (o.is_guard || v.advice) return;
+    if (o.is_guard() || v.advice) return;
     if (is_request_fraction(o.s.statistic.metric)) {
         v.advice = requests_that_decide(v);
         return;

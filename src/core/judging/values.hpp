@@ -293,10 +293,7 @@ inline cause failures_in_tail(const judging_parameters& t, const slo& s,
     if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
         is_of_server(what.metric))
         return {};
-    vector<vector<bool>> misses;
-    for (std::size_t i = 0; i < std::min(repeats, variant.each.size()); ++i)
-        misses.push_back(variant.each[i]->misses);
-    const miss_counts failed = counted_misses(variant, s, misses, allowed_misses(s));
+    const miss_counts failed = counted_misses(variant, s, repeats, allowed_misses(s));
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
     if (failed.k == 0 || upper <= failed.allowed) return {};
     return cause_with<because::failed_in_tail>(
@@ -420,7 +417,7 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
 /// each pair, or of repeats against a stored run.
 inline decision judge_values(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, bool to_the_end = false) {
+                             const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = limit_of(s);
     const comparison c = comparison_of(of, t, s);
@@ -434,28 +431,25 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
         startup ? 1 : of.is_in_pairs ? first_pair_analysis : first_analysis);
 
     observed_repeats seen{.scale = d.scale};
-    int analyses = 0;
-    const std::size_t n = c.repeats();
-    for (std::size_t i = 0; i < n; ++i) {
+    const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
-        if (startup && std::isnan(value)) continue;
         if (std::isnan(value))
-            return decided(d, verdict::invalid, why_no_value(of, s, c.paired, i));
+            return !startup && invalidate(d, why_no_value(of, s, c.paired, i));
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
         d.requests = measured_requests(of, seen.values.size(), s.statistic.metric);
-        const bool at_the_end = i + 1 == n;
-        if (seen.values.size() < first && !at_the_end) continue;
-        if (!t.rule.has_analysis(analyses, at_the_end)) continue;
-        ++analyses;
+        return true;
+    };
+    const auto analyse = [&](std::size_t) {
         const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
         const auto fails_from = static_cast<std::size_t>(
             startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most));
         if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
+        return d.outcome != verdict::inconclusive;
+    };
+    if (!analyse_repeats(d, c.repeats(), first, t.rule, which, take, analyse)) return d;
     if (seen.values.empty())
         return decided(d, verdict::invalid,
                        startup ? cause{because::start_unknown}
