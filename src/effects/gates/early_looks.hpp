@@ -61,17 +61,19 @@ public:
 private:
     static constexpr std::size_t most_kept = 1u << 18, most_gaps = 1u << 24;
 
-    load_so_far until_then(long long until_ns) const {
+    /// Empties the kept requests at the last look. Those before note in copies.
+    load_so_far until_then(long long until_ns) {
         load_so_far so_far{.quarters = quarters_};
         const long long from = end_.after_quarters(0);
         request_log logs[2];
         std::size_t at = 0;
-        for (const record& r : kept_.records) {
+        for (record& r : kept_.records) {
             gap_list gaps;
             for (std::size_t k = 0; k < gap_count(r); ++k) gaps.push_back(kept_.gaps[at++]);
             if (r.scheduled_ns >= until_ns) continue;
             request_log& log = logs[r.variant == run_variant::baseline ? 1 : 0];
-            log.add(index_of(r, at), record(r), gaps);
+            const std::size_t index = index_of(r, at);
+            log.add(index, quarters_ == 3 ? std::move(r) : record(r), gaps);
         }
         for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
             const bool is_other = variant == run_variant::baseline;
