@@ -4028,7 +4028,7 @@ bool has_text(const Value& v, std::string_view name) { return !string_member(v, 
 /// Writes JSON with two-space indentation or on one line, with keys in order of calls.
 class json_writer {
 public:
-    explicit json_writer(bool on_one_line = false) : on_one_line_(on_one_line) {}
+    explicit json_writer(layout on = layout::lines) : on_one_line_(on == layout::one_line) {}
     json_writer& key(std::string_view name) {
         separate();
         append_quoted(out_, name);
@@ -6966,10 +6966,10 @@ private:
         return since(from);
     }
     /// "" if there is no name.
-    std::string_view name(bool with_colons) {
+    std::string_view name(char end = '\0') {
         const char* const from = at_;
         if (at_end() || !begins_name(*at_)) return {};
-        while (!at_end() && continues_name(*at_) && (with_colons || *at_ != ':')) ++at_;
+        while (!at_end() && continues_name(*at_) && *at_ != end) ++at_;
         return since(from);
     }
     /// The text up to its closing quote with escapes resolved, nothing if it does not end.
@@ -7005,7 +7005,7 @@ private:
         const std::string_view what = word();
         skip_blanks();
         if (what == "HELP" || what == "TYPE")
-            add_name(at('"') ? quoted().value_or("") : name(true));
+            add_name(at('"') ? quoted().value_or("") : name());
     }
     void add_name(std::string_view name) {
         if (!name.empty() && (page_.names.empty() || page_.names.back() != name))
@@ -7014,7 +7014,7 @@ private:
 
     bool read_sample() {
         page_sample s{.first_label = page_.labels.size()};
-        s.name = name(true);
+        s.name = name();
         const bool is_named = !s.name.empty(), is_apart = at_blank();
         skip_blanks();
         if (at('{')) {
@@ -7049,7 +7049,7 @@ private:
         page_label label;
         const bool is_quoted = at('"');
         if (is_quoted) label.name = quoted().value_or("");
-        else label.name = name(false);
+        else label.name = name(':');
         if (label.name.empty()) return fail("no name of a label");
         skip_blanks();
         if (is_quoted && metric && metric->empty() && (at(',') || at('}'))) {
@@ -7985,11 +7985,14 @@ struct asked_answer {
     bool expects_usage = false;  // expected, since tokens are unknown without it
 };
 
-/// The prompt for an API without roles.
-inline std::string joined_prompt(const request_spec& r, bool with_system = true) {
-    std::string all = !with_system || r.system_prompt.empty() ? "" : r.system_prompt + "\n";
+/// The prompt for an API without roles, without the system prompt or with it.
+inline std::string joined_turns(const request_spec& r) {
+    std::string all;
     for (const chat_message& m : r.history) all += m.content + "\n";
     return all + r.prompt;
+}
+inline std::string joined_prompt(const request_spec& r) {
+    return (r.system_prompt.empty() ? "" : r.system_prompt + "\n") + joined_turns(r);
 }
 
 /// The body of a request, with only the fields asked for.
@@ -8019,11 +8022,15 @@ public:
     /// in each step), and so changes tpot.
     body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
     /// The system prompt, if any, the history and the user's message.
-    body_writer& messages(std::string content(const request_spec&), bool with_system = true,
-                          const char* name = "messages") {
-        std::string turns = "[";
-        if (with_system && !asked_.system_prompt.empty())
-            turns += "{\"role\":\"system\",\"content\":" + json_quoted(asked_.system_prompt) + "},";
+    body_writer& messages(std::string content(const request_spec&)) {
+        const std::string& said = asked_.system_prompt;
+        return turns(content, "messages", said.empty() ? "" : "{\"role\":\"system\",\"content\":" +
+                                                                  json_quoted(said) + "},");
+    }
+    /// Those behind others.
+    body_writer& turns(std::string content(const request_spec&), const char* name,
+                       const std::string& others = {}) {
+        std::string turns = "[" + others;
         for (const chat_message& m : asked_.history)
             turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
                      json_quoted(m.content) + m.fields + "},";
@@ -8709,7 +8716,7 @@ inline void write_ollama(body_writer& b, const std::string& model, const request
     write_ollama_options(b, r);
 }
 inline void write_ollama_generate(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).string("prompt", joined_prompt(r, false)).system("system");
+    b.string("model", model).string("prompt", joined_turns(r)).system("system");
     if (!r.image.empty()) b.raw("images", ollama_images(r));
     write_ollama_options(b, r);
 }
@@ -8786,7 +8793,7 @@ inline void write_plain_text(body_writer& b, const std::string&, const request_s
 
 /// Anthropic requires max_tokens.
 inline void write_anthropic(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).messages(anthropic_content, false).system("system");
+    b.string("model", model).turns(anthropic_content, "messages").system("system");
     b.flag("stream", r.stream);
     if (r.max_tokens > 0) b.max_tokens("max_tokens");
     else b.raw("max_tokens", "1024");
@@ -8832,7 +8839,7 @@ inline std::string responses_content(const request_spec& r) {
 /// Unless it keeps the history, the server stores nothing. It never keeps the instructions.
 /// https://platform.openai.com/docs/guides/conversation-state (2026-11).
 inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).messages(responses_content, false, "input").system("instructions");
+    b.string("model", model).turns(responses_content, "input").system("instructions");
     if (!r.previous_response.empty()) b.string("previous_response_id", r.previous_response);
     b.flag("stream", r.stream).flag("store", r.server_history);
     b.max_tokens("max_output_tokens").ignore_eos().temperature();
@@ -10110,13 +10117,12 @@ inline bool is_settled(std::span<const warming_request> sent) {
     return std::fabs(change) <= std::log(1 + settled_within) + 2 * se;
 }
 
-/// The geometric mean of ttft over the first or last ten answers; NaN if none.
-inline double ttft_at(std::span<const warming_request> sent, bool at_the_end) {
+/// The geometric mean of ttft over the first ten answers from a request on; NaN if none.
+template <class At>
+double ttft_from(At sent, At to) {
     vector<double> logs;
-    for (std::size_t i = 0; i < sent.size() && logs.size() < 10; ++i) {
-        const warming_request& r = sent[at_the_end ? sent.size() - 1 - i : i];
-        if (r.has_ended && r.ok && r.ttft_s > 0) logs.push_back(std::log(r.ttft_s));
-    }
+    for (; sent != to && logs.size() < 10; ++sent)
+        if (sent->has_ended && sent->ok && sent->ttft_s > 0) logs.push_back(std::log(sent->ttft_s));
     return logs.empty() ? not_a_number : std::exp(mean_of(logs));
 }
 
@@ -15856,7 +15862,8 @@ inline double usual_wait_ns(const repeat_data& d) {
     std::sort(early.begin(), early.end());
     return early.empty() ? 0 : nearest_rank(early, 0.9);
 }
-inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
+inline vector<load_unit> started_in(const repeat_data& d) {
+    const bool sessions = starts_sessions(d);
     vector<load_unit> units;
     const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
     std::map<long long, std::size_t> of_session;
@@ -15926,7 +15933,7 @@ inline cause too_short_repeat(const repeat_data& d) {
 /// 90th percentile, without the growth of waits for first tokens, which is the server's.
 inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const bool sessions = starts_sessions(d);
-    const vector<load_unit> units = started_by(d, sessions);
+    const vector<load_unit> units = started_in(d);
     // Of a load far over the capacity a quarter waits for longer than the load lasts.
     const std::size_t early_units =
         sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
@@ -24410,7 +24417,7 @@ inline void check_order(const record& r) {
 
 /// Returns one line of records.jsonl, with its end.
 inline std::string record_json(const record& r, const std::string& gate) {
-    json_writer j(true);
+    json_writer j(layout::one_line);
     j.open('{');
     write_fields(j, r, gate);
     return j.close().text() + "\n";
@@ -25660,7 +25667,7 @@ inline std::string answers_jsonl(const vector<gate_report>& gates) {
     std::string lines;
     for (const gate_report& g : gates)
         for (const shown_answer& a : g.answers) {
-            json_writer j(true);
+            json_writer j(layout::one_line);
             j.open('{').field("gate", g.what.name);
             write_fields(j, a);
             lines += j.close().text() + "\n";
@@ -30514,7 +30521,7 @@ public:
     warmup_seen seen() const {
         const std::lock_guard lock(mutex_);
         return {is_on(), stable_, static_cast<double>(ends_at_.load()) * 1e-9, sent_.size(),
-                ttft_at(sent_, false), ttft_at(sent_, true)};
+                ttft_from(sent_.begin(), sent_.end()), ttft_from(sent_.rbegin(), sent_.rend())};
     }
 
 private:
@@ -43468,7 +43475,7 @@ inline void fields_of(field_visitor& v, history_note& n) {
 
 template <class T>
 std::string history_line(const T& of) {
-    json_writer j(true);
+    json_writer j(layout::one_line);
     j.open('{');
     write_fields(j, of);
     j.close();
@@ -45798,7 +45805,7 @@ inline void move_clock(repeat_data& d, long long by_ns) {
 /// As in result.json, records.jsonl and events.bin: facts on the first line, a line for each
 /// request, an empty line, and all gaps in that order. Every gap must be listed.
 inline std::string packed(const repeat_data& d) {
-    json_writer facts(true);
+    json_writer facts(layout::one_line);
     facts.open('{');
     write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(), vector<named_number>());
     std::string bytes = facts.close().text() + "\n";

@@ -214,7 +214,7 @@ bool has_text(const Value& v, std::string_view name) { return !string_member(v, 
 /// Writes JSON with two-space indentation or on one line, with keys in order of calls.
 class json_writer {
 public:
-    explicit json_writer(bool on_one_line = false) : on_one_line_(on_one_line) {}
+    explicit json_writer(layout on = layout::lines) : on_one_line_(on == layout::one_line) {}
     json_writer& key(std::string_view name) {
         separate();
         append_quoted(out_, name);

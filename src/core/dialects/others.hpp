@@ -121,7 +121,7 @@ inline void write_ollama(body_writer& b, const std::string& model, const request
     write_ollama_options(b, r);
 }
 inline void write_ollama_generate(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).string("prompt", joined_prompt(r, false)).system("system");
+    b.string("model", model).string("prompt", joined_turns(r)).system("system");
     if (!r.image.empty()) b.raw("images", ollama_images(r));
     write_ollama_options(b, r);
 }
@@ -198,7 +198,7 @@ inline void write_plain_text(body_writer& b, const std::string&, const request_s
 
 /// Anthropic requires max_tokens.
 inline void write_anthropic(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).messages(anthropic_content, false).system("system");
+    b.string("model", model).turns(anthropic_content, "messages").system("system");
     b.flag("stream", r.stream);
     if (r.max_tokens > 0) b.max_tokens("max_tokens");
     else b.raw("max_tokens", "1024");
@@ -244,7 +244,7 @@ inline std::string responses_content(const request_spec& r) {
 /// Unless it keeps the history, the server stores nothing. It never keeps the instructions.
 /// https://platform.openai.com/docs/guides/conversation-state (2026-11).
 inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).messages(responses_content, false, "input").system("instructions");
+    b.string("model", model).turns(responses_content, "input").system("instructions");
     if (!r.previous_response.empty()) b.string("previous_response_id", r.previous_response);
     b.flag("stream", r.stream).flag("store", r.server_history);
     b.max_tokens("max_output_tokens").ignore_eos().temperature();

@@ -85,11 +85,14 @@ struct asked_answer {
     bool expects_usage = false;  // expected, since tokens are unknown without it
 };
 
-/// The prompt for an API without roles.
-inline std::string joined_prompt(const request_spec& r, bool with_system = true) {
-    std::string all = !with_system || r.system_prompt.empty() ? "" : r.system_prompt + "\n";
+/// The prompt for an API without roles, without the system prompt or with it.
+inline std::string joined_turns(const request_spec& r) {
+    std::string all;
     for (const chat_message& m : r.history) all += m.content + "\n";
     return all + r.prompt;
+}
+inline std::string joined_prompt(const request_spec& r) {
+    return (r.system_prompt.empty() ? "" : r.system_prompt + "\n") + joined_turns(r);
 }
 
 /// The body of a request, with only the fields asked for.
@@ -119,11 +122,15 @@ public:
     /// in each step), and so changes tpot.
     body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
     /// The system prompt, if any, the history and the user's message.
-    body_writer& messages(std::string content(const request_spec&), bool with_system = true,
-                          const char* name = "messages") {
-        std::string turns = "[";
-        if (with_system && !asked_.system_prompt.empty())
-            turns += "{\"role\":\"system\",\"content\":" + json_quoted(asked_.system_prompt) + "},";
+    body_writer& messages(std::string content(const request_spec&)) {
+        const std::string& said = asked_.system_prompt;
+        return turns(content, "messages", said.empty() ? "" : "{\"role\":\"system\",\"content\":" +
+                                                                  json_quoted(said) + "},");
+    }
+    /// Those behind others.
+    body_writer& turns(std::string content(const request_spec&), const char* name,
+                       const std::string& others = {}) {
+        std::string turns = "[" + others;
         for (const chat_message& m : asked_.history)
             turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
                      json_quoted(m.content) + m.fields + "},";

@@ -77,7 +77,8 @@ inline double usual_wait_ns(const repeat_data& d) {
     std::sort(early.begin(), early.end());
     return early.empty() ? 0 : nearest_rank(early, 0.9);
 }
-inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
+inline vector<load_unit> started_in(const repeat_data& d) {
+    const bool sessions = starts_sessions(d);
     vector<load_unit> units;
     const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
     std::map<long long, std::size_t> of_session;
@@ -147,7 +148,7 @@ inline cause too_short_repeat(const repeat_data& d) {
 /// 90th percentile, without the growth of waits for first tokens, which is the server's.
 inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const bool sessions = starts_sessions(d);
-    const vector<load_unit> units = started_by(d, sessions);
+    const vector<load_unit> units = started_in(d);
     // Of a load far over the capacity a quarter waits for longer than the load lasts.
     const std::size_t early_units =
         sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);

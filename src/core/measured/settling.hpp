@@ -78,13 +78,12 @@ inline bool is_settled(std::span<const warming_request> sent) {
     return std::fabs(change) <= std::log(1 + settled_within) + 2 * se;
 }
 
-/// The geometric mean of ttft over the first or last ten answers; NaN if none.
-inline double ttft_at(std::span<const warming_request> sent, bool at_the_end) {
+/// The geometric mean of ttft over the first ten answers from a request on; NaN if none.
+template <class At>
+double ttft_from(At sent, At to) {
     vector<double> logs;
-    for (std::size_t i = 0; i < sent.size() && logs.size() < 10; ++i) {
-        const warming_request& r = sent[at_the_end ? sent.size() - 1 - i : i];
-        if (r.has_ended && r.ok && r.ttft_s > 0) logs.push_back(std::log(r.ttft_s));
-    }
+    for (; sent != to && logs.size() < 10; ++sent)
+        if (sent->has_ended && sent->ok && sent->ttft_s > 0) logs.push_back(std::log(sent->ttft_s));
     return logs.empty() ? not_a_number : std::exp(mean_of(logs));
 }
 

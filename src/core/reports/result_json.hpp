@@ -190,7 +190,7 @@ inline std::string answers_jsonl(const vector<gate_report>& gates) {
     std::string lines;
     for (const gate_report& g : gates)
         for (const shown_answer& a : g.answers) {
-            json_writer j(true);
+            json_writer j(layout::one_line);
             j.open('{').field("gate", g.what.name);
             write_fields(j, a);
             lines += j.close().text() + "\n";

@@ -43,7 +43,7 @@ inline void check_order(const record& r) {
 
 /// Returns one line of records.jsonl, with its end.
 inline std::string record_json(const record& r, const std::string& gate) {
-    json_writer j(true);
+    json_writer j(layout::one_line);
     j.open('{');
     write_fields(j, r, gate);
     return j.close().text() + "\n";

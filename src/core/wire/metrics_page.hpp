@@ -118,10 +118,10 @@ private:
         return since(from);
     }
     /// "" if there is no name.
-    std::string_view name(bool with_colons) {
+    std::string_view name(char end = '\0') {
         const char* const from = at_;
         if (at_end() || !begins_name(*at_)) return {};
-        while (!at_end() && continues_name(*at_) && (with_colons || *at_ != ':')) ++at_;
+        while (!at_end() && continues_name(*at_) && *at_ != end) ++at_;
         return since(from);
     }
     /// The text up to its closing quote with escapes resolved, nothing if it does not end.
@@ -157,7 +157,7 @@ private:
         const std::string_view what = word();
         skip_blanks();
         if (what == "HELP" || what == "TYPE")
-            add_name(at('"') ? quoted().value_or("") : name(true));
+            add_name(at('"') ? quoted().value_or("") : name());
     }
     void add_name(std::string_view name) {
         if (!name.empty() && (page_.names.empty() || page_.names.back() != name))
@@ -166,7 +166,7 @@ private:
 
     bool read_sample() {
         page_sample s{.first_label = page_.labels.size()};
-        s.name = name(true);
+        s.name = name();
         const bool is_named = !s.name.empty(), is_apart = at_blank();
         skip_blanks();
         if (at('{')) {
@@ -201,7 +201,7 @@ private:
         page_label label;
         const bool is_quoted = at('"');
         if (is_quoted) label.name = quoted().value_or("");
-        else label.name = name(false);
+        else label.name = name(':');
         if (label.name.empty()) return fail("no name of a label");
         skip_blanks();
         if (is_quoted && metric && metric->empty() && (at(',') || at('}'))) {

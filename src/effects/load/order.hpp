@@ -75,7 +75,7 @@ public:
     warmup_seen seen() const {
         const std::lock_guard lock(mutex_);
         return {is_on(), stable_, static_cast<double>(ends_at_.load()) * 1e-9, sent_.size(),
-                ttft_at(sent_, false), ttft_at(sent_, true)};
+                ttft_from(sent_.begin(), sent_.end()), ttft_from(sent_.rbegin(), sent_.rend())};
     }
 
 private:

@@ -48,8 +48,8 @@ TEST_CASE("a cold first wave holds up the warm-up, and does not end it") {
     for (warming_request& r : all) r.has_ended = true;
     CHECK_FALSE(is_settled({all.begin(), all.begin() + 30}));
     CHECK(is_settled(all));  // the last thirty are none of it
-    CHECK(ttft_at(all, false) > 40);
-    CHECK(ttft_at(all, true) < 1.5);
+    CHECK(ttft_from(all.begin(), all.end()) > 40);
+    CHECK(ttft_from(all.rbegin(), all.rend()) < 1.5);
     const std::string said = warmup_sentence({true, true, 54, 40, 50.2, 1.01}, "repeat 1");
     CHECK(said == "repeat 1 was stable after 54 s of warm-up and 40 requests: ttft 50.2 s of its "
                   "first ten requests, 1.01 s of the last");

@@ -28,7 +28,7 @@ namespace {
 
 template <class... T>
 std::string written(bool on_one_line, const T&... of) {
-    json_writer j(on_one_line);
+    json_writer j(on_one_line ? layout::one_line : layout::lines);
     j.open('{');
     write_fields(j, of...);
     return j.close().text();

@@ -18,7 +18,7 @@ long long shared_of(const plan& p, std::size_t index, int around = 0,
     token_fit fit{.lengths = token_fit::quality::exact, .words = whole_vocabulary()};
     fit.overhead = around;
     const request_spec r = request_of(p, run_variant::candidate, 0, index, answers, fit);
-    const auto n = words(r.system_prompt + " " + joined_prompt(r, false)).size();
+    const auto n = words(r.system_prompt + " " + joined_turns(r)).size();
     return shared_tokens(p, index, fit, static_cast<int>(n) + around);
 }
 }  // namespace

@@ -131,7 +131,7 @@ inline void fields_of(field_visitor& v, history_note& n) {
 
 template <class T>
 std::string history_line(const T& of) {
-    json_writer j(true);
+    json_writer j(layout::one_line);
     j.open('{');
     write_fields(j, of);
     j.close();

@@ -41,7 +41,7 @@ namespace detail {
 /// As in result.json, records.jsonl and events.bin: facts on the first line, a line for each
 /// request, an empty line, and all gaps in that order. Every gap must be listed.
 inline std::string packed(const repeat_data& d) {
-    json_writer facts(true);
+    json_writer facts(layout::one_line);
     facts.open('{');
     write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(), vector<named_number>());
     std::string bytes = facts.close().text() + "\n";
