@@ -29880,13 +29880,13 @@ public:
     socket connect(const address& to, const address* from, socket_user& user) override {
         return watch(connecting_socket(to, from), to.storage.ss_family, user);
     }
-    /// Takes over a connecting socket.
-    socket watch(descriptor fd, int family, socket_user& user) {
+    /// Takes over a connecting socket, or one that listens: it reports each time that some come.
+    socket watch(descriptor fd, int family, socket_user& user, bool listens = false) {
         if (fd.get() < 0) return nullptr;
         auto s = std::make_shared<epoll_socket>(std::move(fd), user);
         s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd.get());
         if (s->is_stamped) s->read_ns = now_ns();
-        return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
+        return control(EPOLL_CTL_ADD, *s, listens ? EPOLLIN | EPOLLET : EPOLLOUT) ? s : nullptr;
     }
     static int fd(const socket& s) { return its(s).fd.get(); }
     int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
@@ -30055,12 +30055,13 @@ public:
     socket connect(const address& to, const address* from, socket_user& user) override {
         return watch(connecting_socket(to, from), to.storage.ss_family, user);
     }
-    /// Takes over a connecting socket.
-    socket watch(descriptor fd, int family, socket_user& user) {
+    /// Takes over a connecting socket, or one that listens.
+    socket watch(descriptor fd, int family, socket_user& user, bool listens = false) {
         if (fd.get() < 0) return nullptr;
         auto s = std::make_shared<asio_socket>(context_, family, user);
         if (!take(*s, std::move(fd))) return nullptr;
-        await_room(s);
+        if (listens) await_bytes(s);
+        else await_room(s);
         return s;
     }
     static int fd(const socket& s) {
@@ -30162,17 +30163,8 @@ private:
 };
 #endif
 
-// epoll and asio do the same. On Linux we use epoll, because asio costs too much there (CPU time an
-// event, as a multiple of a raw reader's; medians of five runs; see tests/bench/README.md):
-//
-//                                                 epoll    asio
-//     a flood, 64 streams                            4.0     4.2
-//     an event each 20 ms, 128 streams               1.3     1.5
-//     an event each 20 ms, 1000 streams              1.2     1.3
-//
-// A wait of asio needs a system call for each event, and one for each turn to know that all are
-// reported; its reads need a buffer per stream, of 64 KiB for a flood. LLMBENCH_WAIT_BY_ASIO uses
-// asio on Linux, too, for a test program.
+// Both do the same. asio costs more (tests/bench/README.md): a system call for each event, and one
+// for each turn to know that all are reported. LLMBENCH_WAIT_BY_ASIO: a test program uses it.
 #if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
 using machine_network = epoll_network;
 #else

@@ -125,23 +125,21 @@ int serve_simulated(const engine& e, int port)
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_SIMULATED_IMPLEMENTED)
 #define LLMBENCH_SIMULATED_IMPLEMENTED
 #if !defined(__GXX_RTTI)
-#error "llmbench_simulated.hpp's implementation needs RTTI, as asio does: compile the one file that \
+#error "llmbench_simulated.hpp's implementation needs RTTI: compile the one file that \
 has it without -fno-rtti; files with gates may go without"
-#include <llmbench stops here>
-#elif !__has_include(<asio.hpp>)
-#error "llmbench_simulated.hpp's implementation needs asio without Boost (apt-get install \
-libasio-dev, brew install asio), or the option -I with the folder that has asio.hpp"
 #include <llmbench stops here>
 #endif
 
-#include <algorithm>  // all_of, min, max, push_heap, pop_heap, clamp, sort
+#include <algorithm>  // all_of, min, max, clamp, sort
 #include <array>
+#include <atomic>
 #include <cerrno>  // errno, ECONNRESET
 #include <charconv>  // from_chars, to_chars
 #include <cmath>  // floor, abs, isinf, fabs, isfinite, isnan, log, log1p, sqrt, ceil
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t, uint16_t
 #include <cstring>  // memcpy
+#include <ctime>  // gmtime_r
 #include <deque>
 #include <exception>
 #include <filesystem>  // where reports go
@@ -149,19 +147,19 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 #include <initializer_list>
 #include <iostream>  // cerr
 #include <iterator>  // size
-#include <map>
-#include <memory>  // enable_shared_from_this, make_shared, shared_ptr, weak_ptr, unique_ptr, ...
-#include <mutex>  // lock_guard
+#include <map>  // multimap
+#include <memory>  // enable_shared_from_this, make_shared, shared_ptr, weak_ptr, ...
 #include <optional>
 #include <set>  // the engine's cached blocks, adapters by name
 #include <span>
-#include <stdexcept>  // logic_error, runtime_error, invalid_argument
+#include <stdexcept>  // runtime_error, logic_error, invalid_argument
 #include <string>
 #include <string_view>
 #include <system_error>  // error_code
 #include <thread>
-#include <utility>  // exchange, move, pair, forward, swap
+#include <utility>  // exchange, move, pair, swap, forward
 
+#include <fcntl.h>  // O_NONBLOCK
 #include <picojson.h>  // JSON of servers
 
 // ===== [E] engine model ==========================================================================
@@ -1319,16 +1317,12 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 // ===== [E] the simulated server's connections, and its handling of requests ======================
 
 /// A Date header for these Unix seconds.
-inline std::string http_date_of(long long unix_s) {
-    const long long days = unix_s / 86400, at = unix_s % 86400;
-    int year = 1970, month = 1;
-    while (days_of_date(year + 1, 1, 1) <= days) ++year;
-    while (month < 12 && days_of_date(year, month + 1, 1) <= days) ++month;
-    const long long day = days - days_of_date(year, month, 1) + 1;
-    return printed("%.3s, %02lld %.3s %d %02lld:%02lld:%02lld GMT",
-                   &"ThuFriSatSunMonTueWed"[3 * (days % 7)], day,
-                   &month_names[3 * static_cast<std::size_t>(month - 1)], year, at / 3600,
-                   at / 60 % 60, at % 60);
+inline std::string http_date_of(std::time_t unix_s) {
+    std::tm t{};
+    ::gmtime_r(&unix_s, &t);
+    return printed("%.3s, %02d %.3s %d %02d:%02d:%02d GMT", &"SunMonTueWedThuFriSat"[3 * t.tm_wday],
+                   t.tm_mday, &month_names[3 * static_cast<std::size_t>(t.tm_mon)],
+                   t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
 class simulated_session;
@@ -1356,14 +1350,15 @@ public:
     void answer(const reply& r) {
         std::string bytes = reply_bytes(r);
         bytes.insert(bytes.find("\r\n"),
-                     "\r\nDate: " + http_date_of(static_cast<long long>(unix_s())));
-        write(std::move(bytes));
+                     "\r\nDate: " + http_date_of(static_cast<std::time_t>(unix_s())));
+        write(bytes);
         next();
     }
     /// Writes a part of an answer, which next() ends.
-    void write(std::string bytes) {
-        queue_.push_back(std::move(bytes));
-        if (queue_.size() == 1) write_more();
+    void write(const std::string& bytes) {
+        const bool is_first = out_.empty();
+        out_ += sealed(bytes);
+        if (is_first) on_written();
     }
     /// Ends an answer: the next pipelined request may follow.
     void next() {
@@ -1374,10 +1369,10 @@ public:
         const std::string held = std::exchange(early_, {});
         if (!keep) close_when_written_ = true;
         else if (parser_.feed(held)) serve();
-        if (close_when_written_ && queue_.empty()) close();
+        if (close_when_written_ && out_.empty()) close();
     }
     void reset() {
-        queue_.clear();
+        out_.clear();
         end(true);
     }
 
@@ -1396,14 +1391,12 @@ protected:
         }
         return true;
     }
-    /// Written at once if possible, so that the log has the time of the write.
     void write_more() {
-        while (!queue_.empty()) {
-            const long long n = give(queue_.front());
+        while (!out_.empty()) {
+            const long long n = give(out_);
             if (n < 0) return gone();
             if (n == 0) return;
-            if (n == static_cast<long long>(queue_.front().size())) queue_.pop_front();
-            else queue_.front().erase(0, static_cast<std::size_t>(n));
+            out_.erase(0, static_cast<std::size_t>(n));
         }
         if (close_when_written_) close();
     }
@@ -1416,20 +1409,24 @@ private:
     /// Returns the number of bytes taken; 0: write_more() is called later; below 0: closed.
     virtual long long give(std::string_view bytes) = 0;
     virtual void end(bool by_reset) = 0;
+    /// There are bytes to write, now or after others that wait.
+    virtual void on_written() { write_more(); }
+    /// As they are sent: TLS's.
+    virtual std::string sealed(const std::string& bytes) { return bytes; }
 
     void serve() {
         busy_ = true;
         handler_.on_request(*this);
     }
     void close() {
-        queue_.clear();
+        out_.clear();
         end(false);
     }
 
     const request_handler& handler_;
     request_parser parser_{};
     std::string early_{};  // bytes of the next request during an answer
-    std::deque<std::string> queue_{};
+    std::string out_{};    // bytes that the carrier has not taken
     long long answered_ = 0;
     bool busy_ = false;
     bool close_when_written_ = false;
@@ -1438,35 +1435,40 @@ private:
 /// How an answer ended; `left`: its client did.
 enum class answer_end : unsigned char { open, ok, refused, reset, stalled, garbage, left };
 
-/// The engine model with HTTP: every API, lists of models, /health, /tokenize, /metrics. The
-/// carrier of its connections also gives it time. `llmbench serve` derives a server with a log.
+/// What carries a service's connections and gives it time. `at` runs an action, in the only thread
+/// that calls the service, and may drop pending ones at the end; `send` sends all that was written,
+/// and then calls on_sent(); `on_away`: no connections from now on.
+struct service_carrier {
+    std::function<void(long long ns, std::function<void()> what)> at;
+    std::function<void()> send, on_away;
+};
+
+/// One request for tokens, as the server saw it.
+struct service_entry {
+    std::string request_id{};
+    long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
+    int prompt_tokens = 0, output_tokens = 0;
+    engine_model::times engine{};  // of the engine model
+    vector<long long> writes{};    // of content, each; on_tokens() keeps them
+    answer_end ended = answer_end::open;
+    int status = 200;
+};
+/// Is told what a service did, in its thread.
+struct service_observer {
+    virtual ~service_observer() = default;
+    virtual void on_end(const service_entry& e) = 0;
+    virtual void on_profiler(const std::string& path, int status) = 0;
+};
+
+/// The engine model with HTTP: every API, lists of models, /health, /tokenize, /metrics.
+/// `llmbench serve` derives a server with a log.
 class simulated_service {
 public:
-    struct log_entry {
-        std::string request_id{};
-        long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
-        int prompt_tokens = 0, output_tokens = 0;
-        engine_model::times engine{};  // of the engine model
-        vector<long long> writes{};  // of content, each; on_tokens() keeps them
-        answer_end ended = answer_end::open;
-        int status = 200;
-    };
-
-    struct profiler_entry {
-        std::string path{};
-        long long received_ns = 0;
-        int status = 0;
-    };
-
-    /// Runs an action at a time, in the only thread that calls this; at its end, pending actions
-    /// may be dropped.
-    using at_t = std::function<void(long long ns, std::function<void()> what)>;
-    /// `on_away`: no connections from now on.
-    simulated_service(const engine& e, at_t at, std::function<void()> on_away)
-        : at_(std::move(at)),
+    simulated_service(const engine& e, service_carrier c, service_observer* told = nullptr)
+        : carrier_(std::move(c)),
           settings_(e),
+          told_(told),
           model_(e),
-          on_away_(std::move(on_away)),
           faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99),
           stored_(static_cast<std::size_t>(static_cast<long long>(e.keeps_responses))) {}
     simulated_service(const simulated_service&) = delete;
@@ -1480,29 +1482,22 @@ public:
     }
     void go_away() {
         away_ = true;
-        on_away_();
+        carrier_.on_away();
         for (const auto& weak : all_)
             if (const auto s = weak.lock()) s->reset();
         for (const auto& [id, g] : generating_) on_end(*g);
         generating_.clear();
     }
-    /// The last finished answers, as seen by the server.
-    vector<log_entry> log() {
-        const std::lock_guard lock(log_mutex_);
-        return {log_.begin(), log_.end()};
-    }
-    vector<profiler_entry> profiler_log() {
-        const std::lock_guard lock(log_mutex_);
-        return {profiler_log_.begin(), profiler_log_.end()};
-    }
-    static constexpr std::size_t max_logged = 100000;  // answers, and 100 times the writes
+    virtual void on_sent() {}
+    /// A connection takes no bytes now.
+    virtual void note_waiting() {}
 
 protected:
     struct generation {
         std::uint64_t id = 0;
         std::shared_ptr<simulated_session> to{};
         answer_facts facts{};
-        log_entry entry{};
+        service_entry entry{};
         std::string to_store{};  // what was said before the answer, if the response is stored
         answer_end after_content = answer_end::open;  // a fault, if it is not open
         bool begun = false;
@@ -1525,28 +1520,21 @@ protected:
     virtual engine_state state() const { return model_; }
     /// Tokens are about to be written.
     virtual void on_tokens(generation& g, const engine_model::emission&, long long now) {
-        if (current_environment) g.entry.writes.push_back(now);
+        if (told_) g.entry.writes.push_back(now);
     }
-    /// Called once for each request for tokens. Keeps the completed ones.
+    /// Called once for each request for tokens.
     virtual void on_end(generation& g) {
-        const log_entry& e = g.entry;
-        if (e.ended != answer_end::ok) return;
-        const std::lock_guard lock(log_mutex_);
-        writes_logged_ += e.writes.size();
-        log_.push_back(e);
-        while (log_.size() > max_logged || writes_logged_ > 100 * max_logged) {
-            writes_logged_ -= log_.front().writes.size();
-            log_.pop_front();
-        }
+        if (told_) told_->on_end(g.entry);
     }
     /// The status of the requests that `faults.error_rate` refuses.
     virtual int error_status() const { return 500; }
 
-    const at_t at_;
+    const service_carrier carrier_;
     const long long start_ns_ = now_ns();  // the engine's time 0
     std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
 
     void emit(const engine_model::emission& e) {
+        carrier_.send();  // so that the time of each is that of its own send
         const auto found = generating_.find(e.id);
         if (found == generating_.end()) return;
         // A copy: a write may find the client gone, which erases the answer.
@@ -1578,7 +1566,11 @@ private:
             if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
             return s.answer(about_server(asked.path, state(), tallies_));
         }
-        if (is_of_profiler(asked.path)) return profile(s);
+        if (is_of_profiler(asked.path)) {
+            const reply r = profiler_reply(asked.path, profiler_);
+            if (told_) told_->on_profiler(asked.path, r.status);
+            return s.answer(r);
+        }
         // The names in vLLM and SGLang.
         if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {
             model_.forget_prompts();
@@ -1600,19 +1592,9 @@ private:
         const bool loads = s.request().path.find("unload") == std::string::npos;
         if (r.status != 200 || !loads || takes_s <= 0) return s.answer(r);
         model_.hold_up(takes_s);
-        at_(now_ns() + ns_of(takes_s), [r, to = s.weak_from_this()] {
+        carrier_.at(now_ns() + ns_of(takes_s), [r, to = s.weak_from_this()] {
             if (const auto known = to.lock()) known->answer(r);
         });
-    }
-    void profile(simulated_session& s) {
-        const std::string path = s.request().path;
-        const reply r = profiler_reply(path, profiler_);
-        {
-            const std::lock_guard lock(log_mutex_);
-            profiler_log_.push_back({path, now_ns(), r.status});
-            if (profiler_log_.size() > max_logged) profiler_log_.pop_front();
-        }
-        s.answer(r);
     }
     void on_gone(std::uint64_t id) {
         if (cancel(id)) tallies_.count(end_reason::abort);
@@ -1674,7 +1656,7 @@ private:
         g->id = s.answering = ++next_id_;
         generating_[g->id] = g;
         if (settings_.faults.delay.seconds() <= 0) return submit(*g);
-        at_(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
+        carrier_.at(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
             if (generating_.contains(g->id)) submit(*g);
         });
     }
@@ -1707,7 +1689,7 @@ private:
         const double end = model_.step_end();
         if (away_ || std::isinf(end) || end == armed_for_) return;
         armed_for_ = end;
-        at_(start_ns_ + ns_of(end), [this, end] {
+        carrier_.at(start_ns_ + ns_of(end), [this, end] {
             if (end != armed_for_) return;  // the timer was for another step
             armed_for_ = 0;
             reached_s_ = std::max(reached_s_, end);
@@ -1737,6 +1719,7 @@ private:
         if (!data.empty()) g.to->write(chunk_of(data));
     }
     void break_off(generation& g) {
+        carrier_.send();  // a reset drops what is not sent
         if (cancel(g.id)) tallies_.count(end_reason::error);
         forget(g);
         end_request(g, g.after_content);
@@ -1756,17 +1739,13 @@ private:
     }
 
     const engine settings_;
+    service_observer* const told_;
     engine_model model_;
-    const std::function<void()> on_away_;
     tallies tallies_{unix_s()};
     generator faults_;
     const request_handler handler_{[this](simulated_session& s) { on_request(s); },
                                    [this](std::uint64_t id) { on_gone(id); }};
     vector<std::weak_ptr<simulated_session>> all_{};
-    std::mutex log_mutex_{};
-    std::deque<log_entry> log_{};
-    std::deque<profiler_entry> profiler_log_{};
-    std::size_t writes_logged_ = 0;
     simulated_profiler profiler_{};
     std::set<std::string> adapters_{};
     stored_responses stored_;
@@ -1777,6 +1756,198 @@ private:
     double reached_s_ = 0;  // the last step's end that was reached
     bool away_ = false;
     bool catching_up_ = false;
+};
+
+// ===== [E] the simulated server on real sockets ==================================================
+// One thread waits for them as the client does for its own, so that the kernel's stamps tell when a
+// request came.
+
+class socket_host;
+
+/// One connection. What an action writes is sent at its end, in one piece.
+class socket_session : public simulated_session, public socket_user {
+public:
+    socket_session(socket_host& host, const request_handler& handler)
+        : simulated_session(handler), host_(host) {}
+    void begin(network::socket s) {
+        socket_ = std::move(s);
+        keeps_this_ = shared_from_this();
+    }
+    void on_readable() override;
+    void on_writable() override { write_more(); }
+    long long arrived_ns() const override { return arrived_ns_; }
+    using simulated_session::write_more;
+
+protected:
+    long long give(std::string_view bytes) override;
+    void end(bool by_reset) override;
+
+private:
+    void on_written() override;
+    virtual void received(std::string_view bytes) { take(bytes); }
+
+    socket_host& host_;
+    network::socket socket_{};
+    std::shared_ptr<simulated_session> keeps_this_{};  // while it has a socket
+    long long arrived_ns_ = 0;
+};
+
+/// Sockets of a service that a derived class has: it calls serve() last when it is made, and stop()
+/// first when it is destroyed.
+class socket_host : private socket_user {
+public:
+    /// Throws std::runtime_error if the port is not available.
+    explicit socket_host(address at) {
+        network_.stamp_arrivals();
+        descriptor fd = new_socket(at.storage.ss_family, false);
+        sockaddr* const bound = reinterpret_cast<sockaddr*>(&at.storage);
+        const int on = 1;
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (::bind(fd.get(), bound, at.size) == 0 && ::listen(fd.get(), 4096) == 0 &&
+            ::getsockname(fd.get(), bound, &at.size) == 0)
+            listener_ = network_.watch(std::move(fd), AF_UNIX, *this, true);  // no bytes to stamp
+        if (!listener_) throw std::runtime_error(error_text(errno));
+        port_ = ntohs(at.storage.ss_family == AF_INET6
+                          ? reinterpret_cast<const sockaddr_in6*>(bound)->sin6_port
+                          : reinterpret_cast<const sockaddr_in*>(bound)->sin_port);
+    }
+
+    int port() const { return port_; }
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    /// Why it ended by itself, "" if it did not.
+    std::string error() const { return has_failed_ ? error_ : ""; }
+    /// All connections end.
+    void stop() {
+        stops_ = true;
+        if (thread_.joinable()) thread_.join();
+    }
+
+protected:
+    virtual std::shared_ptr<socket_session> new_session() {
+        return std::make_shared<socket_session>(*this, service_->handler());
+    }
+    service_carrier carrier() {
+        return {[this](long long ns, std::function<void()> f) { due_.emplace(ns, std::move(f)); },
+                [this] { send(); },
+                [this] {
+                    if (listener_) network_.close(std::exchange(listener_, nullptr));
+                }};
+    }
+    void serve(simulated_service& s) {
+        service_ = &s;
+        thread_ = contained_thread([this] { run(); },
+                                   [this](const std::string& why) {
+                                       error_ = why;
+                                       has_failed_ = true;
+                                       leave();
+                                   });
+    }
+
+private:
+    friend class socket_session;
+    void run() {
+        while (!stops_) {
+            const long long now = now_ns(), tick = now + ns_of(0.02);
+            network_.wait(due_.empty() ? tick : std::min(due_.begin()->first, tick), now);
+            network_.each([this] { act(); });
+            act();
+        }
+        leave();
+    }
+    void leave() {
+        service_->go_away();
+        send();
+        gone_.clear();
+    }
+    /// Does what is due. After so many the sockets have their turn.
+    void act() {
+        send();
+        for (int i = 0; i < 256 && !due_.empty() && due_.begin()->first <= now_ns(); ++i) {
+            due_.extract(due_.begin()).mapped()();
+            send();
+        }
+        gone_.clear();
+    }
+    void send() {
+        while (!written_.empty()) {
+            vector<std::shared_ptr<socket_session>> now;
+            std::swap(now, written_);
+            for (const auto& s : now) s->write_more();
+        }
+        service_->on_sent();
+    }
+    void on_readable() override {
+        while (listener_) {
+            descriptor fd(::accept(machine_network::fd(listener_), nullptr, nullptr));
+            // Without descriptors, connections wait in the queue until there is one.
+            if (fd.get() < 0 && errno != EAGAIN)
+                due_.emplace(now_ns() + ns_of(0.01), [this] { on_readable(); });
+            if (fd.get() < 0) return;
+            ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+            ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
+            const int on = 1;
+            ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+            const auto s = new_session();
+            if (network::socket known = network_.watch(std::move(fd), AF_INET, *s)) {
+                s->begin(std::move(known));
+                service_->add(s);
+            }
+        }
+    }
+    void on_writable() override {}
+
+    machine_network network_{};
+    simulated_service* service_ = nullptr;
+    network::socket listener_{};
+    int port_ = 0;
+    std::multimap<long long, std::function<void()>> due_{};  // of one time: in their order
+    vector<std::shared_ptr<socket_session>> written_{};  // they have bytes to send
+    vector<std::shared_ptr<simulated_session>> gone_{};  // they may be on the stack
+    char buffer_[65536] = {};
+    std::string error_{};
+    std::atomic<bool> has_failed_{false}, stops_{false};
+    std::thread thread_{};
+};
+
+inline void socket_session::on_readable() {
+    if (!socket_) return;
+    const long long n = host_.network_.read(socket_, host_.buffer_, sizeof host_.buffer_);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) return gone();
+    arrived_ns_ = socket_->came_ns > 0 ? socket_->came_ns : now_ns();
+    received({host_.buffer_, static_cast<std::size_t>(n)});
+}
+inline void socket_session::on_written() {
+    host_.written_.push_back(std::static_pointer_cast<socket_session>(shared_from_this()));
+}
+inline long long socket_session::give(std::string_view bytes) {
+    const long long n = socket_ ? host_.network_.write(socket_, bytes.data(), bytes.size()) : -1;
+    if (n >= 0 || !socket_ || errno != EAGAIN) return n;
+    host_.service_->note_waiting();
+    host_.network_.await_room(socket_);
+    return 0;
+}
+inline void socket_session::end(bool by_reset) {
+    if (!socket_) return;
+    const linger at_once{1, 0};
+    if (by_reset)
+        ::setsockopt(machine_network::fd(socket_), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    host_.network_.close(std::exchange(socket_, nullptr));
+    host_.gone_.push_back(std::move(keeps_this_));
+}
+
+/// simulated() in its own thread, on this machine.
+class simulated_host final : public socket_host {
+public:
+    explicit simulated_host(const engine& e, int port = 0, service_observer* told = nullptr)
+        : socket_host(look_up("127.0.0.1", std::to_string(port).c_str()).found.at(0)),
+          service_(e, carrier(), told) {
+        serve(service_);
+    }
+    ~simulated_host() { stop(); }
+
+private:
+    simulated_service service_;
 };
 
 // ===== [E] a virtual machine: its time and its network ===========================================
@@ -1842,19 +2013,16 @@ public:
     long long waited_ns() const override { return 0; }
     void sleep_until(long long at_ns) override { pass(at_ns, [] { return false; }); }
     void at(long long ns, std::function<void()> what) override {
-        to_come_.push_back({std::max(ns, now_ns_), ++number_, std::move(what)});
-        std::push_heap(to_come_.begin(), to_come_.end(), later);
+        to_come_.emplace(std::max(ns, now_ns_), std::move(what));
     }
     /// Runs all events until then, or until the moment in which `enough` is true.
     template <class Enough>
     void pass(long long until_ns, Enough&& enough) {
         bool ends = false;
-        while (!to_come_.empty() && to_come_.front().at_ns <= (ends ? now_ns_ : until_ns)) {
-            std::pop_heap(to_come_.begin(), to_come_.end(), later);
-            const event next = std::move(to_come_.back());
-            to_come_.pop_back();
-            move_to(next.at_ns);
-            next.what();
+        while (!to_come_.empty() && to_come_.begin()->first <= (ends ? now_ns_ : until_ns)) {
+            const auto next = to_come_.extract(to_come_.begin());
+            move_to(next.key());
+            next.mapped()();
             ends = ends || enough();
         }
         if (!ends) move_to(until_ns);
@@ -1977,13 +2145,6 @@ private:
     static constexpr long long max_turns_at_a_time = 1000000;
     static constexpr const char* prefix = "http://simulated-";
 
-    struct event {
-        long long at_ns = 0, number = 0;
-        std::function<void()> what{};
-    };
-    static bool later(const event& a, const event& b) {
-        return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.number > b.number;
-    }
     void move_to(long long ns) {
         if (ns <= now_ns_) return;
         now_ns_ = ns;
@@ -2000,8 +2161,8 @@ private:
         return a;
     }
 
-    long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0;
-    vector<event> to_come_{};  // a heap
+    long long now_ns_ = 1000000000000, turns_ = 0;
+    std::multimap<long long, std::function<void()>> to_come_{};  // of one time: in their order
     vector<virtual_listener*> servers_{};
 };
 
@@ -2132,148 +2293,7 @@ inline std::unique_ptr<network> virtual_environment::new_network() {
     return std::make_unique<virtual_network>(*this);
 }
 
-}  // namespace detail
-}  // inline namespace v1
-}  // namespace llmbench
-
 // ===== [E] simulated() as a target ===============================================================
-
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <version>  // before asio: it asks for library features
-#include <asio/basic_socket_acceptor.hpp>
-#include <asio/basic_stream_socket.hpp>
-#include <asio/basic_waitable_timer.hpp>  // points in time
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/post.hpp>  // what must wait for the current handler
-
-#include <chrono>
-
-namespace llmbench {
-inline namespace v1 {
-namespace detail {
-
-// A type of a single executor: asio's default for any of them takes half a second to compile.
-using tcp_executor = asio::io_context::executor_type;
-using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, tcp_executor>;
-using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, tcp_executor>;
-using tcp_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                             asio::wait_traits<std::chrono::steady_clock>,
-                                             tcp_executor>;
-
-class socket_session final : public simulated_session {
-public:
-    socket_session(asio::io_context& io, const request_handler& handler)
-        : simulated_session(handler), socket(io) {}
-
-    void begin() {
-        asio::error_code ignored;
-        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-        socket.non_blocking(true, ignored);
-        read();
-    }
-    tcp_socket socket;
-
-private:
-    std::shared_ptr<socket_session> self() {
-        return std::static_pointer_cast<socket_session>(shared_from_this());
-    }
-    void read() {
-        socket.async_read_some(asio::buffer(buffer_),
-                               [this, me = self()](asio::error_code e, std::size_t n) {
-                                   if (e) return gone();
-                                   if (take({buffer_.data(), n})) read();
-                               });
-    }
-    long long give(std::string_view bytes) override {
-        asio::error_code error;
-        const std::size_t n = socket.write_some(asio::buffer(bytes), error);
-        if (error && error != asio::error::would_block) return -1;
-        if (error)
-            socket.async_wait(tcp_socket::wait_write, [this, me = self()](asio::error_code e) {
-                if (!e) write_more();
-            });
-        return error ? 0 : static_cast<long long>(n);
-    }
-    void end(bool by_reset) override {
-        asio::error_code ignored;
-        if (by_reset) socket.set_option(asio::socket_base::linger(true, 0), ignored);
-        socket.close(ignored);
-    }
-
-    std::array<char, 16384> buffer_{};
-};
-
-/// The simulated server on real sockets, in its own thread.
-class simulated_host {
-public:
-    explicit simulated_host(const engine& e, int port = 0)
-        : service_(
-              e, [this](long long ns, std::function<void()> f) { at(ns, std::move(f)); },
-              [this] {
-                  asio::error_code ignored;
-                  acceptor_.close(ignored);
-              }) {
-        const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(),
-                                         static_cast<unsigned short>(port));
-        acceptor_.open(at.protocol());
-        acceptor_.set_option(asio::socket_base::reuse_address(true));
-        acceptor_.bind(at);
-        acceptor_.listen(4096);
-        port_ = acceptor_.local_endpoint().port();
-        accept_next();
-        thread_ = contained_thread([this] { io_.run(); },
-                                   [this](const char*) { service_.go_away(); });
-    }
-    ~simulated_host() {
-        asio::post(io_, [this] {
-            service_.go_away();
-            io_.stop();  // drops later events
-        });
-        thread_.join();
-    }
-    simulated_host(const simulated_host&) = delete;
-    simulated_host& operator=(const simulated_host&) = delete;
-
-    int port() const { return port_; }
-    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-    vector<simulated_service::log_entry> log() { return service_.log(); }
-    vector<simulated_service::profiler_entry> profiler_log() {
-        return service_.profiler_log();
-    }
-
-private:
-    void accept_next() {
-        auto s = std::make_shared<socket_session>(io_, service_.handler());
-        acceptor_.async_accept(s->socket, [this, s](asio::error_code e) {
-            if (!acceptor_.is_open()) return;
-            // Perhaps without descriptors: connections wait in the queue until there is one.
-            if (e) return accept_later();
-            service_.add(s);
-            s->begin();
-            accept_next();
-        });
-    }
-    void accept_later() {
-        at(now_ns() + 10000000, [this] {
-            if (acceptor_.is_open()) accept_next();
-        });
-    }
-    void at(long long ns, std::function<void()> what) {
-        auto timer = std::make_shared<tcp_timer>(io_, time_point_of(ns));
-        timer->async_wait([timer, what = std::move(what)](asio::error_code e) {
-            if (!e) what();
-        });
-    }
-
-    asio::io_context io_{1};
-    tcp_acceptor acceptor_{io_};
-    simulated_service service_;
-    std::thread thread_{};
-    int port_ = 0;
-};
 
 class virtual_session : public simulated_session, public virtual_peer {
 public:
@@ -2308,24 +2328,11 @@ private:
 class virtual_server : public virtual_listener {
 public:
     /// Must stay until its environment has no more events.
-    virtual_server(virtual_environment& w, const engine& e)
-        : environment_(w), engine_(e), service_(new_service()), url_(w.listen(*this)) {}
-    virtual_server(const virtual_server&) = delete;
-    virtual_server& operator=(const virtual_server&) = delete;
+    virtual_server(virtual_environment& w, const engine& e, service_observer* told = nullptr)
+        : environment_(w), engine_(e), told_(told), service_(new_service()), url_(w.listen(*this)) {}
     virtual ~virtual_server() = default;
 
     const std::string& url() const { return url_; }
-    /// Finished answers so far, as seen by the server.
-    vector<simulated_service::log_entry> log() {
-        vector<simulated_service::log_entry> all = of_old_;
-        for (auto& x : service_->log()) all.push_back(std::move(x));
-        return all;
-    }
-
-    vector<simulated_service::profiler_entry> profiler_log() {
-        return service_->profiler_log();
-    }
-
     std::shared_ptr<virtual_peer> accepted(const shared_link& l) override {
         if (is_away_) return nullptr;
         const auto s = session_on(l, service_->handler());
@@ -2335,7 +2342,6 @@ public:
     void restart(double away_s) override {
         if (is_away_) return;
         service_->go_away();
-        of_old_ = log();
         alive_ = std::make_shared<int>();
         environment_.at(environment_.now_ns() + ns_of(away_s),
                         [this] { service_ = new_service(); });
@@ -2352,18 +2358,20 @@ private:
         is_away_ = false;
         return std::make_unique<simulated_service>(
             engine_,
-            [this, life = std::weak_ptr(alive_)](long long ns, std::function<void()> what) {
-                environment_.at_server(ns, [life, what = std::move(what)] {
-                    if (!life.expired()) what();
-                });
-            },
-            [this] { is_away_ = true; });
+            service_carrier{
+                [this, life = std::weak_ptr(alive_)](long long ns, std::function<void()> what) {
+                    environment_.at_server(ns, [life, what = std::move(what)] {
+                        if (!life.expired()) what();
+                    });
+                },
+                [] {}, [this] { is_away_ = true; }},
+            told_);
     }
     virtual_environment& environment_;
     const engine engine_;
+    service_observer* const told_;
     std::shared_ptr<int> alive_ = std::make_shared<int>();
     bool is_away_ = false;
-    vector<simulated_service::log_entry> of_old_{};
     std::unique_ptr<simulated_service> service_;
     const std::string url_;
 };
@@ -2373,10 +2381,9 @@ class simulated_engine final : public extension_server {
 public:
     explicit simulated_engine(const engine& e) : settings_(e) { check_engine(e); }
     std::string start() override {
-        if (auto* const execution_environment =
-                dynamic_cast<virtual_environment*>(current_environment)) {
+        if (auto* const w = dynamic_cast<virtual_environment*>(current_environment)) {
             sleep_s(0.1);  // no two begin at once
-            server_ = std::make_unique<virtual_server>(*execution_environment, settings_);
+            server_ = std::make_unique<virtual_server>(*w, settings_);
             return server_->url();
         }
         host_ = std::make_unique<simulated_host>(settings_);

@@ -18,12 +18,8 @@
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_SIMULATED_IMPLEMENTED)
 #define LLMBENCH_SIMULATED_IMPLEMENTED
 #if !defined(__GXX_RTTI)
-#error "llmbench_simulated.hpp's implementation needs RTTI, as asio does: compile the one file that \
+#error "llmbench_simulated.hpp's implementation needs RTTI: compile the one file that \
 has it without -fno-rtti; files with gates may go without"
-#include <llmbench stops here>
-#elif !__has_include(<asio.hpp>)
-#error "llmbench_simulated.hpp's implementation needs asio without Boost (apt-get install \
-libasio-dev, brew install asio), or the option -I with the folder that has asio.hpp"
 #include <llmbench stops here>
 #endif
 #include "extensions/simulated/bodies.hpp"

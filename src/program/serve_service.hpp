@@ -12,7 +12,6 @@
 
 #include <algorithm>  // max, min
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -44,12 +43,9 @@ struct served_since {
 /// Answers as the simulated server does, and keeps what it did until take().
 class serving_service final : public simulated_service {
 public:
-    /// `send` gives the kernel all that was written, and then calls on_sent().
-    serving_service(const serving& s, at_t at, std::function<void()> send,
-                    std::function<void()> on_away)
-        : simulated_service(s.model, std::move(at), std::move(on_away)),
+    serving_service(const serving& s, service_carrier c)
+        : simulated_service(s.model, std::move(c)),
           is_(s),
-          send_(std::move(send)),
           random_(static_cast<std::uint64_t>(static_cast<long long>(s.model.seed)), 55) {}
 
     /// Of all requests that ended since the last call; lateness is of all since the start.
@@ -61,7 +57,7 @@ public:
         return s;
     }
     /// The kernel has the bytes of all answers: how long that took after their hand-over.
-    void on_sent() {
+    void on_sent() override {
         if (handed_.empty() && ended_.empty()) return;
         const long long took = now_ns() - handed_ns_;
         if (took > usual_send_ns)
@@ -77,7 +73,7 @@ public:
         }
         ended_.clear();
     }
-    void note_waiting() {
+    void note_waiting() override {
         const std::lock_guard lock(mutex_);
         ++late_.waited;
     }
@@ -119,7 +115,7 @@ private:
         }
     }
     void hand_over_later(stream s, int tokens) {
-        at_(s.due_ns, [this, s, tokens]() mutable { hand_over(s, tokens); });
+        carrier_.at(s.due_ns, [this, s, tokens]() mutable { hand_over(s, tokens); });
     }
     void hand_over(stream& s, int tokens) {
         if (!generating_.contains(s.id)) return;
@@ -156,17 +152,16 @@ private:
         return s;
     }
     int error_status() const override { return is_.error_status; }
-    void on_tokens(generation& g, const engine_model::emission& e, long long) override {
+    void on_tokens(generation& g, const engine_model::emission& e, long long now) override {
         if (!g.facts.asked.streamed && !e.finished) return;
-        send_();  // what others were given before
-        const long long now = handed_ns_ = now_ns();
+        handed_ns_ = now;
         if (g.facts.asked.streamed) g.entry.writes.push_back(now);
         handed_.emplace_back(g.id, g.entry.writes.empty() ? 0 : g.entry.writes.size() - 1);
         const std::lock_guard lock(mutex_);
         late_.late.add(now - (start_ns_ + ns_of(e.when.last_token)));
     }
     void on_end(generation& g) override {
-        const log_entry& e = g.entry;
+        const service_entry& e = g.entry;
         served_request r;
         r.id = e.request_id;
         r.api = traits_of(g.facts.asked.api).name;
@@ -185,7 +180,6 @@ private:
     static constexpr int usual_tokens = 100;  // if neither the request nor the server says
 
     const serving is_;
-    const std::function<void()> send_;
     generator random_;
     engine_model::counters totals_{};  // of a paced server
     long long handed_ns_ = 0;          // when the last answer was handed over

@@ -130,7 +130,10 @@ check_options() {
     for file in basic_{stream_socket,socket_acceptor,waitable_timer} io_context post; do
         echo '#error "asio was read"' > "$asked/asio/$file.hpp"
     done
-    if [[ $(uname) == Linux ]]; then takes implementation -fno-rtti "-I$asked"; fi
+    if [[ $(uname) == Linux ]]; then
+        takes implementation -fno-rtti "-I$asked"
+        takes simulated "-I$asked"
+    fi
     # Without the system's headers nothing is there but what a folder of ours has.
     local there="$work/there"
     rm -rf "$there"

@@ -26,6 +26,7 @@ using namespace llmbench;
 #include "llmbench_websocket.hpp"
 
 #include "support/effects.hpp"
+#include "support/served_log.hpp"
 #include "support/texts.hpp"
 #include "virtual/implementation.hpp"
 
@@ -34,21 +35,21 @@ using namespace llmbench::detail;
 
 /// In the world of the test, where it has one: as long as that, for what happens in it speaks of it.
 struct logging_server::host {
+    std::shared_ptr<served_log> log = std::make_shared<served_log>();
     std::unique_ptr<simulated_host> real{};
     std::shared_ptr<virtual_server> in_world{};
 
     explicit host(const llmbench::engine& e) {
         if (current_environment) {
             virtual_world::small_world& w = virtual_world::small_world::around();
-            in_world = std::make_shared<virtual_server>(w, e);
+            in_world = std::make_shared<virtual_server>(w, e, log.get());
+            w.keep(log);
             w.keep(in_world);
-        } else real = std::make_unique<simulated_host>(e);
+        } else real = std::make_unique<simulated_host>(e, 0, log.get());
     }
     int port() const {
         return real ? real->port() : virtual_world::small_world::port_at(in_world->url());
     }
-    auto log() const { return real ? real->log() : in_world->log(); }
-    auto profiler_log() const { return real ? real->profiler_log() : in_world->profiler_log(); }
 };
 logging_server::logging_server(const llmbench::engine& e) : host_(std::make_unique<host>(e)) {}
 logging_server::~logging_server() = default;
@@ -56,7 +57,7 @@ int logging_server::port() const { return host_->port(); }
 std::string logging_server::url() const { return "http://127.0.0.1:" + std::to_string(port()); }
 std::vector<server_log_entry> logging_server::log(bool with_check) const {
     std::vector<server_log_entry> out;
-    for (const auto& e : host_->log()) {
+    for (const auto& e : host_->log->answers()) {
         if (e.request_id == id_of_check() && !with_check) continue;
         out.push_back({e.request_id, e.received_ns, e.first_write_ns, e.last_write_ns,
                        e.prompt_tokens, e.output_tokens, e.engine.admitted - e.engine.arrived,
@@ -67,7 +68,7 @@ std::vector<server_log_entry> logging_server::log(bool with_check) const {
 }
 std::vector<profiler_log_entry> logging_server::profiler_log() const {
     std::vector<profiler_log_entry> out;
-    for (const auto& e : host_->profiler_log()) out.push_back({e.path, e.received_ns, e.status});
+    for (const auto& e : host_->log->of_profiler()) out.push_back({e.path, e.received_ns, e.status});
     return out;
 }
 std::string logging_server::page_of_metrics(double within_s) const {

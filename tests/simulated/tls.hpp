@@ -91,8 +91,9 @@ private:
 
 class virtual_tls_server final : public virtual_server {
 public:
-    virtual_tls_server(virtual_environment& w, const engine& e, std::shared_ptr<SSL_CTX> c)
-        : virtual_server(w, e), at_(w), context_(std::move(c)) {}
+    virtual_tls_server(virtual_environment& w, const engine& e, std::shared_ptr<SSL_CTX> c,
+                       service_observer* told = nullptr)
+        : virtual_server(w, e, told), at_(w), context_(std::move(c)) {}
 
 private:
     std::shared_ptr<virtual_session> session_on(const shared_link& l,
@@ -145,9 +146,10 @@ inline repeat tls_repeat_of(const scenario& s, const engine& e, const hardships&
                             int version = 0) {
     hard_world execution_environment;
     const inside_environment here(&execution_environment);
+    live::served_log log;
     virtual_tls_server server(execution_environment, e,
-                              tls_of_server(identities::of_the_tests().server, version));
-    return repeat_at(execution_environment, server, tls_endpoint(server), s, h);
+                              tls_of_server(identities::of_the_tests().server, version), &log);
+    return repeat_at(execution_environment, log, tls_endpoint(server), s, h);
 }
 
 }  // namespace virtual_world

@@ -10,7 +10,10 @@
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/repeat.hpp"
 
+#include "support/served_log.hpp"
+
 #include <string>
+#include <vector>
 
 namespace virtual_world {
 
@@ -21,12 +24,12 @@ using namespace llmbench::detail;
 struct repeat {
     plan what{};
     repeat_data seen{};
-    vector<simulated_service::log_entry> served{};
+    std::vector<service_entry> served{};
     hardships_met met{};
     double took_s = 0;
 
-    const simulated_service::log_entry* served_as(const std::string& id) const {
-        const simulated_service::log_entry* last = nullptr;
+    const service_entry* served_as(const std::string& id) const {
+        const service_entry* last = nullptr;
         for (const auto& e : served)
             if (e.request_id == id) last = &e;
         return last;
@@ -40,7 +43,7 @@ struct repeat {
 
 /// Of a server that is at this address of the world already. It is found and asked before anything
 /// goes wrong.
-inline repeat repeat_at(hard_world& execution_environment, virtual_server& server, const endpoint& at,
+inline repeat repeat_at(hard_world& execution_environment, const live::served_log& log, const endpoint& at,
                         scenario s, const hardships& h, double interrupted_after_s = 0) {
     s.target = at;
     repeat r;
@@ -56,15 +59,16 @@ inline repeat repeat_at(hard_world& execution_environment, virtual_server& serve
     stop_asked = false;
     r.took_s = static_cast<double>(now_ns() - began) * 1e-9;
     r.met = execution_environment.met;
-    r.served = server.log();
+    r.served = log.answers();
     return r;
 }
 inline repeat repeat_of(const scenario& s, const engine& e, const hardships& h = {},
                         double interrupted_after_s = 0) {
     hard_world execution_environment;
     const inside_environment here(&execution_environment);
-    virtual_server server(execution_environment, e);
-    return repeat_at(execution_environment, server, {.url = text(server.url())}, s, h, interrupted_after_s);
+    live::served_log log;
+    virtual_server server(execution_environment, e, &log);
+    return repeat_at(execution_environment, log, {.url = text(server.url())}, s, h, interrupted_after_s);
 }
 
 /// Some requests, streamed, at an even rate.

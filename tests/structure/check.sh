@@ -126,8 +126,8 @@ one_clock() {
     ! grep -rnE "$time" src/effects | grep -vE '^src/effects/system/clock\.hpp:'
 }
 
-# Bytes and names go through the network's interface, which a world of its own may be behind. What
-# the simulated server has of asio is its own, and so is the line to the guard of a process.
+# Bytes and names go through the network's interface, which a world of its own may be behind. The
+# simulated server's sockets are its own, and so is the line to the guard of a process.
 one_network() {
     local calls='::(socket|connect|accept4?|bind|listen|send|sendto|sendmsg|recv|recvfrom|recvmsg'
     calls+='|getaddrinfo|epoll_[a-z0-9_]*)\('

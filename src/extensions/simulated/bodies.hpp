@@ -6,6 +6,7 @@
 #include "effects/system/signals.hpp"
 #include "extensions/simulated/api.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
+#include "extensions/simulated/host.hpp"
 #include "extensions/simulated/target.hpp"
 
 #include <iostream>  // cerr

@@ -17,11 +17,10 @@
 #include <cmath>  // isinf
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
-#include <deque>
+#include <ctime>  // gmtime_r
 #include <functional>  // what stands behind connections, what is to be done at a time
 #include <map>
 #include <memory>  // enable_shared_from_this, make_shared, shared_ptr, weak_ptr
-#include <mutex>  // lock_guard
 #include <set>  // adapters by name
 #include <string>
 #include <string_view>
@@ -34,16 +33,12 @@ inline namespace v1 {
 namespace detail {
 
 /// A Date header for these Unix seconds.
-inline std::string http_date_of(long long unix_s) {
-    const long long days = unix_s / 86400, at = unix_s % 86400;
-    int year = 1970, month = 1;
-    while (days_of_date(year + 1, 1, 1) <= days) ++year;
-    while (month < 12 && days_of_date(year, month + 1, 1) <= days) ++month;
-    const long long day = days - days_of_date(year, month, 1) + 1;
-    return printed("%.3s, %02lld %.3s %d %02lld:%02lld:%02lld GMT",
-                   &"ThuFriSatSunMonTueWed"[3 * (days % 7)], day,
-                   &month_names[3 * static_cast<std::size_t>(month - 1)], year, at / 3600,
-                   at / 60 % 60, at % 60);
+inline std::string http_date_of(std::time_t unix_s) {
+    std::tm t{};
+    ::gmtime_r(&unix_s, &t);
+    return printed("%.3s, %02d %.3s %d %02d:%02d:%02d GMT", &"SunMonTueWedThuFriSat"[3 * t.tm_wday],
+                   t.tm_mday, &month_names[3 * static_cast<std::size_t>(t.tm_mon)],
+                   t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
 class simulated_session;
@@ -71,14 +66,15 @@ public:
     void answer(const reply& r) {
         std::string bytes = reply_bytes(r);
         bytes.insert(bytes.find("\r\n"),
-                     "\r\nDate: " + http_date_of(static_cast<long long>(unix_s())));
-        write(std::move(bytes));
+                     "\r\nDate: " + http_date_of(static_cast<std::time_t>(unix_s())));
+        write(bytes);
         next();
     }
     /// Writes a part of an answer, which next() ends.
-    void write(std::string bytes) {
-        queue_.push_back(std::move(bytes));
-        if (queue_.size() == 1) write_more();
+    void write(const std::string& bytes) {
+        const bool is_first = out_.empty();
+        out_ += sealed(bytes);
+        if (is_first) on_written();
     }
     /// Ends an answer: the next pipelined request may follow.
     void next() {
@@ -89,10 +85,10 @@ public:
         const std::string held = std::exchange(early_, {});
         if (!keep) close_when_written_ = true;
         else if (parser_.feed(held)) serve();
-        if (close_when_written_ && queue_.empty()) close();
+        if (close_when_written_ && out_.empty()) close();
     }
     void reset() {
-        queue_.clear();
+        out_.clear();
         end(true);
     }
 
@@ -111,14 +107,12 @@ protected:
         }
         return true;
     }
-    /// Written at once if possible, so that the log has the time of the write.
     void write_more() {
-        while (!queue_.empty()) {
-            const long long n = give(queue_.front());
+        while (!out_.empty()) {
+            const long long n = give(out_);
             if (n < 0) return gone();
             if (n == 0) return;
-            if (n == static_cast<long long>(queue_.front().size())) queue_.pop_front();
-            else queue_.front().erase(0, static_cast<std::size_t>(n));
+            out_.erase(0, static_cast<std::size_t>(n));
         }
         if (close_when_written_) close();
     }
@@ -131,20 +125,24 @@ private:
     /// Returns the number of bytes taken; 0: write_more() is called later; below 0: closed.
     virtual long long give(std::string_view bytes) = 0;
     virtual void end(bool by_reset) = 0;
+    /// There are bytes to write, now or after others that wait.
+    virtual void on_written() { write_more(); }
+    /// As they are sent: TLS's.
+    virtual std::string sealed(const std::string& bytes) { return bytes; }
 
     void serve() {
         busy_ = true;
         handler_.on_request(*this);
     }
     void close() {
-        queue_.clear();
+        out_.clear();
         end(false);
     }
 
     const request_handler& handler_;
     request_parser parser_{};
     std::string early_{};  // bytes of the next request during an answer
-    std::deque<std::string> queue_{};
+    std::string out_{};    // bytes that the carrier has not taken
     long long answered_ = 0;
     bool busy_ = false;
     bool close_when_written_ = false;
@@ -153,35 +151,40 @@ private:
 /// How an answer ended; `left`: its client did.
 enum class answer_end : unsigned char { open, ok, refused, reset, stalled, garbage, left };
 
-/// The engine model with HTTP: every API, lists of models, /health, /tokenize, /metrics. The
-/// carrier of its connections also gives it time. `llmbench serve` derives a server with a log.
+/// What carries a service's connections and gives it time. `at` runs an action, in the only thread
+/// that calls the service, and may drop pending ones at the end; `send` sends all that was written,
+/// and then calls on_sent(); `on_away`: no connections from now on.
+struct service_carrier {
+    std::function<void(long long ns, std::function<void()> what)> at;
+    std::function<void()> send, on_away;
+};
+
+/// One request for tokens, as the server saw it.
+struct service_entry {
+    std::string request_id{};
+    long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
+    int prompt_tokens = 0, output_tokens = 0;
+    engine_model::times engine{};  // of the engine model
+    vector<long long> writes{};    // of content, each; on_tokens() keeps them
+    answer_end ended = answer_end::open;
+    int status = 200;
+};
+/// Is told what a service did, in its thread.
+struct service_observer {
+    virtual ~service_observer() = default;
+    virtual void on_end(const service_entry& e) = 0;
+    virtual void on_profiler(const std::string& path, int status) = 0;
+};
+
+/// The engine model with HTTP: every API, lists of models, /health, /tokenize, /metrics.
+/// `llmbench serve` derives a server with a log.
 class simulated_service {
 public:
-    struct log_entry {
-        std::string request_id{};
-        long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
-        int prompt_tokens = 0, output_tokens = 0;
-        engine_model::times engine{};  // of the engine model
-        vector<long long> writes{};  // of content, each; on_tokens() keeps them
-        answer_end ended = answer_end::open;
-        int status = 200;
-    };
-
-    struct profiler_entry {
-        std::string path{};
-        long long received_ns = 0;
-        int status = 0;
-    };
-
-    /// Runs an action at a time, in the only thread that calls this; at its end, pending actions
-    /// may be dropped.
-    using at_t = std::function<void(long long ns, std::function<void()> what)>;
-    /// `on_away`: no connections from now on.
-    simulated_service(const engine& e, at_t at, std::function<void()> on_away)
-        : at_(std::move(at)),
+    simulated_service(const engine& e, service_carrier c, service_observer* told = nullptr)
+        : carrier_(std::move(c)),
           settings_(e),
+          told_(told),
           model_(e),
-          on_away_(std::move(on_away)),
           faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99),
           stored_(static_cast<std::size_t>(static_cast<long long>(e.keeps_responses))) {}
     simulated_service(const simulated_service&) = delete;
@@ -195,29 +198,22 @@ public:
     }
     void go_away() {
         away_ = true;
-        on_away_();
+        carrier_.on_away();
         for (const auto& weak : all_)
             if (const auto s = weak.lock()) s->reset();
         for (const auto& [id, g] : generating_) on_end(*g);
         generating_.clear();
     }
-    /// The last finished answers, as seen by the server.
-    vector<log_entry> log() {
-        const std::lock_guard lock(log_mutex_);
-        return {log_.begin(), log_.end()};
-    }
-    vector<profiler_entry> profiler_log() {
-        const std::lock_guard lock(log_mutex_);
-        return {profiler_log_.begin(), profiler_log_.end()};
-    }
-    static constexpr std::size_t max_logged = 100000;  // answers, and 100 times the writes
+    virtual void on_sent() {}
+    /// A connection takes no bytes now.
+    virtual void note_waiting() {}
 
 protected:
     struct generation {
         std::uint64_t id = 0;
         std::shared_ptr<simulated_session> to{};
         answer_facts facts{};
-        log_entry entry{};
+        service_entry entry{};
         std::string to_store{};  // what was said before the answer, if the response is stored
         answer_end after_content = answer_end::open;  // a fault, if it is not open
         bool begun = false;
@@ -240,28 +236,21 @@ protected:
     virtual engine_state state() const { return model_; }
     /// Tokens are about to be written.
     virtual void on_tokens(generation& g, const engine_model::emission&, long long now) {
-        if (current_environment) g.entry.writes.push_back(now);
+        if (told_) g.entry.writes.push_back(now);
     }
-    /// Called once for each request for tokens. Keeps the completed ones.
+    /// Called once for each request for tokens.
     virtual void on_end(generation& g) {
-        const log_entry& e = g.entry;
-        if (e.ended != answer_end::ok) return;
-        const std::lock_guard lock(log_mutex_);
-        writes_logged_ += e.writes.size();
-        log_.push_back(e);
-        while (log_.size() > max_logged || writes_logged_ > 100 * max_logged) {
-            writes_logged_ -= log_.front().writes.size();
-            log_.pop_front();
-        }
+        if (told_) told_->on_end(g.entry);
     }
     /// The status of the requests that `faults.error_rate` refuses.
     virtual int error_status() const { return 500; }
 
-    const at_t at_;
+    const service_carrier carrier_;
     const long long start_ns_ = now_ns();  // the engine's time 0
     std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
 
     void emit(const engine_model::emission& e) {
+        carrier_.send();  // so that the time of each is that of its own send
         const auto found = generating_.find(e.id);
         if (found == generating_.end()) return;
         // A copy: a write may find the client gone, which erases the answer.
@@ -293,7 +282,11 @@ private:
             if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
             return s.answer(about_server(asked.path, state(), tallies_));
         }
-        if (is_of_profiler(asked.path)) return profile(s);
+        if (is_of_profiler(asked.path)) {
+            const reply r = profiler_reply(asked.path, profiler_);
+            if (told_) told_->on_profiler(asked.path, r.status);
+            return s.answer(r);
+        }
         // The names in vLLM and SGLang.
         if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {
             model_.forget_prompts();
@@ -315,19 +308,9 @@ private:
         const bool loads = s.request().path.find("unload") == std::string::npos;
         if (r.status != 200 || !loads || takes_s <= 0) return s.answer(r);
         model_.hold_up(takes_s);
-        at_(now_ns() + ns_of(takes_s), [r, to = s.weak_from_this()] {
+        carrier_.at(now_ns() + ns_of(takes_s), [r, to = s.weak_from_this()] {
             if (const auto known = to.lock()) known->answer(r);
         });
-    }
-    void profile(simulated_session& s) {
-        const std::string path = s.request().path;
-        const reply r = profiler_reply(path, profiler_);
-        {
-            const std::lock_guard lock(log_mutex_);
-            profiler_log_.push_back({path, now_ns(), r.status});
-            if (profiler_log_.size() > max_logged) profiler_log_.pop_front();
-        }
-        s.answer(r);
     }
     void on_gone(std::uint64_t id) {
         if (cancel(id)) tallies_.count(end_reason::abort);
@@ -389,7 +372,7 @@ private:
         g->id = s.answering = ++next_id_;
         generating_[g->id] = g;
         if (settings_.faults.delay.seconds() <= 0) return submit(*g);
-        at_(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
+        carrier_.at(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
             if (generating_.contains(g->id)) submit(*g);
         });
     }
@@ -422,7 +405,7 @@ private:
         const double end = model_.step_end();
         if (away_ || std::isinf(end) || end == armed_for_) return;
         armed_for_ = end;
-        at_(start_ns_ + ns_of(end), [this, end] {
+        carrier_.at(start_ns_ + ns_of(end), [this, end] {
             if (end != armed_for_) return;  // the timer was for another step
             armed_for_ = 0;
             reached_s_ = std::max(reached_s_, end);
@@ -452,6 +435,7 @@ private:
         if (!data.empty()) g.to->write(chunk_of(data));
     }
     void break_off(generation& g) {
+        carrier_.send();  // a reset drops what is not sent
         if (cancel(g.id)) tallies_.count(end_reason::error);
         forget(g);
         end_request(g, g.after_content);
@@ -471,17 +455,13 @@ private:
     }
 
     const engine settings_;
+    service_observer* const told_;
     engine_model model_;
-    const std::function<void()> on_away_;
     tallies tallies_{unix_s()};
     generator faults_;
     const request_handler handler_{[this](simulated_session& s) { on_request(s); },
                                    [this](std::uint64_t id) { on_gone(id); }};
     vector<std::weak_ptr<simulated_session>> all_{};
-    std::mutex log_mutex_{};
-    std::deque<log_entry> log_{};
-    std::deque<profiler_entry> profiler_log_{};
-    std::size_t writes_logged_ = 0;
     simulated_profiler profiler_{};
     std::set<std::string> adapters_{};
     stored_responses stored_;

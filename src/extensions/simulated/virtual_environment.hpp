@@ -11,12 +11,13 @@
 #include "effects/net/sockets.hpp"
 #include "effects/system/clock.hpp"
 
-#include <algorithm>  // max, push_heap, pop_heap, min
+#include <algorithm>  // max, min
 #include <cerrno>  // errno
 #include <cstddef>  // size_t
 #include <cstdint>  // uint16_t
 #include <cstring>  // memcpy
 #include <functional>  // what happens, what is done in between
+#include <map>  // multimap
 #include <memory>  // shared_ptr, unique_ptr, make_shared, make_unique
 #include <stdexcept>  // logic_error, runtime_error
 #include <string>
@@ -86,19 +87,16 @@ public:
     long long waited_ns() const override { return 0; }
     void sleep_until(long long at_ns) override { pass(at_ns, [] { return false; }); }
     void at(long long ns, std::function<void()> what) override {
-        to_come_.push_back({std::max(ns, now_ns_), ++number_, std::move(what)});
-        std::push_heap(to_come_.begin(), to_come_.end(), later);
+        to_come_.emplace(std::max(ns, now_ns_), std::move(what));
     }
     /// Runs all events until then, or until the moment in which `enough` is true.
     template <class Enough>
     void pass(long long until_ns, Enough&& enough) {
         bool ends = false;
-        while (!to_come_.empty() && to_come_.front().at_ns <= (ends ? now_ns_ : until_ns)) {
-            std::pop_heap(to_come_.begin(), to_come_.end(), later);
-            const event next = std::move(to_come_.back());
-            to_come_.pop_back();
-            move_to(next.at_ns);
-            next.what();
+        while (!to_come_.empty() && to_come_.begin()->first <= (ends ? now_ns_ : until_ns)) {
+            const auto next = to_come_.extract(to_come_.begin());
+            move_to(next.key());
+            next.mapped()();
             ends = ends || enough();
         }
         if (!ends) move_to(until_ns);
@@ -221,13 +219,6 @@ private:
     static constexpr long long max_turns_at_a_time = 1000000;
     static constexpr const char* prefix = "http://simulated-";
 
-    struct event {
-        long long at_ns = 0, number = 0;
-        std::function<void()> what{};
-    };
-    static bool later(const event& a, const event& b) {
-        return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.number > b.number;
-    }
     void move_to(long long ns) {
         if (ns <= now_ns_) return;
         now_ns_ = ns;
@@ -244,8 +235,8 @@ private:
         return a;
     }
 
-    long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0;
-    vector<event> to_come_{};  // a heap
+    long long now_ns_ = 1000000000000, turns_ = 0;
+    std::multimap<long long, std::function<void()>> to_come_{};  // of one time: in their order
     vector<virtual_listener*> servers_{};
 };
 

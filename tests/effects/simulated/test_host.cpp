@@ -1,6 +1,6 @@
 // The simulated server's sockets, where the machine has none left.
 #include "effects/net/blocking_http.hpp"
-#include "extensions/simulated/target.hpp"
+#include "extensions/simulated/host.hpp"
 
 #include "support/descriptors.hpp"
 
