@@ -274,7 +274,9 @@ inline error_verdict judged(const error_objective& o, const vector<error_figures
         static_cast<double>(f->sizes.size()) * (1 - o.quantile) < 1 - 1e-9)
         return invalid(printed("%zu requests have no value at that percentile: %.0f are needed",
                                f->sizes.size(), 1 / (1 - o.quantile)));
-    const double v = o.statistic == "bias" ? std::fabs(f->bias) : f->at(o.quantile);
+    const double v = o.quantile > 0 ? f->at(o.quantile)
+                     : f->lost > 0  ? infinity
+                                    : std::fabs(f->bias);
     const bool is_met = v <= o.limit_s;
     return {is_met ? 0 : 1,
             std::string(is_met ? "  PASS  " : "  FAIL  ") + o.text + "  measured " + time_text(v)};
@@ -372,6 +374,16 @@ inline int judge_truth(const given_options& o) {
     else
         notes += "  the server was late by p99 " + time_text(truth.late_p99_s) + ", max " +
                  time_text(truth.late_max_s) + ", which its log knows\n";
+    std::size_t doubted = 0;
+    double most_s = 0;
+    for (const timed_request& t : truth.requests)
+        for (const auto& [event, s] : t.doubts_s) {
+            ++doubted;
+            most_s = std::max(most_s, s);
+        }
+    if (doubted > 0)
+        notes += "  " + plural(doubted, "event") + " of the log known to within " +
+                 time_text(most_s) + " or less only: so much of an error does not count\n";
     if (truth.waited > 0)
         notes +=
             printed("  %lld writes of the server waited for the client to read\n", truth.waited);

@@ -8,7 +8,6 @@
 #include "program/serve_log.hpp"
 #include "program/values.hpp"
 
-#include <algorithm>  // clamp
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -48,16 +47,21 @@ inline timed_request read_true_request(const checked_object& line) {
     timed_request t;
     record& r = t.what;
     const auto from = line.whole<long long>("received_ns", 1, most, 0);
+    if (from == 0) line.refuse("received_ns", "every request has one");
     r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = t.order_ns = from;
     r.id = line.text("id");
     r.output_tokens = line.tokens("output_tokens", 0);
     r.prompt_tokens = line.tokens("prompt_tokens", 0);
     r.first_event_tokens = line.tokens("first_event_tokens", 1);
     r.end_ns = from + line.whole<long long>("end_ns", 0, longest, 0);
-    for (const picojson::value& d : array_member(line.value(), "doubts"))
-        if (d.is<picojson::array>() && d.get<picojson::array>().size() == 2)
-            t.doubts_s[static_cast<std::size_t>(std::clamp(number_in(d.get(0)), 0.0, 1e9))] =
-                1e-9 * std::clamp(number_in(d.get(1)), 0.0, longest);
+    for (const picojson::value& d : array_member(line.value(), "doubts")) {
+        const bool is_pair = d.is<picojson::array>() && d.get<picojson::array>().size() == 2;
+        const double event = is_pair ? number_in(d.get(0)) : -1;
+        const double ns = is_pair ? number_in(d.get(1)) : -1;
+        if (!(event >= 0 && event <= 1e9 && ns >= 0 && ns <= longest))
+            line.refuse("doubts", "pairs of an event and nanoseconds are allowed");
+        t.doubts_s[static_cast<std::size_t>(event)] = 1e-9 * ns;
+    }
     r.status = line.text("ended") == "ok" ? request_status::ok : request_status::server;
     r.error = line.text("ended");
     long long last = 0;
@@ -76,6 +80,7 @@ inline true_requests read_truth(std::string_view bytes, const std::string& file)
     true_requests all;
     all.file = file;
     std::size_t number = 0;
+    long long counted = -1;  // by the line at the end
     while (!bytes.empty()) {
         const std::size_t end = bytes.find('\n');
         if (end == std::string_view::npos) break;  // it is being written
@@ -87,6 +92,8 @@ inline true_requests read_truth(std::string_view bytes, const std::string& file)
         if (!is_object && number > 1)
             refuse({place, ": it is no line of a log of `llmbench serve`"});
         const checked_object line(v, place, "");
+        if (counted >= 0)
+            refuse({place, ": the log ends before this line: give one log of one server"});
         if (number == 1) {
             if (!is_object || line.text("schema") != truth_schema)
                 refuse({file,
@@ -95,6 +102,7 @@ inline true_requests read_truth(std::string_view bytes, const std::string& file)
             all.server = line.text("server");
             all.day_ahead_ns = line.whole<long long>("day_ahead_ns", -9e18, 9e18, 0);
         } else if (line.is_true("end")) {
+            counted = line.whole<long long>("requests", 0, max_count, 0);
             all.late_p99_s = 1e-9 * line.number("late_p99_ns", 0, 1e18, 0);
             all.late_max_s = 1e-9 * line.number("late_max_ns", 0, 1e18, 0);
             all.waited = line.whole<long long>("waited", 0, max_count, 0);
@@ -103,6 +111,9 @@ inline true_requests read_truth(std::string_view bytes, const std::string& file)
         }
     }
     if (number == 0) refuse({file, ": it is empty"});
+    if (counted >= 0 && counted != static_cast<long long>(all.requests.size()))
+        refuse({file, printed(": its end counts %lld requests, and it has %zu: give the whole log",
+                              counted, all.requests.size())});
     sort_by(all.requests, [](const timed_request& t) { return t.order_ns; });
     return all;
 }

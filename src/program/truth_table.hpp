@@ -21,10 +21,12 @@
 
 namespace llmbench_program {
 
-/// "ttft_ms": the metric, and its unit in seconds. No metric: the column is not read.
+/// "ttft_ms": the metric, and its unit in seconds, 0 if it is unknown. No metric: the column is not
+/// read.
 struct time_column {
     std::string metric{};
     double unit_s = 1;
+    bool is_time() const { return !metric.empty() && unit_s > 0; }
 };
 inline time_column time_column_of(std::string_view name) {
     time_column c;
@@ -39,7 +41,7 @@ inline time_column time_column_of(std::string_view name) {
                                   : 0;
     }
     for (const char* known : {"ttft", "tpot", "e2e", "itl"})
-        if (metric == known && c.unit_s > 0) c.metric = known;
+        if (metric == known) c.metric = known;
     return c;
 }
 /// Whether this is a table and not the file of a tool that is known.
@@ -51,12 +53,12 @@ inline bool is_table(std::string_view bytes) {
         picojson::value v;
         if (!parse_json(head, v) || !v.is<picojson::object>()) return false;
         for (const auto& [name, value] : v.get<picojson::object>())
-            if (!time_column_of(name).metric.empty()) return true;
+            if (time_column_of(name).is_time()) return true;
         return false;
     }
     while (!rest.empty()) {
         const std::size_t comma = std::min(rest.find(','), rest.size());
-        if (!time_column_of(trimmed(rest.substr(0, comma))).metric.empty()) return true;
+        if (time_column_of(trimmed(rest.substr(0, comma))).is_time()) return true;
         rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
     return false;
@@ -72,6 +74,9 @@ public:
     void set(const std::string& name, std::string_view value) {
         value = trimmed(value);
         const time_column c = time_column_of(name);
+        if (!c.metric.empty() && !c.is_time())
+            refuse({place_, ": ", printable(name, 40), " has no known unit: a name such as ",
+                    c.metric, "_s, _ms, _us or _ns is allowed"});
         if (name == "id") row.what.id = std::string(value);
         else if (name == "ok") set_ok(value);
         else if (c.metric == "itl") {

@@ -181,6 +181,7 @@ planted_errors() {
     # What the truth does not know is no error: the server was interrupted for so long while it handed over.
     sed 's/"doubts":\[.*\]}/"doubts":[[0,3000000]]}/' truth.jsonl > doubted.jsonl
     ends 0 judge late.csv --truth doubted.jsonl --out errors.json
+    says "110 events of the log known to within 3 ms or less only"
     error_is ttft bias "$(python3 -c 'import csv, json
 true = {r["id"]: r["tokens_ns"][0] / 1e6 for r in map(json.loads, open("truth.jsonl")) if "received_ns" in r}
 late = [float(r["ttft_ms"]) - true[r["id"]] - 3 for r in csv.DictReader(open("late.csv"))]
@@ -195,6 +196,8 @@ print(sum(max(x, 0) for x in late) / len(late))')" 0.00001
     sed 50d plain.csv > some.csv
     ends 1 judge some.csv --truth truth.jsonl --slo 'max(ttft_error) <= 5 min'
     says "1 request served and not in the files: infinite error" "measured infinite"
+    ends 1 judge some.csv --truth truth.jsonl --slo 'bias(ttft_error) <= 5 min'  # which the others' mean would hide
+    says "FAIL  bias(ttft_error) <= 5 min  measured infinite"
     sed '50s/id-[0-9]*/id-x/' plain.csv > some.csv
     ends 1 judge some.csv --truth truth.jsonl --slo 'max(ttft_error) <= 5 min'
     says "1 request in the files and not in the log"
@@ -210,8 +213,19 @@ print(sum(max(x, 0) for x in late) / len(late))')" 0.00001
         says "$1"
         lines 1
     }
-    { cat truth.jsonl; sed -n 7p truth.jsonl; } > twice.jsonl
+    sed '7p; s/"requests":110/"requests":111/' truth.jsonl > twice.jsonl
     refused "twice.jsonl: it has the id id-5 twice" plain.csv --truth twice.jsonl
+    # A log without the requests that a client got wrong, or of two servers, is no truth.
+    sed 7d truth.jsonl > other.jsonl
+    refused "other.jsonl: its end counts 110 requests, and it has 109: give the whole log" plain.csv --truth other.jsonl
+    cat truth.jsonl truth.jsonl > other.jsonl
+    refused "other.jsonl:113: the log ends before this line: give one log of one server" plain.csv --truth other.jsonl
+    { sed '$d' truth.jsonl; head -n 1 truth.jsonl; } > other.jsonl
+    refused "other.jsonl:112: received_ns is null, every request has one" plain.csv --truth other.jsonl
+    sed 's/"doubts":\[\]/"doubts":[[0,"x"]]/' truth.jsonl > other.jsonl
+    refused "other.jsonl:2: doubts is a list, pairs of an event and nanoseconds are allowed" plain.csv --truth other.jsonl
+    sed s/tpot_ms/tpot_min/ plain.csv > some.csv
+    refused "some.csv:2: tpot_min has no known unit: a name such as tpot_s, _ms, _us or _ns is allowed" some.csv --truth truth.jsonl
     sed 7d late.jsonl > some.jsonl
     refused "the files have 109 requests and truth.jsonl has 110, and no id tells which is which" some.jsonl --truth truth.jsonl
     refused "plain.csv: it is no log of \`llmbench serve\`" plain.csv --truth plain.csv
