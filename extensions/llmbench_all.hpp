@@ -3488,6 +3488,9 @@ public:
     /// Null unless the text is exactly one value, which lives until the next call, and as long as
     /// the text.
     const json_view* read(std::string_view s) {
+        constexpr std::size_t usual = 1 << 14;  // values; an answer of megabytes has more
+        if (s.size() < usual && values_.capacity() > usual) values_ = {};
+        if (s.size() < usual && decoded_.capacity() > usual) std::string().swap(decoded_);
         begin(s);
         return read_all() ? values_.data() : nullptr;
     }
@@ -3510,9 +3513,6 @@ public:
     vector<json_view>& values() { return values_; }
     /// Begins to read strings and numbers alone.
     void begin(std::string_view s) {
-        constexpr std::size_t usual = 1 << 14;  // values; an answer of megabytes has more
-        if (s.size() < usual && values_.capacity() > usual) values_ = {};
-        if (s.size() < usual && decoded_.capacity() > usual) std::string().swap(decoded_);
         values_.clear();
         decoded_.clear();
         is_too_deep_ = false;
@@ -3521,24 +3521,10 @@ public:
     }
     /// Reads the string behind a quote at `from`. Returns where it ends, null if it is none.
     const char* string_at(const char* from, std::string_view& text) {
-        const char* at = plain_end(from, end_);
-        if (at != end_ && *at == '"') {
-            text = {from, static_cast<std::size_t>(at - from)};
-            return at + 1;
-        }
-        if (decoded_.empty()) decoded_.reserve(static_cast<std::size_t>(end_ - begin_));
-        const std::size_t begins = decoded_.size();
-        for (;; at = plain_end(from, end_)) {
-            decoded_.append(from, at);
-            if (end_ - at < 2 || *at != '\\') break;
-            constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
-            const std::size_t which = letters.find(at[1]);
-            from = at + 2;
-            if (which != letters.npos) decoded_ += meant[which];
-            else if (at[1] != 'u' || !(from = append_unit(from))) return nullptr;
-        }
-        text = std::string_view(decoded_).substr(begins);
-        return at != end_ && *at == '"' ? at + 1 : nullptr;
+        const char* const at = plain_end(from, end_);
+        if (at == end_ || *at != '"') return decoded_at(from, at, text);
+        text = {from, static_cast<std::size_t>(at - from)};
+        return at + 1;
     }
     /// The same for a number, which begins there.
     const char* number_at(const char* from, std::string_view& text) const {
@@ -3624,6 +3610,23 @@ private:
         const char* const to = v.is_string() ? string_at(at_ + 1, v.text) : number_at(at_, v.text);
         if (to) at_ = to;
         return to != nullptr;
+    }
+    /// The same with escapes, the first of which is at `at`.
+    [[gnu::noinline]] const char* decoded_at(const char* from, const char* at,
+                                             std::string_view& text) {
+        if (decoded_.empty()) decoded_.reserve(static_cast<std::size_t>(end_ - begin_));
+        const std::size_t begins = decoded_.size();
+        for (;; at = plain_end(from, end_)) {
+            decoded_.append(from, at);
+            if (end_ - at < 2 || *at != '\\') break;
+            constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+            const std::size_t which = letters.find(at[1]);
+            from = at + 2;
+            if (which != letters.npos) decoded_ += meant[which];
+            else if (at[1] != 'u' || !(from = append_unit(from))) return nullptr;
+        }
+        text = std::string_view(decoded_).substr(begins);
+        return at != end_ && *at == '"' ? at + 1 : nullptr;
     }
     /// Appends the character behind "\u". Returns where it ends, null if it is none.
     const char* append_unit(const char* at) {
@@ -6418,26 +6421,22 @@ public:
     /// Takes all of `bytes` unless the message is complete or broken. Returns how many it took.
     template <class OnBody>
     std::size_t feed(std::string_view bytes, OnBody&& on_body) {
-        std::size_t used = 0;
-        while (used < bytes.size() && at_ != state::complete && at_ != state::broken) {
-            const std::string_view rest = bytes.substr(used);
+        std::string_view rest = bytes;
+        while (!rest.empty() && at_ != state::complete && at_ != state::broken) {
+            std::size_t n = rest.size();
             if (at_ == state::fixed_body || at_ == state::chunk_data) {
-                const auto n =
-                    static_cast<std::size_t>(std::min<std::uint64_t>(left_, rest.size()));
+                n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, n));
                 left_ -= n;
-                used += n;
                 if (left_ == 0) at_ = at_ == state::fixed_body ? state::complete : state::chunk_end;
-                on_body(rest.substr(0, n));
+                on_body(std::string_view(rest.data(), n));
             } else if (at_ == state::until_close) {
-                used = bytes.size();
                 on_body(rest);
-            } else if (const std::size_t n = take_usual_chunk_lines(rest); n > 0) {
-                used += n;
-            } else {
-                used += take_line(rest);
+            } else if ((n = take_usual_chunk_lines(rest)) == 0) {
+                n = take_line(rest);
             }
+            rest.remove_prefix(n);
         }
-        return used;
+        return bytes.size() - rest.size();
     }
     void end_of_input() {
         if (at_ == state::until_close) at_ = state::complete;
@@ -7880,31 +7879,31 @@ inline token_counts tokens_of(const usage_counts& u, const streamed_content& s) 
 inline int tokens_at_once(const vector<std::uint32_t>& bytes, const vector<std::uint32_t>& gaps_us,
                           int tokens, int first) {
     if (gaps_us.empty() || gaps_us.size() + 1 != bytes.size() || tokens <= first) return 0;
-    double all = bytes[0], spread_us = 0;
+    long long all = bytes[0], spread_us = 0;
     for (std::size_t i = 0; i < gaps_us.size(); ++i) {
         all += bytes[i + 1];
         spread_us += gaps_us[i];
     }
-    const double together_us = spread_us / 10 / static_cast<double>(gaps_us.size());
-    vector<double> pieces{static_cast<double>(bytes[0])}, pauses_us;
-    double pause_us = 0;
+    const long long together_us = spread_us / 10 / static_cast<long long>(gaps_us.size());
+    vector<double> pieces, pauses_us;
+    long long piece = bytes[0], pause_us = 0;
     for (std::size_t i = 0; i < gaps_us.size(); ++i) {
         pause_us += gaps_us[i];
-        if (gaps_us[i] <= together_us) {
-            pieces.back() += bytes[i + 1];
-            continue;
+        if (gaps_us[i] > together_us) {
+            pieces.push_back(static_cast<double>(std::exchange(piece, 0)));
+            pauses_us.push_back(static_cast<double>(std::exchange(pause_us, 0)));
         }
-        pieces.push_back(bytes[i + 1]);
-        pauses_us.push_back(pause_us);
-        pause_us = 0;
+        piece += bytes[i + 1];
     }
+    pieces.push_back(static_cast<double>(piece));
     if (all == 0 || pauses_us.empty()) return 0;
     const auto middle_of = [](vector<double> v) {
         const auto at = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
         std::nth_element(v.begin(), at, v.end());
         return *at;
     };
-    const double us = middle_of(pauses_us), usual = middle_of(pieces), per_byte = tokens / all;
+    const double us = middle_of(pauses_us), usual = middle_of(pieces);
+    const double per_byte = tokens / static_cast<double>(all);
     double most = 0, came = 0, after_us = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         came += pieces[i];
@@ -8402,7 +8401,7 @@ private:
         return v;
     }
     bool is_like(std::string_view data) {
-        return !like_.empty() && !data.empty() &&
+        return !like_.empty() && !data.empty() && data.size() <= 2 * most_bytes &&
                length_of_like(data, begins_at_, ends_at_) == data.size();
     }
     std::size_t length_of_next(std::string_view bytes) {
@@ -8424,13 +8423,13 @@ private:
                 if (!varies_at(i, k, at, std::min(left, n))) return 0;
                 continue;
             }
-            if (!varies) return bytes.size() - (left - n);
+            at += n;
+            if (!varies) return static_cast<std::size_t>(at - bytes.data());
             json_view& v = *varying_[i++];
-            at = v.is_string() ? piece_.string_at(at + n, v.text)
-                               : piece_.number_at(at + n, v.text);
+            at = v.is_string() ? piece_.string_at(at, v.text) : piece_.number_at(at, v.text);
             if (!at) return 0;
             k = begins_at_ + v.to;
-            is_taken_alike_ = is_taken_alike_ && may_become(v);
+            if (!may_become(v)) is_taken_alike_ = false;
         }
     }
     /// Adds a string or number to those that vary, before the one at `i`: that in which bytes
@@ -9222,7 +9221,7 @@ public:
     /// Calls `on_event(event)` for each event. False if one is too long.
     template <class OnEvent>
     bool feed(std::string_view bytes, OnEvent&& on_event) {
-        while (take_next(bytes, on_event)) {}
+        while (!bytes.empty() && take_next(bytes, on_event)) {}
         return bytes.empty() || feed_others(bytes, on_event);
     }
     /// Whether no event is the last one.
@@ -9626,10 +9625,7 @@ public:
     void feed(std::string_view bytes, long long came_ns) {
         const long long now_ns = not_before_last(came_ns);
         const std::size_t used =
-            http_.feed(bytes, [&](std::string_view body) {
-                if (body_is_ == body_kind::asked_for) on_asked_for(body, now_ns);
-                else on_body(body, now_ns);
-            });
+            http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
         more_came_ = more_came_ || (used < bytes.size() && http_.complete());
         if (http_.complete()) on_complete(now_ns);
         else if (http_.broken()) on_cut(http_.error());

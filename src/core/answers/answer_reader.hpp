@@ -27,10 +27,7 @@ public:
     void feed(std::string_view bytes, long long came_ns) {
         const long long now_ns = not_before_last(came_ns);
         const std::size_t used =
-            http_.feed(bytes, [&](std::string_view body) {
-                if (body_is_ == body_kind::asked_for) on_asked_for(body, now_ns);
-                else on_body(body, now_ns);
-            });
+            http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
         more_came_ = more_came_ || (used < bytes.size() && http_.complete());
         if (http_.complete()) on_complete(now_ns);
         else if (http_.broken()) on_cut(http_.error());

@@ -136,6 +136,9 @@ public:
     /// Null unless the text is exactly one value, which lives until the next call, and as long as
     /// the text.
     const json_view* read(std::string_view s) {
+        constexpr std::size_t usual = 1 << 14;  // values; an answer of megabytes has more
+        if (s.size() < usual && values_.capacity() > usual) values_ = {};
+        if (s.size() < usual && decoded_.capacity() > usual) std::string().swap(decoded_);
         begin(s);
         return read_all() ? values_.data() : nullptr;
     }
@@ -158,9 +161,6 @@ public:
     vector<json_view>& values() { return values_; }
     /// Begins to read strings and numbers alone.
     void begin(std::string_view s) {
-        constexpr std::size_t usual = 1 << 14;  // values; an answer of megabytes has more
-        if (s.size() < usual && values_.capacity() > usual) values_ = {};
-        if (s.size() < usual && decoded_.capacity() > usual) std::string().swap(decoded_);
         values_.clear();
         decoded_.clear();
         is_too_deep_ = false;
@@ -169,24 +169,10 @@ public:
     }
     /// Reads the string behind a quote at `from`. Returns where it ends, null if it is none.
     const char* string_at(const char* from, std::string_view& text) {
-        const char* at = plain_end(from, end_);
-        if (at != end_ && *at == '"') {
-            text = {from, static_cast<std::size_t>(at - from)};
-            return at + 1;
-        }
-        if (decoded_.empty()) decoded_.reserve(static_cast<std::size_t>(end_ - begin_));
-        const std::size_t begins = decoded_.size();
-        for (;; at = plain_end(from, end_)) {
-            decoded_.append(from, at);
-            if (end_ - at < 2 || *at != '\\') break;
-            constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
-            const std::size_t which = letters.find(at[1]);
-            from = at + 2;
-            if (which != letters.npos) decoded_ += meant[which];
-            else if (at[1] != 'u' || !(from = append_unit(from))) return nullptr;
-        }
-        text = std::string_view(decoded_).substr(begins);
-        return at != end_ && *at == '"' ? at + 1 : nullptr;
+        const char* const at = plain_end(from, end_);
+        if (at == end_ || *at != '"') return decoded_at(from, at, text);
+        text = {from, static_cast<std::size_t>(at - from)};
+        return at + 1;
     }
     /// The same for a number, which begins there.
     const char* number_at(const char* from, std::string_view& text) const {
@@ -272,6 +258,23 @@ private:
         const char* const to = v.is_string() ? string_at(at_ + 1, v.text) : number_at(at_, v.text);
         if (to) at_ = to;
         return to != nullptr;
+    }
+    /// The same with escapes, the first of which is at `at`.
+    [[gnu::noinline]] const char* decoded_at(const char* from, const char* at,
+                                             std::string_view& text) {
+        if (decoded_.empty()) decoded_.reserve(static_cast<std::size_t>(end_ - begin_));
+        const std::size_t begins = decoded_.size();
+        for (;; at = plain_end(from, end_)) {
+            decoded_.append(from, at);
+            if (end_ - at < 2 || *at != '\\') break;
+            constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+            const std::size_t which = letters.find(at[1]);
+            from = at + 2;
+            if (which != letters.npos) decoded_ += meant[which];
+            else if (at[1] != 'u' || !(from = append_unit(from))) return nullptr;
+        }
+        text = std::string_view(decoded_).substr(begins);
+        return at != end_ && *at == '"' ? at + 1 : nullptr;
     }
     /// Appends the character behind "\u". Returns where it ends, null if it is none.
     const char* append_unit(const char* at) {

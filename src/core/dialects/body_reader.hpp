@@ -64,7 +64,7 @@ public:
     /// Calls `on_event(event)` for each event. False if one is too long.
     template <class OnEvent>
     bool feed(std::string_view bytes, OnEvent&& on_event) {
-        while (take_next(bytes, on_event)) {}
+        while (!bytes.empty() && take_next(bytes, on_event)) {}
         return bytes.empty() || feed_others(bytes, on_event);
     }
     /// Whether no event is the last one.

@@ -94,7 +94,7 @@ private:
         return v;
     }
     bool is_like(std::string_view data) {
-        return !like_.empty() && !data.empty() &&
+        return !like_.empty() && !data.empty() && data.size() <= 2 * most_bytes &&
                length_of_like(data, begins_at_, ends_at_) == data.size();
     }
     std::size_t length_of_next(std::string_view bytes) {
@@ -116,13 +116,13 @@ private:
                 if (!varies_at(i, k, at, std::min(left, n))) return 0;
                 continue;
             }
-            if (!varies) return bytes.size() - (left - n);
+            at += n;
+            if (!varies) return static_cast<std::size_t>(at - bytes.data());
             json_view& v = *varying_[i++];
-            at = v.is_string() ? piece_.string_at(at + n, v.text)
-                               : piece_.number_at(at + n, v.text);
+            at = v.is_string() ? piece_.string_at(at, v.text) : piece_.number_at(at, v.text);
             if (!at) return 0;
             k = begins_at_ + v.to;
-            is_taken_alike_ = is_taken_alike_ && may_become(v);
+            if (!may_become(v)) is_taken_alike_ = false;
         }
     }
     /// Adds a string or number to those that vary, before the one at `i`: that in which bytes

@@ -12,6 +12,7 @@
 #include <cstdint>  // uint32_t
 #include <initializer_list>
 #include <string_view>
+#include <utility>  // exchange
 
 namespace llmbench {
 inline namespace v1 {
@@ -238,31 +239,31 @@ inline token_counts tokens_of(const usage_counts& u, const streamed_content& s) 
 inline int tokens_at_once(const vector<std::uint32_t>& bytes, const vector<std::uint32_t>& gaps_us,
                           int tokens, int first) {
     if (gaps_us.empty() || gaps_us.size() + 1 != bytes.size() || tokens <= first) return 0;
-    double all = bytes[0], spread_us = 0;
+    long long all = bytes[0], spread_us = 0;
     for (std::size_t i = 0; i < gaps_us.size(); ++i) {
         all += bytes[i + 1];
         spread_us += gaps_us[i];
     }
-    const double together_us = spread_us / 10 / static_cast<double>(gaps_us.size());
-    vector<double> pieces{static_cast<double>(bytes[0])}, pauses_us;
-    double pause_us = 0;
+    const long long together_us = spread_us / 10 / static_cast<long long>(gaps_us.size());
+    vector<double> pieces, pauses_us;
+    long long piece = bytes[0], pause_us = 0;
     for (std::size_t i = 0; i < gaps_us.size(); ++i) {
         pause_us += gaps_us[i];
-        if (gaps_us[i] <= together_us) {
-            pieces.back() += bytes[i + 1];
-            continue;
+        if (gaps_us[i] > together_us) {
+            pieces.push_back(static_cast<double>(std::exchange(piece, 0)));
+            pauses_us.push_back(static_cast<double>(std::exchange(pause_us, 0)));
         }
-        pieces.push_back(bytes[i + 1]);
-        pauses_us.push_back(pause_us);
-        pause_us = 0;
+        piece += bytes[i + 1];
     }
+    pieces.push_back(static_cast<double>(piece));
     if (all == 0 || pauses_us.empty()) return 0;
     const auto middle_of = [](vector<double> v) {
         const auto at = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
         std::nth_element(v.begin(), at, v.end());
         return *at;
     };
-    const double us = middle_of(pauses_us), usual = middle_of(pieces), per_byte = tokens / all;
+    const double us = middle_of(pauses_us), usual = middle_of(pieces);
+    const double per_byte = tokens / static_cast<double>(all);
     double most = 0, came = 0, after_us = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         came += pieces[i];

@@ -111,26 +111,22 @@ public:
     /// Takes all of `bytes` unless the message is complete or broken. Returns how many it took.
     template <class OnBody>
     std::size_t feed(std::string_view bytes, OnBody&& on_body) {
-        std::size_t used = 0;
-        while (used < bytes.size() && at_ != state::complete && at_ != state::broken) {
-            const std::string_view rest = bytes.substr(used);
+        std::string_view rest = bytes;
+        while (!rest.empty() && at_ != state::complete && at_ != state::broken) {
+            std::size_t n = rest.size();
             if (at_ == state::fixed_body || at_ == state::chunk_data) {
-                const auto n =
-                    static_cast<std::size_t>(std::min<std::uint64_t>(left_, rest.size()));
+                n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, n));
                 left_ -= n;
-                used += n;
                 if (left_ == 0) at_ = at_ == state::fixed_body ? state::complete : state::chunk_end;
-                on_body(rest.substr(0, n));
+                on_body(std::string_view(rest.data(), n));
             } else if (at_ == state::until_close) {
-                used = bytes.size();
                 on_body(rest);
-            } else if (const std::size_t n = take_usual_chunk_lines(rest); n > 0) {
-                used += n;
-            } else {
-                used += take_line(rest);
+            } else if ((n = take_usual_chunk_lines(rest)) == 0) {
+                n = take_line(rest);
             }
+            rest.remove_prefix(n);
         }
-        return used;
+        return bytes.size() - rest.size();
     }
     void end_of_input() {
         if (at_ == state::until_close) at_ = state::complete;
