@@ -37176,6 +37176,24 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
                  run.problem_of_events.empty() ? &events : nullptr);
     return run;
 }
+/// The same; with `against`, the gate of another setting of its comparison, as the baseline.
+inline stored_run read_stored_pairs(const std::filesystem::path& records, const std::string& gate,
+                                    const std::string& against) {
+    stored_run run = read_stored_run(records, gate);
+    if (against.empty()) return run;
+    stored_gate& g = run.gate;
+    const stored_gate other = read_stored_run(records, against).gate;
+    const auto parted =
+        std::mismatch(g.name.begin(), g.name.end(), other.name.begin(), other.name.end());
+    const bool is_one_comparison =
+        std::string(g.name.begin(), parted.first).find(" / ") != std::string::npos;
+    if (!is_one_comparison || g.name == other.name || g.load.trace_hash != other.load.trace_hash)
+        refuse({"\"", g.name, "\" and \"", other.name, "\" are no two settings of one compare()"});
+    g.seen = as_pairs(std::move(g.seen), other.seen);
+    g.described = with_judging(std::move(g.described),
+                               [](planned_judging& j) { j.has_baseline = true; });
+    return run;
+}
 /// Refuses objectives that the plan of a stored run cannot have, or whose events its files lack.
 inline void check_stored_objectives(const stored_run& run, const plan& what, const slo_list& slos) {
     const slo_context context(what);
@@ -37269,22 +37287,8 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
                                const types::text& gate, const types::text& against) {
     using namespace detail;
     const slo_list slos = on_day(asked, utc_day());
-    stored_run run = read_stored_run(str(records_file), str(gate));
+    stored_run run = read_stored_pairs(str(records_file), str(gate), str(against));
     stored_gate& g = run.gate;
-    if (!against.empty()) {
-        const stored_run other = read_stored_run(str(records_file), str(against));
-        const auto parted = std::mismatch(g.name.begin(), g.name.end(), other.gate.name.begin(),
-                                          other.gate.name.end());
-        const bool is_one_comparison =
-            std::string(g.name.begin(), parted.first).find(" / ") != std::string::npos;
-        if (!is_one_comparison || g.name == other.gate.name ||
-            g.load.trace_hash != other.gate.load.trace_hash)
-            refuse({"\"", g.name, "\" and \"", other.gate.name,
-                    "\" are no two settings of one compare()"});
-        g.seen = as_pairs(std::move(g.seen), other.gate.seen);
-        g.described = with_judging(std::move(g.described),
-                                   [](planned_judging& j) { j.has_baseline = true; });
-    }
     if (!g.load.shard.is_whole())
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     for (const slo& s : slos) g.judged_by.slos.push_back(s);

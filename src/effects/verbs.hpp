@@ -29,7 +29,7 @@
 #include "effects/gates/session.hpp"
 #include "effects/gates/stored_run.hpp"
 
-#include <algorithm>  // all_of, any_of, find, mismatch
+#include <algorithm>  // all_of, any_of, find
 #include <optional>
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
@@ -118,22 +118,8 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
                                const types::text& gate, const types::text& against) {
     using namespace detail;
     const slo_list slos = on_day(asked, utc_day());
-    stored_run run = read_stored_run(str(records_file), str(gate));
+    stored_run run = read_stored_pairs(str(records_file), str(gate), str(against));
     stored_gate& g = run.gate;
-    if (!against.empty()) {
-        const stored_run other = read_stored_run(str(records_file), str(against));
-        const auto parted = std::mismatch(g.name.begin(), g.name.end(), other.gate.name.begin(),
-                                          other.gate.name.end());
-        const bool is_one_comparison =
-            std::string(g.name.begin(), parted.first).find(" / ") != std::string::npos;
-        if (!is_one_comparison || g.name == other.gate.name ||
-            g.load.trace_hash != other.gate.load.trace_hash)
-            refuse({"\"", g.name, "\" and \"", other.gate.name,
-                    "\" are no two settings of one compare()"});
-        g.seen = as_pairs(std::move(g.seen), other.gate.seen);
-        g.described = with_judging(std::move(g.described),
-                                   [](planned_judging& j) { j.has_baseline = true; });
-    }
     if (!g.load.shard.is_whole())
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     for (const slo& s : slos) g.judged_by.slos.push_back(s);

@@ -105,10 +105,10 @@ inline bool is_of_another_gate(const slo& s, const stored_gate& g) {
     return s.factor > 0 && !slo_context(g.described).has_baseline();
 }
 /// Returns a gate of a run, to be judged by these objectives under its old conditions; `are_own`:
-/// they are those of the file.
+/// they are those of the file. `against`: the gate of another setting, as the baseline.
 inline measured_gate gate_of_own(const own_run& of, const std::string& name, slo_list slos,
-                                 bool are_own) {
-    stored_run run = read_stored_run(of.records(), name);
+                                 bool are_own, const std::string& against = {}) {
+    stored_run run = read_stored_pairs(of.records(), name, against);
     stored_gate& g = run.gate;
     if (!g.load.shard.is_whole())
         refuse({of.directory, ": of \"", g.name, "\" ", shard_text(g.load.shard),
@@ -120,7 +120,8 @@ inline measured_gate gate_of_own(const own_run& of, const std::string& name, slo
     slo_list those;
     for (const slo& s : slos)
         if (!are_own || !is_of_another_gate(s, g)) those.push_back(s);
-        else say("  not judged again: " + str(s.text()) + ", on another setting: judge() in C++\n");
+        else say("  not judged again: " + str(s.text()) + ", on another setting: name both by "
+                 "--gate and --against\n");
     slos = those;
     measured_gate r;
     r.what = with_judging(g.described, [&](planned_judging& j) {
@@ -221,8 +222,9 @@ inline int judge_again(const given_options& o) {
                    "llmbench-report`, or result files of another tool");
     set_judging_variables(o);
     if (std::none_of(files.begin(), files.end(), is_own_run)) {
-        if (o.has("--gate"))
-            refuse({"--gate is of llmbench's own runs: files of other tools have no gates"});
+        if (o.has("--gate") || o.has("--against"))
+            refuse({"--gate and --against are of llmbench's own runs: files of other tools have no "
+                    "gates"});
         if (wanted.empty())
             refuse({"--slo is needed: files of other tools have no objectives of their own"});
         return over_gates({past_gate{}}, files, [&](const past_gate&) {
@@ -234,11 +236,15 @@ inline int judge_again(const given_options& o) {
         refuse({"one run of llmbench is judged at a time: ", printable(files[0]), " and ",
                 printable(files[1]), " are named; parts of one load are put together by `llmbench "
                                      "merge`"});
+    if (o.has("--against") && !o.has("--gate"))
+        refuse({"--against needs --gate: both name settings of one comparison"});
     const own_run run = run_at(files[0]);
     return over_gates(gates_in(run, o["--gate"]), files, [&](const past_gate& g) {
         const slo_list slos = wanted.empty() ? objectives_of(g) : wanted;
         judge_as(o.has("--name") ? o["--name"] : str(g.name), slos,
-                 [&] { return gate_of_own(run, str(g.name), slos, wanted.empty()); },
+                 [&] {
+                     return gate_of_own(run, str(g.name), slos, wanted.empty(), o["--against"]);
+                 },
                  files);
     });
 }
@@ -273,6 +279,7 @@ inline verb judge_verb() {
          {"Options",
           {{"--slo", "TEXT", "an objective; may be repeated; default: the run's own", takes::each},
            {"--gate", "NAME", "one of several in the run"},
+           {"--against", "NAME", "of a compare(): the gate of another setting, as the baseline"},
            {"--name", "TEXT", "of the gate in the new reports"},
            inconclusive_row,
            judged_report_row}}},

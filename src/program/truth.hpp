@@ -407,7 +407,7 @@ inline int judge_or_compare(const given_options& o) {
     check_fit(o, o.has("--truth"), " is of --truth FILE, the log of `llmbench serve`",
               {"--match", "--skip", "--out"});
     check_fit(o, !o.has("--truth"), " is of verdicts on a run: with --truth leave it out",
-              {"--name", "--inconclusive", "--report"});
+              {"--against", "--name", "--inconclusive", "--report"});
     return o.has("--truth") ? judge_truth(o) : judge_again(o);
 }
 inline verb judge_or_compare_verb() {

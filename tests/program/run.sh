@@ -657,6 +657,20 @@ END
         holds "junit.xml does not name $name" grep -q "\"$name\"" llmbench-judged/junit.xml
     done
     holds "result.json is green" grep -q '"exit_code": 2,' llmbench-judged/result.json
+    # Two settings of one comparison, from the files.
+    mkdir -p compared
+    sed 's|"llmbench run"|"both / head"|; s|"the last"|"both / base"|' several/result.json > compared/result.json
+    sed 's|"llmbench run"|"both / head"|; s|"the last"|"both / base"|' several/records.jsonl > compared/records.jsonl
+    ends 0 judge compared --gate "both / head" --against "both / base" --slo 'mean(tpot) <= 3 * baseline'
+    says "mean(tpot) <= 3 * baseline" "measured 1.000 x baseline"
+    ends 2 judge compared --gate "both / head" --slo 'mean(tpot) <= 0.5 * baseline'
+    says "the scenario has no baseline"
+    ends 2 judge compared --gate "both / head" --against "both / b" --slo 'mean(tpot) <= 0.5 * baseline'
+    says 'has no measured gate "both / b"'
+    ends 2 judge compared --gate "both / head" --against "of an own metric" --slo 'mean(tpot) <= 0.5 * baseline'
+    says '"both / head" and "of an own metric" are no two settings of one compare()'
+    ends 2 judge compared --against "both / base"
+    says "--against needs --gate"
     # What can be shown is.
     ends 0 show several
     says "llmbench run: passed" "of an own metric: " "ttft_from_send" "not shown: the SLO \"p90(worst_gap) <= 1 s\"" "the last: passed"

@@ -23,7 +23,7 @@
 #include "core/stored/stored.hpp"
 #include "effects/system/files.hpp"
 
-#include <algorithm>  // min
+#include <algorithm>  // min, mismatch
 #include <filesystem>
 #include <fstream>  // istream, ifstream, ios, getline
 #include <stdexcept>  // invalid_argument
@@ -201,6 +201,24 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
                                           : result_file + " has no index of the events";
     read_records(run.gate, records.string(), reported,
                  run.problem_of_events.empty() ? &events : nullptr);
+    return run;
+}
+/// The same; with `against`, the gate of another setting of its comparison, as the baseline.
+inline stored_run read_stored_pairs(const std::filesystem::path& records, const std::string& gate,
+                                    const std::string& against) {
+    stored_run run = read_stored_run(records, gate);
+    if (against.empty()) return run;
+    stored_gate& g = run.gate;
+    const stored_gate other = read_stored_run(records, against).gate;
+    const auto parted =
+        std::mismatch(g.name.begin(), g.name.end(), other.name.begin(), other.name.end());
+    const bool is_one_comparison =
+        std::string(g.name.begin(), parted.first).find(" / ") != std::string::npos;
+    if (!is_one_comparison || g.name == other.name || g.load.trace_hash != other.load.trace_hash)
+        refuse({"\"", g.name, "\" and \"", other.name, "\" are no two settings of one compare()"});
+    g.seen = as_pairs(std::move(g.seen), other.seen);
+    g.described = with_judging(std::move(g.described),
+                               [](planned_judging& j) { j.has_baseline = true; });
     return run;
 }
 /// Refuses objectives that the plan of a stored run cannot have, or whose events its files lack.
