@@ -290,6 +290,18 @@ static scenario one_minute(const process& target) {
 
 TEST_CASE("long with a child") { gate(one_minute(server_with_child)); }
 
+// Both servers in real time: run.sh ends the program, or the process, in the middle of a pair.
+TEST_CASE("long at once") {
+    scenario s = one_minute({.command = "echo $$ > \"$CHILD\"; exec \"$SERVER\" serve {port}",
+                             .restart_between_repeats = true});
+    s.baseline = served();
+    s.pairs = at_once;
+    s.arrivals = poisson(20_rps);
+    s.duration = 20_s;
+    s.slos = {mean(tpot) <= 100 * baseline};
+    gate(s);
+}
+
 // A moment of each part of a gate's life: users who come, are measured and leave, twice, beside a page
 // of metrics; then a load that waits for nobody.
 TEST_CASE("a whole life of users") {

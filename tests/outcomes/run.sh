@@ -897,6 +897,21 @@ signals() {
     interrupted INT "long curve" "no capacity is shown" "long curve / 2 users: invalid" \
         "long curve / 4 users: invalid" "long curve: no capacity is shown, 2 loads"
 
+    # Of a load at once the records of both are kept.
+    both_are_kept() {
+        local arm
+        for arm in candidate baseline; do report_says "\"arm\":\"$arm\"" records.jsonl; done
+    }
+    interrupted INT "long at once" "the run was interrupted" "INVALID"
+    both_are_kept
+    what="one of two servers is killed"
+    start "long at once"
+    while alive "$pid" && ! kill -KILL "$(< "$CHILD")" 2> /dev/null; do sleep 0.05; done
+    waited 3
+    says "INVALID" "the server process was ended by signal 9"
+    reported
+    both_are_kept
+
     # GitHub cancels like that, 7.5 s apart, and a terminal that closes says it twice. Of Jenkins and of
     # the script around the gates both say the last at once.
     for signals in "INT TERM" "INT HUP" "TERM TERM"; do
