@@ -3694,6 +3694,8 @@ struct whole_range {
     double least = 0, most = max_count;
     long long null = no_null;
 };
+/// Of integers that a double may not hold, and of the clock's nanoseconds, where null is 0.
+inline constexpr whole_range exact_range{0, latest_time_ns}, time_range{0, latest_time_ns, 0};
 /// Lists of numbers have a line for each number, or one in all for programs.
 enum class layout : unsigned char { lines, one_line };
 
@@ -3721,13 +3723,14 @@ public:
     template <class Text>
     void quoted(const field& f, Text& t) {
         std::string to;
-        if (is_here(f, !t.empty()) && visit_quoted(f, {t.data(), t.size()}, to)) t = to;
+        if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = shown(to);
     }
     /// Likewise, where null is "".
     template <class Text>
     void quoted_or_null(const field& f, Text& t) {
         std::string to;
-        if (is_here(f, !t.empty()) && visit_quoted_or_null(f, {t.data(), t.size()}, to)) t = to;
+        if (is_here(f, !t.empty()) && visit_text_or_null(f, {t.data(), t.size()}, to))
+            t = shown(to);
     }
     template <integer Whole>
     void whole(const field& f, Whole& n, const whole_range& of = {}) {
@@ -3753,11 +3756,13 @@ public:
         if (is_here(f, n > 0)) visit_number(f, n, of);
     }
     void seconds(const field& f, double& s) { number(f, s, seconds_range); }
-    /// An integer up to 1e18, which a double may not hold. If allowed, null is 0.
-    virtual void exact(const field&, long long&, bool /* may be null */) {}
+    /// An integer that a double may not hold.
+    virtual void exact(const field& f, long long& n, const whole_range& of = exact_range) {
+        visit_whole(f, n, of);
+    }
     /// Nanoseconds of the clock, 0 for none.
-    virtual void time(const field& f, long long& ns, bool may_be_null = true) {
-        exact(f, ns, may_be_null);
+    virtual void time(const field& f, long long& ns, const whole_range& of = time_range) {
+        exact(f, ns, of);
     }
     /// A time relative to another one in files.
     virtual void time_after(const field&, long long&, long long /* from_ns */) {}
@@ -3808,11 +3813,8 @@ public:
 
 protected:
     virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
-    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to) {
+    virtual bool visit_text_or_null(const field& f, std::string_view t, std::string& to) {
         return visit_text(f, t, to);
-    }
-    virtual bool visit_quoted_or_null(const field& f, std::string_view t, std::string& to) {
-        return visit_quoted(f, t, to);
     }
     virtual void visit_flag(const field&, bool&, bool) {}
     virtual void visit_number(const field&, double&, const number_range&) {}
@@ -3824,6 +3826,7 @@ protected:
     virtual void end_list() {}
 
 private:
+    static std::string shown(const std::string& t) { return printable(t, 4 * t.size() + 4); }
     bool is_here(const field& f, bool any) {
         return f.is_there != presence::if_any || has(f.name, any);
     }
@@ -4681,9 +4684,9 @@ public:
     void visit_number(const field& f, double& n, const number_range& of) override {
         j_.key(f.name).value(finite(n, of));
     }
-    void exact(const field& f, long long& n, bool may_be_null) override {
+    void exact(const field& f, long long& n, const whole_range& of) override {
         j_.key(f.name);
-        if (n == 0 && may_be_null) j_.raw("null");
+        if (n == of.null) j_.raw("null");
         else j_.value(n);
     }
     void time_after(const field& f, long long& ns, long long from_ns) override {
@@ -4725,16 +4728,15 @@ protected:
         j_.key(f.name).value(t);
         return false;
     }
-    bool visit_quoted_or_null(const field& f, std::string_view t, std::string& to) override {
+    bool visit_text_or_null(const field& f, std::string_view t, std::string& to) override {
         if (!t.empty()) return visit_text(f, t, to);
         j_.key(f.name).raw("null");
         return false;
     }
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
-        j_.key(f.name);
-        if (n == of.null) j_.raw("null");
-        else j_.value(std::clamp(n, static_cast<long long>(of.least),
-                                 static_cast<long long>(of.most)));
+        if (n != of.null)  // a copy
+            n = std::clamp(n, static_cast<long long>(of.least), static_cast<long long>(of.most));
+        exact(f, n, of);
     }
     void visit_choice(const field& f, int& k, int, const char* (*name)(int)) override {
         j_.key(f.name).value(std::string_view(name(k)));
@@ -4795,9 +4797,9 @@ public:
         const picojson::value* v = present(f);
         n = v ? meant(at().number_of(*v, f.name, of.least, of.most), of) : of.otherwise;
     }
-    void exact(const field& f, long long& n, bool) override {
+    void exact(const field& f, long long& n, const whole_range& of) override {
         const picojson::value* v = known(f);
-        if (v) n = v->is<picojson::null>() ? 0 : at().exact_of(*v, f.name, latest_time_ns, [&] {
+        if (v) n = v->is<picojson::null>() ? 0 : at().exact_of(*v, f.name, of.most, [&] {
             return digits_.of(f.name, place_ + element_);
         });
     }
@@ -4847,11 +4849,6 @@ protected:
         if (v && !v->is<std::string>()) at().refuse(f.name, "a text is allowed");
         if (v) to = v->get<std::string>();
         return v != nullptr;
-    }
-    bool visit_quoted(const field& f, std::string_view t, std::string& to) override {
-        if (!visit_text(f, t, to)) return false;
-        to = printable(to, 4 * to.size() + 4);
-        return true;
     }
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
         const picojson::value* v = known(f);
@@ -12269,7 +12266,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
             maybe_reported_range);
     v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
             r.tokens_at_once, reported_range);
-    v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
+    v.exact({"conversation", "its number in the trace", at_times}, r.conversation);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few_range);
     v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
     v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
@@ -12559,8 +12556,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     }
     long long from_ns = d.window.from_ns(), to_ns = d.window.to_ns();
     v.time({"window_from_ns", "CLOCK_MONOTONIC, the window in which throughput is counted"},
-           from_ns, false);
-    v.time({"window_to_ns"}, to_ns, false);
+           from_ns, exact_range);
+    v.time({"window_to_ns"}, to_ns, exact_range);
     v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
     v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);
@@ -24419,11 +24416,6 @@ public:
     /// Once all fields are read: each member was one, so that none has a name twice.
     bool is_odd() const { return is_odd_ || read_ != items_of(line_).size(); }
 
-    void exact(const field& f, long long& n, bool may_be_null) override {
-        const json_view* const v = find(f);
-        if (v && may_be_null && v->is == json_view::kind::null) n = 0;
-        else if (v) n = whole_in(*v, 0, latest_time_ns);
-    }
     bool has(const char* name, bool) override {
         const json_view* const v = at(name);
         return v && v->is != json_view::kind::null;
@@ -24437,11 +24429,6 @@ protected:
         to = v->text;
         return true;
     }
-    bool visit_quoted(const field& f, std::string_view t, std::string& to) override {
-        if (!visit_text(f, t, to)) return false;
-        to = printable(to, 4 * to.size() + 4);
-        return true;
-    }
     void visit_flag(const field& f, bool& b, bool) override {
         const json_view* const v = find(f);
         is_odd_ = is_odd_ || !v || v->is != json_view::kind::boolean;
@@ -24449,9 +24436,12 @@ protected:
     }
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
         const json_view* const v = find(f);
-        if (v && v->is == json_view::kind::null) is_odd_ = is_odd_ || of.null == of.no_null;
-        if (v && v->is == json_view::kind::null) n = of.null;
-        else if (v) n = whole_in(*v, of.least, of.most);
+        if (!v) return;
+        const bool is_null = v->is == json_view::kind::null && of.null != of.no_null;
+        const auto read = v->is_number() ? parsed_number<long long>(v->text) : std::nullopt;
+        const double about = read ? static_cast<double>(*read) : not_a_number;
+        is_odd_ = is_odd_ || (!is_null && !(about >= of.least && about <= of.most));
+        n = is_null ? of.null : read.value_or(0);
     }
     void visit_choice(const field& f, int& k, int count, const char* (*name)(int)) override {
         const json_view* const v = find(f);
@@ -24472,13 +24462,6 @@ private:
         read_ += v != nullptr;
         if (v) next_ = v->end();
         return v;
-    }
-    long long whole_in(const json_view& v, double least, double most) {
-        const auto n = parsed_number<long long>(v.text);
-        const bool is_one = v.is_number() && n && static_cast<double>(*n) >= least &&
-                            static_cast<double>(*n) <= most;
-        is_odd_ = is_odd_ || !is_one;
-        return is_one ? *n : 0;
     }
     const json_view* next_;
     const json_view& line_;

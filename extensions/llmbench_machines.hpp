@@ -188,10 +188,10 @@ inline double least_between(const clock_ahead& a, const clock_ahead& b) {
 class clock_mover : public field_visitor {
 public:
     explicit clock_mover(long long by_ns) : field_visitor(true), by_ns_(by_ns) {}
-    void time(const field&, long long& ns, bool) override {
+    void time(const field&, long long& ns, const whole_range&) override {
         if (ns != 0) ns += by_ns_;
     }
-    void time_after(const field& f, long long& ns, long long) override { time(f, ns, true); }
+    void time_after(const field& f, long long& ns, long long) override { time(f, ns, time_range); }
     void times_after(const field&, vector<long long>& ns, long long,
                      const time_groups& g) override {
         for (std::size_t i = 0; i < ns.size(); ++i)

@@ -41,7 +41,7 @@ public:
         default: n = of.least / 2 + (of.most / 2 - of.least / 2) * random_.uniform();
         }
     }
-    void exact(const field&, long long& n, bool) override {
+    void exact(const field&, long long& n, const lb::whole_range&) override {
         const long long some[] = {0, 1, 9007199254740993, 1000000000000000000,
                                   static_cast<long long>(random_.below(1000000000000000000))};
         n = some[random_.below(5)];
@@ -80,10 +80,6 @@ public:
 protected:
     bool visit_text(const field&, std::string_view, std::string& to) override {
         to = some_text();
-        return true;
-    }
-    bool visit_quoted(const field&, std::string_view, std::string& to) override {
-        to = lb::printable(some_text(), 1000);
         return true;
     }
     void visit_whole(const field&, long long& n, const lb::whole_range& of) override {

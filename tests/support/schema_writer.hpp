@@ -37,8 +37,8 @@ public:
     void visit_number(const field& f, double&, const lb::number_range& of) override {
         add(f, R"("type": ["number", "null"])" + range(of.least, of.most));
     }
-    void exact(const field& f, long long&, bool may_be_null) override {
-        add(f, may_be_null ? R"("type": ["integer", "null"])" : type("integer"));
+    void exact(const field& f, long long&, const lb::whole_range& of) override {
+        add(f, of.null == 0 ? R"("type": ["integer", "null"])" : type("integer"));
     }
     void time_after(const field& f, long long&, long long) override { add(f, type("integer")); }
     void times_after(const field& f, vector<long long>&, long long,
@@ -74,7 +74,7 @@ protected:
         add(f, is_schema ? "\"const\": " + lb::json_quoted(t) : type("string"));
         return false;
     }
-    bool visit_quoted_or_null(const field& f, std::string_view, std::string&) override {
+    bool visit_text_or_null(const field& f, std::string_view, std::string&) override {
         add(f, R"("type": ["string", "null"])");
         return false;
     }

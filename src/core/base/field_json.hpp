@@ -32,9 +32,9 @@ public:
     void visit_number(const field& f, double& n, const number_range& of) override {
         j_.key(f.name).value(finite(n, of));
     }
-    void exact(const field& f, long long& n, bool may_be_null) override {
+    void exact(const field& f, long long& n, const whole_range& of) override {
         j_.key(f.name);
-        if (n == 0 && may_be_null) j_.raw("null");
+        if (n == of.null) j_.raw("null");
         else j_.value(n);
     }
     void time_after(const field& f, long long& ns, long long from_ns) override {
@@ -76,16 +76,15 @@ protected:
         j_.key(f.name).value(t);
         return false;
     }
-    bool visit_quoted_or_null(const field& f, std::string_view t, std::string& to) override {
+    bool visit_text_or_null(const field& f, std::string_view t, std::string& to) override {
         if (!t.empty()) return visit_text(f, t, to);
         j_.key(f.name).raw("null");
         return false;
     }
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
-        j_.key(f.name);
-        if (n == of.null) j_.raw("null");
-        else j_.value(std::clamp(n, static_cast<long long>(of.least),
-                                 static_cast<long long>(of.most)));
+        if (n != of.null)  // a copy
+            n = std::clamp(n, static_cast<long long>(of.least), static_cast<long long>(of.most));
+        exact(f, n, of);
     }
     void visit_choice(const field& f, int& k, int, const char* (*name)(int)) override {
         j_.key(f.name).value(std::string_view(name(k)));
@@ -146,9 +145,9 @@ public:
         const picojson::value* v = present(f);
         n = v ? meant(at().number_of(*v, f.name, of.least, of.most), of) : of.otherwise;
     }
-    void exact(const field& f, long long& n, bool) override {
+    void exact(const field& f, long long& n, const whole_range& of) override {
         const picojson::value* v = known(f);
-        if (v) n = v->is<picojson::null>() ? 0 : at().exact_of(*v, f.name, latest_time_ns, [&] {
+        if (v) n = v->is<picojson::null>() ? 0 : at().exact_of(*v, f.name, of.most, [&] {
             return digits_.of(f.name, place_ + element_);
         });
     }
@@ -198,11 +197,6 @@ protected:
         if (v && !v->is<std::string>()) at().refuse(f.name, "a text is allowed");
         if (v) to = v->get<std::string>();
         return v != nullptr;
-    }
-    bool visit_quoted(const field& f, std::string_view t, std::string& to) override {
-        if (!visit_text(f, t, to)) return false;
-        to = printable(to, 4 * to.size() + 4);
-        return true;
     }
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
         const picojson::value* v = known(f);

@@ -58,6 +58,8 @@ struct whole_range {
     double least = 0, most = max_count;
     long long null = no_null;
 };
+/// Of integers that a double may not hold, and of the clock's nanoseconds, where null is 0.
+inline constexpr whole_range exact_range{0, latest_time_ns}, time_range{0, latest_time_ns, 0};
 /// Lists of numbers have a line for each number, or one in all for programs.
 enum class layout : unsigned char { lines, one_line };
 
@@ -85,13 +87,14 @@ public:
     template <class Text>
     void quoted(const field& f, Text& t) {
         std::string to;
-        if (is_here(f, !t.empty()) && visit_quoted(f, {t.data(), t.size()}, to)) t = to;
+        if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = shown(to);
     }
     /// Likewise, where null is "".
     template <class Text>
     void quoted_or_null(const field& f, Text& t) {
         std::string to;
-        if (is_here(f, !t.empty()) && visit_quoted_or_null(f, {t.data(), t.size()}, to)) t = to;
+        if (is_here(f, !t.empty()) && visit_text_or_null(f, {t.data(), t.size()}, to))
+            t = shown(to);
     }
     template <integer Whole>
     void whole(const field& f, Whole& n, const whole_range& of = {}) {
@@ -117,11 +120,13 @@ public:
         if (is_here(f, n > 0)) visit_number(f, n, of);
     }
     void seconds(const field& f, double& s) { number(f, s, seconds_range); }
-    /// An integer up to 1e18, which a double may not hold. If allowed, null is 0.
-    virtual void exact(const field&, long long&, bool /* may be null */) {}
+    /// An integer that a double may not hold.
+    virtual void exact(const field& f, long long& n, const whole_range& of = exact_range) {
+        visit_whole(f, n, of);
+    }
     /// Nanoseconds of the clock, 0 for none.
-    virtual void time(const field& f, long long& ns, bool may_be_null = true) {
-        exact(f, ns, may_be_null);
+    virtual void time(const field& f, long long& ns, const whole_range& of = time_range) {
+        exact(f, ns, of);
     }
     /// A time relative to another one in files.
     virtual void time_after(const field&, long long&, long long /* from_ns */) {}
@@ -172,11 +177,8 @@ public:
 
 protected:
     virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
-    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to) {
+    virtual bool visit_text_or_null(const field& f, std::string_view t, std::string& to) {
         return visit_text(f, t, to);
-    }
-    virtual bool visit_quoted_or_null(const field& f, std::string_view t, std::string& to) {
-        return visit_quoted(f, t, to);
     }
     virtual void visit_flag(const field&, bool&, bool) {}
     virtual void visit_number(const field&, double&, const number_range&) {}
@@ -188,6 +190,7 @@ protected:
     virtual void end_list() {}
 
 private:
+    static std::string shown(const std::string& t) { return printable(t, 4 * t.size() + 4); }
     bool is_here(const field& f, bool any) {
         return f.is_there != presence::if_any || has(f.name, any);
     }

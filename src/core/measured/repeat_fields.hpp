@@ -91,7 +91,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
             maybe_reported_range);
     v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
             r.tokens_at_once, reported_range);
-    v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
+    v.exact({"conversation", "its number in the trace", at_times}, r.conversation);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few_range);
     v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few_range);
     v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
@@ -381,8 +381,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     }
     long long from_ns = d.window.from_ns(), to_ns = d.window.to_ns();
     v.time({"window_from_ns", "CLOCK_MONOTONIC, the window in which throughput is counted"},
-           from_ns, false);
-    v.time({"window_to_ns"}, to_ns, false);
+           from_ns, exact_range);
+    v.time({"window_to_ns"}, to_ns, exact_range);
     v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
     v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);

@@ -10,6 +10,7 @@
 #include "core/base/fields.hpp"
 #include "core/measured/repeat_fields.hpp"
 
+#include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <picojson.h>  // JSON of servers
@@ -57,11 +58,6 @@ public:
     /// Once all fields are read: each member was one, so that none has a name twice.
     bool is_odd() const { return is_odd_ || read_ != items_of(line_).size(); }
 
-    void exact(const field& f, long long& n, bool may_be_null) override {
-        const json_view* const v = find(f);
-        if (v && may_be_null && v->is == json_view::kind::null) n = 0;
-        else if (v) n = whole_in(*v, 0, latest_time_ns);
-    }
     bool has(const char* name, bool) override {
         const json_view* const v = at(name);
         return v && v->is != json_view::kind::null;
@@ -75,11 +71,6 @@ protected:
         to = v->text;
         return true;
     }
-    bool visit_quoted(const field& f, std::string_view t, std::string& to) override {
-        if (!visit_text(f, t, to)) return false;
-        to = printable(to, 4 * to.size() + 4);
-        return true;
-    }
     void visit_flag(const field& f, bool& b, bool) override {
         const json_view* const v = find(f);
         is_odd_ = is_odd_ || !v || v->is != json_view::kind::boolean;
@@ -87,9 +78,12 @@ protected:
     }
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
         const json_view* const v = find(f);
-        if (v && v->is == json_view::kind::null) is_odd_ = is_odd_ || of.null == of.no_null;
-        if (v && v->is == json_view::kind::null) n = of.null;
-        else if (v) n = whole_in(*v, of.least, of.most);
+        if (!v) return;
+        const bool is_null = v->is == json_view::kind::null && of.null != of.no_null;
+        const auto read = v->is_number() ? parsed_number<long long>(v->text) : std::nullopt;
+        const double about = read ? static_cast<double>(*read) : not_a_number;
+        is_odd_ = is_odd_ || (!is_null && !(about >= of.least && about <= of.most));
+        n = is_null ? of.null : read.value_or(0);
     }
     void visit_choice(const field& f, int& k, int count, const char* (*name)(int)) override {
         const json_view* const v = find(f);
@@ -110,13 +104,6 @@ private:
         read_ += v != nullptr;
         if (v) next_ = v->end();
         return v;
-    }
-    long long whole_in(const json_view& v, double least, double most) {
-        const auto n = parsed_number<long long>(v.text);
-        const bool is_one = v.is_number() && n && static_cast<double>(*n) >= least &&
-                            static_cast<double>(*n) <= most;
-        is_odd_ = is_odd_ || !is_one;
-        return is_one ? *n : 0;
     }
     const json_view* next_;
     const json_view& line_;
