@@ -21635,7 +21635,8 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
             is_difference(s) && has_fractions && metric != metric_id::same_answers;
         if (!may_be_relative(metric) && !may_differ)
             refuse({given, is_difference(s) && !has_fractions
-                               ? "a stored baseline keeps no fractions"
+                               ? "a stored baseline keeps no fractions: give it a limit of its "
+                                 "own, or hold it against a live baseline or history()"
                                : "a fraction is judged against a limit of its own, or by its "
                                  "difference from a live baseline"});
         if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
@@ -36875,7 +36876,7 @@ public:
         sharing.take_part(p, scenario_, asked_, number_);
         if (p.judged->is_at_once && !p.shard.is_whole())
             refuse({"pairs is at_once, and several programs send this load: one program sends both "
-                    "requests of a pair"});
+                    "requests of a pair. Send it from one, or leave out pairs"});
         const bool is_first = rank_of_program() == 0;
         if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
         sharing.all_or_none([&] {

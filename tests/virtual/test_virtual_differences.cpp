@@ -62,7 +62,8 @@ TEST_CASE("differences that no gate can have are refused") {
     CHECK(holds(refusal_of(s), "a fraction is judged against a limit of its own"));
     s.baseline = stored("baselines/none.json");
     s.slos = {error_rate <= baseline + 1_pct};
-    CHECK(holds(refusal_of(s), "a stored baseline keeps no fractions"));
+    CHECK(holds(refusal_of(s), "a stored baseline keeps no fractions: give it a limit of its own, or "
+                                  "hold it against a live baseline or history()"));
     s.baseline = {};
     s.slos = {mean(tpot) <= baseline + 1_ms};
     CHECK(holds(refusal_of(s), "the scenario has no baseline"));

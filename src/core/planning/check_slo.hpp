@@ -190,7 +190,8 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
             is_difference(s) && has_fractions && metric != metric_id::same_answers;
         if (!may_be_relative(metric) && !may_differ)
             refuse({given, is_difference(s) && !has_fractions
-                               ? "a stored baseline keeps no fractions"
+                               ? "a stored baseline keeps no fractions: give it a limit of its "
+                                 "own, or hold it against a live baseline or history()"
                                : "a fraction is judged against a limit of its own, or by its "
                                  "difference from a live baseline"});
         if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
