@@ -93,6 +93,7 @@ public:
             gaps.for_each_block([&](const vector<std::uint32_t>& b) {
                 unwritten_.gaps.insert(unwritten_.gaps.end(), b.begin(), b.end());
             });
+            try_hand_over();  // at once: the order of several books is that of their ends
         }
         finished_.add(w.index, std::move(r), gaps);
         shared_.gaps += gaps.size();

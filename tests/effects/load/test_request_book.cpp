@@ -85,16 +85,19 @@ TEST_CASE("records and their gaps go to the disk in the order in which they ende
     load l;
     l.shared.out = &l.out;
     request_book book(l.order, l.shared);
-    book.try_hand_over();  // of nothing
+    request_book other(l.order, l.shared);  // of another thread, or of the other load
+    book.try_hand_over();                   // of nothing
     add(book, 5, 3, 1000000000);
-    add(book, 2, 2, 1000000000);
-    book.try_hand_over();
+    add(other, 2, 2, 1000000000);
+    add(book, 3, 2, 1000000000);
     delivered_requests written;
     l.out.take(written);
-    REQUIRE(written.records.size() == 2);
+    REQUIRE(written.records.size() == 3);
     CHECK(str(written.records[0].id) == "11bbec40-0007-8b03-8000-000000000005");
     CHECK(str(written.records[1].id) == "11bbec40-0007-8b03-8000-000000000002");
-    CHECK(written.gaps.size() == 3);
+    CHECK(str(written.records[2].id) == "11bbec40-0007-8b03-8000-000000000003");
+    CHECK(written.gaps.size() == 4);
+    CHECK_FALSE(book.has_unwritten());
 
     add(book, 7, 2, 1000000000);
     book.hand_over();
