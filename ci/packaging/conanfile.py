@@ -1,6 +1,6 @@
 """llmbench as a Conan 2 package: conan create ci/packaging -s compiler.cppstd=20 [-o "llmbench/*:with_tls=True"]
 
-with_simulated brings asio for llmbench_simulated.hpp; the header itself needs it on macOS alone.
+with_simulated brings asio, which is needed on macOS alone.
 
 The recipe exports the tree it stands in and installs it with its own CMake; beside a conandata.yml,
 as ci/release.sh makes one, it takes the archive that this names. Versions of the three

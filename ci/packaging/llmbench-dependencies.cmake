@@ -40,7 +40,7 @@ foreach(llmbench_name IN ITEMS asio picojson doctest)
               PATH_SUFFIXES picojson DOC "Directory that holds ${llmbench_file_${llmbench_name}}")
     mark_as_advanced(${llmbench_variable})
     if(NOT ${llmbench_variable} AND llmbench_name STREQUAL "asio" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
-        # Only the simulated server needs it, and says so.
+        # Only other systems need it.
         add_library(llmbench::${llmbench_name} INTERFACE IMPORTED GLOBAL)
         continue()
     endif()

@@ -1,5 +1,5 @@
 # An overlay port: vcpkg install llmbench --overlay-ports=ci/packaging/vcpkg
-# llmbench[tls] brings https:// with it, llmbench[simulated] asio, which the header needs on macOS alone.
+# llmbench[tls] brings https:// with it, llmbench[simulated] asio, which is needed on macOS alone.
 # It installs the tree it stands in, which vcpkg's cache does not look at: after a change, `vcpkg remove
 # llmbench` and install with --no-binarycaching. The port of a release, which ci/release.sh makes of this
 # one, names its archive and that one's hash here.

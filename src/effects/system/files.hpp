@@ -130,6 +130,9 @@ public:
         for (const std::filesystem::path& path : paths_) ::unlink(draft_of(path).c_str());
     }
     void add(const std::filesystem::path& path, std::string_view content) {
+        std::error_code none;
+        if (std::filesystem::is_other(path, none))  // a device: publish() would replace it
+            throw std::runtime_error("cannot write " + path.string() + ": it is no regular file");
         paths_.push_back(path);
         new_file out;
         int problem = out.open(draft_of(path));

@@ -368,6 +368,8 @@ def main():
     parser.add_argument("--add", action="store_true", help="to the results that are there")
     args = parser.parse_intermixed_args()
     build = args.build.resolve()
+    if not build.is_dir():
+        parser.error(f"there is no folder {build}: setup.sh makes it")
     rows = args.rows or list(ROWS)
     for row in rows:
         if row not in ROWS:

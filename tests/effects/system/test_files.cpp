@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <string>
 
+#include <sys/stat.h>
+
 using namespace llmbench::detail;
 
 namespace {
@@ -92,4 +94,13 @@ TEST_CASE("a disk that is full, and one that opens no file, leave what was there
     execution_environment.disk = {};
     CHECK(file_content(folder.file("a"), "a") == "before");
     CHECK(files_in(folder.file("")) == 1);
+}
+
+TEST_CASE("a report that is sent to a device or a pipe is refused, and does not take its place") {
+    const files::scratch folder;
+    const std::string pipe = folder.file("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK_THROWS_WITH_AS(write_file(pipe, "text"), ("cannot write " + pipe + ": it is no regular file").c_str(),
+                         std::runtime_error);
+    CHECK(std::filesystem::is_fifo(pipe));
 }
