@@ -9,12 +9,14 @@
 #include "effects/net/exchange.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
-#include "extensions/simulated/target.hpp"
 
 #include "flood_server.hpp"
 
+#include <asio/basic_stream_socket.hpp>
+#include <asio/basic_waitable_timer.hpp>
 #include <asio/buffer.hpp>
-#include <asio/write.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
 
 #include "support/memory.hpp"
 
@@ -23,6 +25,11 @@ using llmbench::detail::vector;
 using bench::now_ns;
 
 namespace {
+
+// Of a single executor, as the network by asio has them.
+using tcp_executor = asio::io_context::executor_type;
+using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, tcp_executor>;
+using tcp_timer = asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, tcp_executor>;
 
 struct stamps {
     long long scheduled_ns = 0, sent_ns = 0, first_ns = 0, last_ns = 0;
@@ -164,7 +171,7 @@ class asio_client : public client {
 protected:
     struct stream final : stream_state {
         stream(asio::io_context& c, std::size_t room) : socket(c), buffer(room) {}
-        detail::tcp_socket socket;
+        tcp_socket socket;
         std::vector<char> buffer;
     };
     stream& connected(int port, std::size_t room) {
@@ -190,7 +197,7 @@ protected:
     asio::io_context context_{1};
 
 private:
-    detail::tcp_timer timer_{context_};
+    tcp_timer timer_{context_};
     vector<std::unique_ptr<stream>> streams_{};
 };
 
@@ -233,7 +240,7 @@ class by_asio_wait final : public asio_client {
             for (int i = 1; i < 256 && context_.poll_one(); ++i) {}
     }
     void wait(stream& s) {
-        s.socket.async_wait(detail::tcp_socket::wait_read, [this, &s](const asio::error_code& error) {
+        s.socket.async_wait(tcp_socket::wait_read, [this, &s](const asio::error_code& error) {
             if (error) return;
             read(s);
             wait(s);
