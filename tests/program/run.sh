@@ -426,7 +426,7 @@ files_of_others() {
     ends 2 judge "${files[@]}"
     says "--slo is needed: files of other tools have no objectives of their own"
     ends 2 judge --slo 'p50(ttft) <= 300 ms' --gate a "${files[@]}"
-    says "--gate is of llmbench's own runs"
+    says "--gate and --against are of llmbench's own runs"
     ends 2 judge
     says "no file is named"
     rm -rf llmbench-judged
