@@ -119,16 +119,17 @@ TEST_CASE("an answer to a request that is still being sent is read") {
 }
 
 TEST_CASE("an answer that never ends, as fast as it is read, ends with limits.total") {
+    // Comments, since a fast machine reads the 64 MiB that events of an answer may have in a second.
     std::string some;
-    while (some.size() < 200000) some += scripted::chunk(scripted::chat_chunk("a"));
-    scripted::server server({{scripted::send(scripted::chunked_head()),
+    while (some.size() < 200000) some += scripted::chunk(": still here\n\n");
+    scripted::server server({{scripted::send(scripted::chunked_head() + scripted::chunk(scripted::chat_chunk("a"))),
                               scripted::send_again(some, 1u << 30), scripted::close()}});
     scenario s = asking(endpoint{.url = server.url()});
     s.limits.total = 1_s;
     const record r = only_record(s);
     CHECK(status(r) == "timeout");
     CHECK(holds(error(r), "limits.total"));
-    CHECK(r.events > 1000);
+    CHECK(r.events == 1);
 }
 
 // ---- the server's side of it
