@@ -24,10 +24,10 @@ LIMIT_S = 150          # of one run of one tool, its start included
 
 class load:
     def __init__(self, about, streams=0, requests=0, tokens=50, rate=0, first_ms=40, interval_ms=20, faults=False,
-                 early_role=False, example=False):
+                 early_role=False, example=False, events=""):
         self.about, self.streams, self.requests, self.tokens, self.rate = about, streams, requests, tokens, rate
         self.first_ms, self.interval_ms, self.faults, self.early_role = first_ms, interval_ms, faults, early_role
-        self.example = example
+        self.example, self.events = example, events
 
 
 ROWS = {
@@ -37,6 +37,10 @@ ROWS = {
     "512": load("512 streams", 512, 1024),
     "1000": load("1000 streams", 1000, 2000),
     "flood": load("a flood on 16 streams", 16, 96, tokens=500, first_ms=0, interval_ms=0),
+    "flood-reasoning": load("the flood, its text as `reasoning` and `reasoning_content`", 16, 96, tokens=500, first_ms=0,
+                            interval_ms=0, events="reasoning"),
+    "flood-usage": load("the flood, with the tokens so far in each event", 16, 96, tokens=500, first_ms=0, interval_ms=0,
+                        events="usage"),
     "rate": load("50 requests a second", requests=300, rate=50),
     "role": load("32 streams, the role 40 ms before the text", 32, 192, tokens=20, early_role=True),
     "example": load("the worked example of the definitions", 1, 5, tokens=128, example=True),
@@ -197,6 +201,8 @@ def truth_of(path, what, tool):
 def started_server(build, what, log, shares):
     command = [str(build / "truth_server"), "--log", str(log), "--first-ms", str(what.first_ms), "--interval-ms",
                str(what.interval_ms), "--early-role", str(int(what.early_role))]
+    if what.events:
+        command += ["--events", what.events]
     if what.example:
         command += ["--example", "1"]
     if what.faults:
@@ -216,7 +222,7 @@ def last_words(path):
 
 def one_run(build, row, tool, account, folder):
     what = copy.copy(ROWS[row])
-    if row == "flood":
+    if row.startswith("flood"):
         what.requests *= tool.flood    # the fast ones would be done before anything can be measured
     result = dict(row=row, tool=tool.name, date=time.strftime("%Y-%m-%d %H:%M"))
     why = tool.cannot(what)
@@ -318,7 +324,7 @@ def table(row, runs, build):
     elif what.example:
         print("\n| tool | TTFT | TPOT |\n| --- | ---: | ---: |")
     else:
-        offered = "requests/s seen" if what.rate else "tokens/s" if row == "flood" else "streams seen"
+        offered = "requests/s seen" if what.rate else "tokens/s" if row.startswith("flood") else "streams seen"
         print(f"\n| tool | CPU µs/token | x ours | x raw | cores | TTFT p50 error | p99 error | TPOT error | {offered} "
               "| CPU s of the whole run |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for tool in tools.ALL:
@@ -338,14 +344,14 @@ def table(row, runs, build):
             print(f"| {tool.label} | {number(s['ttft_p50'], '{:.1f} ms')} | {number(s['tpot'], '{:.2f} ms')} |")
         else:
             ratio = lambda name: number(f["cpu"] / base[name], "{:.1f}") if base.get(name) else "–"
-            seen = (f"{f['rate']:.1f}" if what.rate else f"{f['pace']:,.0f}" if row == "flood"
+            seen = (f"{f['rate']:.1f}" if what.rate else f"{f['pace']:,.0f}" if row.startswith("flood")
                     else f"{f['streams']:.1f}" if f["streams"] < 100 else f"{f['streams']:.0f}")
             print(f"| {tool.label} | {number(f['cpu'], '{:.2f}' if f['cpu'] < 10 else '{:.0f}')} | {ratio('llmbench')} | {ratio('raw reader')} | "
                   f"{f['cores']:.2f} | {milliseconds(f['p50'])} | {milliseconds(f['p99'])} | {milliseconds(f['tpot'])} | "
                   f"{seen} | {f['whole']:.1f} |")
     done = [f for f in figures.values() if f]
-    if row == "flood":
-        print(f"\nThe raw reader and llmbench read {tools.Ours.flood} times as many answers.")
+    if row.startswith("flood"):
+        print(f"\nThe raw reader, llmbench and the clients in Rust read {tools.Ours.flood} times as many answers.")
     if done:
         counts = [f["n"] for f in done]
         spreads = [f["spread"][1] / f["spread"][0] for f in done]

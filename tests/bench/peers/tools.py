@@ -112,6 +112,7 @@ class VllmRust(Vllm):
     unless it sends token ids."""
     name, label = "vllm-rust", "vLLM `bench serve`, Rust"
     needs = ("vllm-rust", "vllm-rs")
+    flood = Ours.flood
 
     def command(self, load, url, folder):
         return [self.program("vllm-rust", "vllm-rs"), *super().command(load, url, folder)[1:], "--prompt-token-ids"]
@@ -144,6 +145,7 @@ class SglangRust(Sglang):
     """The client of --rust-client, the module _bench of SGLang's wheel."""
     name, label = "sglang-rust", "SGLang `bench_serving`, Rust"
     needs = ("sglang-rust", "_bench.so")
+    flood = Ours.flood
 
     def cannot(self, load):
         return "" if not load.rate else "its arrivals are drawn at random"

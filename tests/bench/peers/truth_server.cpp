@@ -5,6 +5,8 @@
 //                [--refuse N] [--cut N] [--break N]     every Nth request: 503; closed half-way;
 //                                                       an error event half-way
 //                [--example 1]      each answer is the one that "What the numbers mean" works out
+//                [--events reasoning|usage]      of chat: text as `reasoning` and `reasoning_content`, as vLLM
+//                                                has sent both; or each event counts the tokens so far
 // An interval of 0 is a flood: all that the socket takes. It prints its address, serves until
 // it gets SIGTERM, and then writes the log, a request a line:
 //   number outcome asked received_ns end_ns tokens first_ns last_ns [us after the first token ...]
@@ -49,7 +51,7 @@ long long now_ns() {
 
 struct options {
     long long first_ns = 40'000'000, interval_ns = 20'000'000;
-    bool early_role = false, example = false;
+    bool early_role = false, example = false, reasoning = false, running_usage = false;
     long long refuse = 0, cut = 0, broken = 0;
     const char* log = nullptr;
     const char* bind = "127.0.0.1";  // the address to listen at
@@ -82,11 +84,19 @@ string event(bool chat, const string& choices, const string& more = "") {
                  "\",\"created\":1700000000,\"model\":\"tiny\",\"choices\":[" + choices + "]" +
                  more + "}\n\n");
 }
+string choice_of(const string& text, const char* finish) {
+    return "{\"index\":0," + text + ",\"logprobs\":null,\"finish_reason\":" +
+           (finish ? finish : "null") + "}";
+}
 string choice(bool chat, const string& text, const char* finish) {
-    return "{\"index\":0," +
-           (chat ? "\"delta\":" + (finish ? "{}" : "{\"content\":\"" + text + "\"}")
-                 : "\"text\":\"" + text + "\"") +
-           ",\"logprobs\":null,\"finish_reason\":" + (finish ? finish : "null") + "}";
+    return choice_of(chat ? "\"delta\":" + (finish ? "{}" : "{\"content\":\"" + text + "\"}")
+                          : "\"text\":\"" + text + "\"",
+                     finish);
+}
+string reasoning_choice(const string& text) {
+    return choice_of("\"delta\":{\"reasoning\":\"" + text + "\",\"reasoning_content\":\"" + text +
+                         "\"}",
+                     nullptr);
 }
 constexpr const char* role = R"({"index":0,"delta":{"role":"assistant","content":""},)"
                              R"("logprobs":null,"finish_reason":null})";
@@ -95,16 +105,20 @@ string usage_of(int prompt, int tokens) {
            ",\"completion_tokens\":" + std::to_string(tokens) +
            ",\"total_tokens\":" + std::to_string(prompt + tokens) + "}";
 }
-answer stream_answer(bool chat, bool usage, int tokens, int prompt, bool early_role) {
+answer stream_answer(bool chat, bool usage, int tokens, int prompt, const options& how) {
     const string opening = chat ? event(true, role) : "";
     answer a;
     a.bytes = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
               "Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n";
-    if (early_role) a.opening = (a.bytes += opening).size();
+    if (how.early_role) a.opening = (a.bytes += opening).size();
     else a.bytes += opening;
     for (int i = 0; i < tokens; ++i) {
         const char* const word = words[static_cast<size_t>(i) % std::size(words)];
-        a.ends.push_back((a.bytes += event(chat, choice(chat, word, nullptr))).size());
+        const string said =
+            chat && how.reasoning ? reasoning_choice(word) : choice(chat, word, nullptr);
+        const string counted =
+            how.running_usage ? ",\"usage\":" + usage_of(prompt, i + 1) : string();
+        a.ends.push_back((a.bytes += event(chat, said, counted)).size());
     }
     a.bytes += event(chat, choice(chat, "", "\"length\""));
     if (usage) a.bytes += event(chat, "", ",\"usage\":" + usage_of(prompt, tokens));
@@ -406,7 +420,7 @@ private:
     }
     const answer& answer_of(bool chat, bool usage, int tokens, int prompt) {
         answer& a = answers_[{chat, usage, tokens, prompt}];
-        if (a.bytes.empty()) a = stream_answer(chat, usage, tokens, prompt, how_.early_role);
+        if (a.bytes.empty()) a = stream_answer(chat, usage, tokens, prompt, how_);
         return a;
     }
     bool alive(const connection& c) const { return connections_.count(c.fd) > 0; }
@@ -538,6 +552,8 @@ int main(int argc, char** argv) {
         else if (name == "--interval-ms") o.interval_ns = static_cast<long long>(value * 1e6);
         else if (name == "--early-role") o.early_role = value > 0;
         else if (name == "--example") o.example = value > 0;
+        else if (name == "--events" && string_view(argv[i + 1]) == "reasoning") o.reasoning = true;
+        else if (name == "--events" && string_view(argv[i + 1]) == "usage") o.running_usage = true;
         else if (name == "--refuse") o.refuse = static_cast<long long>(value);
         else if (name == "--cut") o.cut = static_cast<long long>(value);
         else if (name == "--break") o.broken = static_cast<long long>(value);
