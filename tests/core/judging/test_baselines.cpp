@@ -5,6 +5,7 @@
 #include "core/planning/planning.hpp"
 #include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
+#include "extensions/answers/api.hpp"
 
 #include <cmath>
 
@@ -110,6 +111,28 @@ TEST_CASE("what is believed of pairs may widen their own spread and never narrow
     }
 }
 
+TEST_CASE("right answers of pairs are believed to differ by 1 %, for most questions are always right or wrong") {
+    // Four equal pairs: the bound of a pass is 0.01 x sqrt(8 / 11) / 2 x 2.4200 = 0.01032 further on,
+    // and 0.97 x exp(0.01032) is 0.98006.
+    const auto with_right = [](int right) {
+        measurement m;
+        for (int i = 0; i < 4; ++i)
+            for (auto* variant : {&m.candidate, &m.baseline}) {
+                repeat_data d = steady_repeat(50, 1000);
+                for (std::size_t k = 0; k < d.records.size(); ++k) {
+                    d.records[k].conversation = static_cast<long long>(k);
+                    d.records[k].right = variant == &m.baseline || static_cast<int>(k) < right;
+                    d.records[k].graded = "7";
+                }
+                if (variant == &m.baseline) d.variant = run_variant::baseline;
+                variant->push_back(d);
+            }
+        return judged(m, accuracy >= 0.97 * baseline).outcome;
+    };
+    CHECK(with_right(981) == verdict::pass);
+    CHECK(with_right(979) == verdict::inconclusive);
+}
+
 TEST_CASE("only what is open and spreads by more than is believed asks for more pairs") {
     const slo s = mean(ttft) <= 1.10 * baseline;
     const auto asks = [&](const vector<double>& ratios, const slo& held) {
@@ -137,6 +160,10 @@ TEST_CASE("only what is open and spreads by more than is believed asks for more 
     other.repeats = 6;
     CHECK(planned(other, 1).judged->max_if_noisy == 0);
     CHECK(planned(other, 1).judged->rule.analyses == 5);
+    // Alone it goes on from five repeats to eight.
+    const scenario alone = {.requests = 100, .slos = {mean(ttft) <= 100_ms}};
+    CHECK(planned(alone, 1).judged->max_repeats == 5);
+    CHECK(planned(alone, 1).judged->max_if_noisy == 8);
 }
 
 TEST_CASE("what both arms of a pair share cancels out") {

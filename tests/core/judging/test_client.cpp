@@ -95,6 +95,21 @@ TEST_CASE("the repeat with most late sends is the one to measure again") {
     CHECK(analyse(m, m).by_client->repeat == 1);
 }
 
+TEST_CASE("the repeat of which a late client read most gaps together is the one to measure again") {
+    const slo s = p50(itl) <= 20_ms;
+    vector<repeat_data> three(3, steady_repeat(80));
+    for (std::size_t i = 0; i < 3; ++i) {
+        three[i].reads = three[i].stamped_reads = 1000;
+        three[i].unknown_gaps = i == 1 ? 40 : 10;  // of 200
+    }
+    const measurement m = measured(three, {s});
+    const analysis f = analyse(m, m);
+    CHECK(f.verdicts[0].outcome == verdict::invalid);
+    REQUIRE(f.by_client);
+    CHECK(f.by_client->repeat == 1);
+    CHECK_FALSE(f.on.self_check.ok);
+}
+
 TEST_CASE("what is undecided because sends were late is measured again") {
     const slo s = p50(ttft) <= 90_ms;
     const measurement m = measured({late_repeat(80, 1), late_repeat(105, 30)}, {s});

@@ -115,6 +115,19 @@ TEST_CASE("at its limit a server of any noise passes and fails as seldom as prom
     }
 }
 
+TEST_CASE("zero and an infinite value have the distances of the least and of the largest value") {
+    const slo s = mean(ttft) <= 1_s;  // whose logarithm is 0
+    CHECK(distance_of(s, 0, 1) == about(std::log(1e-12)));
+    CHECK(distance_of(s, 0.99e-12, 1) == distance_of(s, 0, 1));
+    CHECK(distance_of(s, 1.01e-12, 1) > distance_of(s, 0, 1));
+    CHECK(distance_of(s, infinity, 1) == about(std::log(1e300)));
+    CHECK(distance_of(s, 1.01e300, 1) == distance_of(s, infinity, 1));
+    CHECK(distance_of(s, 0.99e300, 1) < distance_of(s, infinity, 1));
+    // Of a distance the value is nothing below ten times the least.
+    CHECK(at_distance(s, std::log(0.99e-11), 1) == 0);
+    CHECK(at_distance(s, std::log(1.01e-11), 1) == about(1.01e-11));
+}
+
 // ---- error levels, looks, noise ----------------------------------------------------------------
 
 TEST_CASE("a look at a part of a load needs a score that is higher by its root") {
