@@ -1,36 +1,65 @@
-"""The checks of a verdict have the same names in the list in src/ and in the pages about them.
+"""The checks of a verdict have the same names in the list in src/, in the pages about them and in their
+tests.
 
     checks.py [TOP]     from the top of the repository; says what is wrong
 
 tests/README.md lists all of them in their order; guides/what_can_fool_a_gate.md says which one finds
-an attempt: "invalid by `served_others`".
+an attempt: "invalid by `served_others`". Of two neighbours either test_checks.cpp says which is told
+first, or mutations.py why nobody sees it.
 """
 import pathlib
 import re
 import sys
 
-ROW = re.compile(r'^        \{"(\w+)", (?:gate|repeat|variant|objective|label|answers),', re.M)
+import mutations
+
 LISTED = re.compile(r"^- \*\*Checks\*\*.*?(?=^- |^$)", re.M | re.S)
 FOUND_BY = re.compile(r"\bby (`\w+`(?:(?:, | or | and )`\w+`)*)")
 NAME = re.compile(r"`(\w+)`")
+ORDER = re.compile(r'^        \{"(\w+)", "(\w+)",', re.M)
+TESTS = "tests/core/judging/test_checks.cpp"
+
+
+def faults_of_orders(rows, tests):
+    """The first fault of each kind."""
+    swaps = {m for m in mutations.mutants_of(rows, []) if m.startswith("swap ")}
+    tested = {f"swap {a} and {b}" for a, b in ORDER.findall(tests)}
+    said = tested | set(mutations.SURVIVES)
+    for swap in sorted(swaps - said)[:1]:
+        yield f"{TESTS} does not say which of {swap[5:]} is told first, nor mutations.py why nobody sees it"
+    for swap in sorted(said - swaps)[:1]:
+        yield f"{swap[5:]} are no neighbours, and {TESTS} or mutations.py has them as such"
+    for swap in sorted(tested & set(mutations.SURVIVES))[:1]:
+        yield f"{TESTS} says which of {swap[5:]} is told first, and mutations.py that nobody sees it"
 
 
 def faults_in(top):
-    rows = ROW.findall((top / "src/core/judging/checks.hpp").read_text(encoding="utf-8"))
+    def text_of(path):
+        return (top / path).read_text(encoding="utf-8")
+
+    kinds = mutations.ROW.findall(text_of("src/core/judging/checks.hpp"))
+    rows = [name for name, _ in kinds]
     for name in {name for name in rows if rows.count(name) > 1}:
         yield f"src/core/judging/checks.hpp has two checks {name}"
-    listed = LISTED.search((top / "tests/README.md").read_text(encoding="utf-8"))
+    readme = text_of("tests/README.md")
+    listed = LISTED.search(readme)
     names = NAME.findall(listed[0]) if listed else []
     for i in range(max(len(rows), len(names))):
         row, name = (all_[i] if i < len(all_) else "nothing" for all_ in (rows, names))
         if row != name:
             yield f"tests/README.md lists {name} where src/core/judging/checks.hpp has {row}"
             break
-    page = (top / "guides/what_can_fool_a_gate.md").read_text(encoding="utf-8")
-    for found in FOUND_BY.finditer(page):
+    for found in FOUND_BY.finditer(text_of("guides/what_can_fool_a_gate.md")):
         for name in NAME.findall(found[1]):
             if name not in rows:
                 yield f"guides/what_can_fool_a_gate.md names the check {name}, which there is not"
+    yield from faults_of_orders(kinds, text_of(TESTS))
+    constants = mutations.constants_in(text_of("src/core/judging/rule.hpp"))
+    numbers = f"seeds {len(list(mutations.mutants_of(kinds, constants)))} faults"
+    unseen = f"{len(mutations.SURVIVES)} swaps change no verdict"
+    for said in (numbers, unseen):
+        if said not in " ".join(readme.split()):
+            yield f"tests/README.md does not say of mutations.py: {said}"
 
 
 def main():

@@ -3,9 +3,10 @@
     mutations.py [--sample N] [--only REGEX] [--jobs N] [--resume FILE] [--tests PATH...]
 
 Each row of core/judging/checks.hpp is left out, each two neighbours are swapped, each constant of
-core/judging/rule.hpp is moved by a fifth. A copy of src/ is compiled once, in which all of them can
-be changed as the program begins; then it runs once for each mutant until its first failed test.
-Takes a minute of CPU to compile and seconds for each that is killed; a survivor takes all tests.
+core/judging/rule.hpp is moved: doubles by a fifth, whole numbers to half and to twice. A copy of src/
+is compiled once, in which all of them can be changed as the program begins; then it runs for each
+mutant until its first failed test. What notices most of them runs first: the test of the checks, then
+all quick test cases. So a mutant that is killed takes about a second, and one that survives all tests.
 CXX names the compiler. Exits 1 if one survives that SURVIVES does not explain.
 """
 import argparse
@@ -25,11 +26,28 @@ RULE = re.compile(r"^struct judging_rule \{\n(?:    .*\n)+?(?=    bool)", re.M) 
 VALUE = re.compile(r"(\w+) = ([\d.e-]+)")
 USUAL = ["tests/core/judging/*.cpp", "tests/core/answers/test_scripted_truth.cpp",
          "tests/core/measured/test_together.cpp"]
+CHECKS = "*/test_checks.cpp"  # of the first run for each mutant
+SLOW_S = 0.3  # test cases of judging that take longer run after all others
 
 # Why a mutant changes no verdict.
 SURVIVES = {
+    "swap restarted_before and restarted_in": "one is of a repeat with one process, the other of one with two",
     "swap restarted_in and served_others": "a server that restarted has no page to compare",
+    "swap no_baseline and other_tokens": "without a baseline there are no tokens to differ from",
+    "swap other_tokens and not_played_out": "one is of throughputs, the other of sessions",
+    "swap not_played_out and read_together": "no metric is of sessions and of gaps",
+    "swap server_metrics and gaps_of_all": "no statistic is of the server's page and of gaps",
+    "swap comes_in_bursts and none_selected": "where no request is selected there are no events",
+    "swap usage_may_hide and cached_over_prompt": "no metric counts output tokens and is of prompts",
+    "swap cached_over_prompt and usage_over_prompt": "no metric is a share of prompts and divides by them",
+    "swap baseline_fails and baseline_may_fail": "one count has one of both causes",
+    "swap undisturbed and too_close": "what opens a verdict replaces the word of what is too close, and its advice",
     "swap too_close and cached": "one is of open verdicts, the other of passes",
+    "swap cached and ended_early": "a repeat that ended early is part of no pass",
+    "swap ended_early and untold_history": "a repeat that ended early is part of no pass",
+    "swap read_late and client_lost": "each is of verdicts that are invalid by other causes, or by none",
+    "swap client_late and answers_differ": "one is of times, the other of answers",
+    "swap answers_differ and wrong_answers": "each is of one metric",
 }
 
 MUTANT = r"""
@@ -78,6 +96,17 @@ def mutants_of(rows, constants):
             yield f"move {name} by {by}"
 
 
+def constants_in(text):
+    """The constants of the rule and their types, then its levels and bounds."""
+    plain = [(name, kind) for kind, all_ in CONSTANTS.findall(text) for name, _ in VALUE.findall(all_)]
+    return plain + [(f"usual_{name}", "double") for name, _ in levels_in(text)]
+
+
+def levels_in(text):
+    return [(name, value) for name, value in VALUE.findall(RULE.search(text)[0])
+            if name.endswith(("_z", "_level"))]
+
+
 def prepared(work):
     """Copies src/ and makes its table and constants variables; returns rows and constants."""
     shutil.copytree(TOP / "src", work / "src")
@@ -90,24 +119,22 @@ def prepared(work):
     checks.write_text(text)
     rule = work / "src/core/judging/rule.hpp"
     text = rule.read_text()
-    constants = [(name, kind) for kind, all_ in CONSTANTS.findall(text) for name, _ in VALUE.findall(all_)]
+    constants, levels = constants_in(text), levels_in(text)
     text = CONSTANTS.sub(r"inline \1 \2;", text)
     member = RULE.search(text)[0]
-    own = [(name, value) for name, value in VALUE.findall(member) if name.endswith(("_z", "_level"))]
-    for name, value in own:
+    for name, value in levels:
         member = member.replace(f"{name} = {value}", f"{name} = usual_{name}")
-    variables = "".join(f"inline double usual_{name} = {value};\n" for name, value in own)
+    variables = "".join(f"inline double usual_{name} = {value};\n" for name, value in levels)
     rule.write_text(RULE.sub(lambda _: variables + member, text))
-    constants += [(f"usual_{name}", "double") for name, _ in own]
     moves = " else ".join(
         f'if (name == "{name}") {name} = static_cast<decltype(+{name})>({name} * by);' for name, _ in constants)
     (work / "mutant.cpp").write_text(MUTANT.replace("@MOVES@", moves + " else "))
     return rows, constants
 
 
-def compiled(work, tests):
-    """The programs that are run for a mutant, in order: (name, command). Their folder is the same each
-    time, so that ccache knows them."""
+def compiled(work, tests, jobs):
+    """The programs that are run for a mutant, by name. Their folder is the same each time, so that
+    ccache knows them."""
     cxx = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "").split() + os.environ.get("CXX", "g++").split()
     subprocess.run([sys.executable, TOP / "ci/assemble.py", "--embed", work / "embedded"], check=True, cwd=TOP)
     flags = ["-std=c++20", "-O1", "-w", "-ffp-contract=off", "-DASIO_STANDALONE", f"-I{work}/src",
@@ -117,23 +144,26 @@ def compiled(work, tests):
     first = [t for t in tests if t.startswith(str(TOP / "tests/core/judging"))]
     sets = {"judging": first, "others": [t for t in tests if t not in first]}
     bodies = TOP / "tests/support/bodies.cpp"
-    sources = {"mutant": work / "mutant.cpp", "support": work / "support.cpp", "main": TOP / "tests/support/main.cpp",
-               "bodies": bodies, "seeds": TOP / "tests/simulated/seeds.cpp", "seeds_mutant": work / "mutant.cpp",
-               "seeds_bodies": bodies}
+    sources = {"judging": None, "seeds": TOP / "tests/simulated/seeds.cpp", "others": None,
+               "mutant": work / "mutant.cpp", "support": work / "support.cpp", "main": TOP / "tests/support/main.cpp",
+               "bodies": bodies, "seeds_mutant": work / "mutant.cpp", "seeds_bodies": bodies}
     for name, files in sets.items():
         sources[name] = work / f"{name}.cpp"
         subprocess.run([sys.executable, TOP / "tests/support/together.py", sources[name], *files], check=True)
-    for unit, source in sources.items():
+
+    def compile_unit(unit):
         own = ["-DLLMBENCH_NO_DOCTEST"] if unit.startswith("seeds") else []
-        subprocess.run([*cxx, *flags, *own, "-c", source, "-o", work / f"{unit}.o"], check=True)
+        subprocess.run([*cxx, *flags, *own, "-c", sources[unit], "-o", work / f"{unit}.o"], check=True)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:  # the longest first
+        list(pool.map(compile_unit, sources))
     programs = {"judging": ("main", "support", "bodies", "mutant", "judging"),
                 "seeds": ("seeds_bodies", "seeds_mutant", "seeds"),
                 "others": ("main", "support", "bodies", "mutant", "others")}
     for name, units in programs.items():
         objects = [work / f"{u}.o" for u in units]
         subprocess.run([*cxx, *objects, "-pthread", "-o", work / name], check=True)
-    options = {"seeds": ["--seeds", "300"]}
-    return [(name, [work / name, *options.get(name, ["--abort-after=1", "--no-colors"])]) for name in programs]
+    return {name: work / name for name in programs}
 
 
 def run_of(command, mutant):
@@ -141,9 +171,35 @@ def run_of(command, mutant):
     return subprocess.run(command, env=env, cwd=TOP / "tests", text=True, capture_output=True, timeout=900)
 
 
-def killed_by(programs, usual, mutant):
+def filter_of(option, names):
+    """An option of doctest, which takes names apart at commas."""
+    return f"--{option}=" + ",".join(re.sub(r"([\\,])", r"\\\1", name) for name in names)
+
+
+def runs_of(programs):
+    """What is run for a mutant, in order: (name, command), and what the seeds give without one. Ends the
+    program if a test fails without a mutation."""
+    judging, usual = [programs["judging"], "--no-colors"], {}
+    commands = {"judging": [*judging, "--duration=true"], "others": [programs["others"], "--no-colors"],
+                "seeds": [programs["seeds"], "--seeds", "300"]}
+    for name, command in commands.items():
+        usual[name] = run_of(command, "")
+        if usual[name].returncode != 0:
+            sys.exit(f"without a mutation {name} fail:\n{usual[name].stdout[-2000:]}")
+    took = re.findall(r"^([\d.]+) s: (.*)$", usual["judging"].stdout, re.M)
+    slow = [name for seconds, name in took if float(seconds) > SLOW_S]
+    judging, rest = [*judging, "--abort-after=1"], f"--source-file-exclude={CHECKS}"
+    runs = [("checks", [*judging, f"--source-file={CHECKS}"]),
+            ("quick cases of judging", [*judging, rest, filter_of("test-case-exclude", slow)]),
+            ("others", [*commands["others"], "--abort-after=1"]),
+            ("slow cases of judging", [*judging, rest, filter_of("test-case", slow)]),
+            ("seeds", commands["seeds"])]
+    return [r for r in runs if slow or not r[0].startswith("slow")], usual["seeds"].stdout
+
+
+def killed_by(runs, usual, mutant):
     """The test case that fails first, "" if none does."""
-    for name, command in programs:
+    for name, command in runs:
         try:
             run = run_of(command, mutant)
         except subprocess.TimeoutExpired:
@@ -173,14 +229,11 @@ def main():
         mutants = random.Random(1).sample(mutants, min(asked.sample, len(mutants)))
     results = pathlib.Path(asked.resume or asked.folder / "results.txt")
     known = dict(line.split(": ", 1) for line in results.read_text().splitlines()) if results.exists() else {}
-    programs = compiled(asked.folder, tests)
-    usual = run_of(programs[1][1], "").stdout
-    if alone := killed_by(programs, usual, ""):
-        sys.exit(f"without a mutation fails: {alone}")
+    runs, usual = runs_of(compiled(asked.folder, tests, asked.jobs))
 
     def tried(mutant):
         if mutant not in known:
-            known[mutant] = killed_by(programs, usual, mutant) or "SURVIVES"
+            known[mutant] = killed_by(runs, usual, mutant) or "SURVIVES"
             with results.open("a") as file:
                 print(f"{mutant}: {known[mutant]}", file=file)
         reason = SURVIVES.get(mutant) if known[mutant] == "SURVIVES" else None
@@ -188,8 +241,10 @@ def main():
 
     with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
         list(pool.map(tried, mutants))
-    survivors = [m for m in mutants if known[m] == "SURVIVES" and m not in SURVIVES]
-    print(f"{len(mutants)} mutants, {len(survivors)} survive unexplained")
+    alive = [m for m in mutants if known[m] == "SURVIVES"]
+    survivors = [m for m in alive if m not in SURVIVES]
+    print(f"{len(mutants)} mutants, {len(mutants) - len(alive)} killed, {len(alive) - len(survivors)} change no "
+          f"verdict, {len(survivors)} survive unexplained")
     return bool(survivors)
 
 
