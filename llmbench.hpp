@@ -28249,8 +28249,9 @@ class gate_servers;
 class progress_meter;
 class variant_repeat;
 struct plan;
-struct repeat_order;
 struct settings;
+/// One repeat: of one variant, or of both at once.
+using variant_repeats = std::deque<variant_repeat>;
 
 /// Returns the value of a variable, "" if not set.
 using variable_lookup = std::function<std::string(const char* name)>;
@@ -28283,10 +28284,9 @@ public:
     virtual void all_or_none(const std::function<void()>& act) { act(); }
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
-    /// Sends this program's part of a repeat, if it has not the whole.
-    virtual void send(variant_repeat&) {}
-    /// Rank 0 sends the others the next repeat, until their gate is over.
-    virtual void ask(const repeat_order&) {}
+    /// Sends this program's part of a repeat, if it has not the whole. Rank 0 tells the others to
+    /// send theirs, until their gate is over.
+    virtual void send(variant_repeats&) {}
     virtual void end_gate() {}
     /// Other ranks send their parts until then. Returns why they have no verdicts.
     virtual std::string follow(const plan&, gate_servers&, progress_meter&) { return {}; }
@@ -30574,6 +30574,7 @@ struct load_order {
     const load_target* target = nullptr;
     run_variant variant = run_variant::candidate;
     int repeat = 0;
+    bool parts_twins = false;  // sends requests at other times than their twins
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
@@ -35540,6 +35541,11 @@ public:
         return least;
     }
     bool has_baseline() const { return baseline_ != nullptr; }
+    /// Whether twins may wait for each other: at one server, or at the one behind a gateway.
+    bool twins_may_meet() const {
+        return p_.judged->is_at_once && (asks_what_is_added(p_.judged->slos) ||
+                                         is_same_place(candidate_.load(), baseline_->load()));
+    }
     /// Whether each pair has new processes of servers that the gate starts, or one for both
     /// variants. A model has no process.
     bool pairs_are_fresh(const scenario& s) const {
@@ -35996,6 +36002,7 @@ struct repeat_order {
     int number = 0;  // among all that were measured, those set aside included
     int gate = 1;
     double load = 0, answer_s = 0;           // of a probe
+    bool parts_twins = false;                // so that they do not meet at one server
     long long deadline_ns = 0;               // of the whole program, 0: none
     std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
     outbox* out = nullptr;                   // takes the records while the load runs
@@ -36046,9 +36053,6 @@ void send_batches(const plan& p, const vector<load_of_variant>& loads, const Gat
 template <class Gather>
 void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
     const schedule s = schedule_of(p);
-    const bool may_share =
-        loads.size() > 1 && (asks_what_is_added(p.judged->slos) ||
-                             is_same_place(*loads[0].order->target, *loads[1].order->target));
     each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(p, order.last);
@@ -36056,7 +36060,7 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
         order.measured_from_ns = ns_of(s.measured_from);
         state.early.begin(order.last - order.warmup);
         vector<double> times = s.at;
-        if (may_share) part_twins(times, p.sent->seed, order.variant);
+        if (order.parts_twins) part_twins(times, p.sent->seed, order.variant);
         for (const double at : times) order.send_at.push_back(ns_of(at));
         settle_first(*p.sent, order, state);
         if (state.decided && !s.at.empty())
@@ -36130,6 +36134,7 @@ public:
         order_.variant = asked.variant;
         order_.repeat = asked.number;
         order_.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
+        order_.parts_twins = asked.parts_twins;
         order_.start = asked.start;
         state_.deadline_ns = asked.deadline_ns;
         state_.max_gaps = asked.max_gaps;
@@ -36186,8 +36191,6 @@ private:
     request_log log_{};
     vector<std::unique_ptr<task_at_work>> tasks_{};
 };
-/// One repeat: of one variant, or of both at once.
-using variant_repeats = std::deque<variant_repeat>;
 
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
@@ -36232,7 +36235,7 @@ inline double recorded_repeat(variant_repeats& variants,
             pages.emplace_back(v.target.pages(), named_series(v.what.judged->slos));
     }
     if (p.shard.is_whole()) run_repeat(variants);
-    else load_sharing_of_program->send(variants[0]);
+    else load_sharing_of_program->send(variants);
     for (std::size_t i = 0; i < variants.size(); ++i) {
         repeat_data& d = variants[i].seen;
         if (p.shard.is_whole()) d.server = pages[i].metrics(cross_check_of(d).finished);
@@ -36532,7 +36535,6 @@ private:
             const plan what = plan_of_variant(all, variant);
             if (!make_ready(what, variant, position, number, probe)) return false;
             repeats.emplace_back(what, servers_.on(variant), order_of(variant, number, probe));
-            load_sharing_of_program->ask(repeats.back().asked);
         }
         const long long was_ahead_ns = day_ahead_ns();
         std::function<bool(load_so_far&&)> decides;
@@ -36608,6 +36610,7 @@ private:
                 .gate = gate_,
                 .load = probe ? probe->load : 0,
                 .answer_s = probe ? probe->answer_s : 0,
+                .parts_twins = servers_.twins_may_meet(),
                 .deadline_ns = mode_.deadline_ns,
                 .meter = &meter_,
                 .misses = misses_that_end(),
@@ -36870,9 +36873,6 @@ public:
             prepare(p, mode);
         });
         sharing.take_part(p, scenario_, asked_, number_);
-        if (p.judged->is_at_once && !p.shard.is_whole())
-            refuse({"pairs is at_once, and several programs send this load: one program sends both "
-                    "requests of a pair. Send it from one, or leave out pairs"});
         const bool is_first = rank_of_program() == 0;
         if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
         sharing.all_or_none([&] {

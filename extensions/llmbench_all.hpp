@@ -28257,8 +28257,9 @@ class gate_servers;
 class progress_meter;
 class variant_repeat;
 struct plan;
-struct repeat_order;
 struct settings;
+/// One repeat: of one variant, or of both at once.
+using variant_repeats = std::deque<variant_repeat>;
 
 /// Returns the value of a variable, "" if not set.
 using variable_lookup = std::function<std::string(const char* name)>;
@@ -28291,10 +28292,9 @@ public:
     virtual void all_or_none(const std::function<void()>& act) { act(); }
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
-    /// Sends this program's part of a repeat, if it has not the whole.
-    virtual void send(variant_repeat&) {}
-    /// Rank 0 sends the others the next repeat, until their gate is over.
-    virtual void ask(const repeat_order&) {}
+    /// Sends this program's part of a repeat, if it has not the whole. Rank 0 tells the others to
+    /// send theirs, until their gate is over.
+    virtual void send(variant_repeats&) {}
     virtual void end_gate() {}
     /// Other ranks send their parts until then. Returns why they have no verdicts.
     virtual std::string follow(const plan&, gate_servers&, progress_meter&) { return {}; }
@@ -30582,6 +30582,7 @@ struct load_order {
     const load_target* target = nullptr;
     run_variant variant = run_variant::candidate;
     int repeat = 0;
+    bool parts_twins = false;  // sends requests at other times than their twins
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
@@ -35548,6 +35549,11 @@ public:
         return least;
     }
     bool has_baseline() const { return baseline_ != nullptr; }
+    /// Whether twins may wait for each other: at one server, or at the one behind a gateway.
+    bool twins_may_meet() const {
+        return p_.judged->is_at_once && (asks_what_is_added(p_.judged->slos) ||
+                                         is_same_place(candidate_.load(), baseline_->load()));
+    }
     /// Whether each pair has new processes of servers that the gate starts, or one for both
     /// variants. A model has no process.
     bool pairs_are_fresh(const scenario& s) const {
@@ -36004,6 +36010,7 @@ struct repeat_order {
     int number = 0;  // among all that were measured, those set aside included
     int gate = 1;
     double load = 0, answer_s = 0;           // of a probe
+    bool parts_twins = false;                // so that they do not meet at one server
     long long deadline_ns = 0;               // of the whole program, 0: none
     std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
     outbox* out = nullptr;                   // takes the records while the load runs
@@ -36054,9 +36061,6 @@ void send_batches(const plan& p, const vector<load_of_variant>& loads, const Gat
 template <class Gather>
 void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
     const schedule s = schedule_of(p);
-    const bool may_share =
-        loads.size() > 1 && (asks_what_is_added(p.judged->slos) ||
-                             is_same_place(*loads[0].order->target, *loads[1].order->target));
     each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(p, order.last);
@@ -36064,7 +36068,7 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
         order.measured_from_ns = ns_of(s.measured_from);
         state.early.begin(order.last - order.warmup);
         vector<double> times = s.at;
-        if (may_share) part_twins(times, p.sent->seed, order.variant);
+        if (order.parts_twins) part_twins(times, p.sent->seed, order.variant);
         for (const double at : times) order.send_at.push_back(ns_of(at));
         settle_first(*p.sent, order, state);
         if (state.decided && !s.at.empty())
@@ -36138,6 +36142,7 @@ public:
         order_.variant = asked.variant;
         order_.repeat = asked.number;
         order_.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
+        order_.parts_twins = asked.parts_twins;
         order_.start = asked.start;
         state_.deadline_ns = asked.deadline_ns;
         state_.max_gaps = asked.max_gaps;
@@ -36194,8 +36199,6 @@ private:
     request_log log_{};
     vector<std::unique_ptr<task_at_work>> tasks_{};
 };
-/// One repeat: of one variant, or of both at once.
-using variant_repeats = std::deque<variant_repeat>;
 
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
@@ -36240,7 +36243,7 @@ inline double recorded_repeat(variant_repeats& variants,
             pages.emplace_back(v.target.pages(), named_series(v.what.judged->slos));
     }
     if (p.shard.is_whole()) run_repeat(variants);
-    else load_sharing_of_program->send(variants[0]);
+    else load_sharing_of_program->send(variants);
     for (std::size_t i = 0; i < variants.size(); ++i) {
         repeat_data& d = variants[i].seen;
         if (p.shard.is_whole()) d.server = pages[i].metrics(cross_check_of(d).finished);
@@ -36540,7 +36543,6 @@ private:
             const plan what = plan_of_variant(all, variant);
             if (!make_ready(what, variant, position, number, probe)) return false;
             repeats.emplace_back(what, servers_.on(variant), order_of(variant, number, probe));
-            load_sharing_of_program->ask(repeats.back().asked);
         }
         const long long was_ahead_ns = day_ahead_ns();
         std::function<bool(load_so_far&&)> decides;
@@ -36616,6 +36618,7 @@ private:
                 .gate = gate_,
                 .load = probe ? probe->load : 0,
                 .answer_s = probe ? probe->answer_s : 0,
+                .parts_twins = servers_.twins_may_meet(),
                 .deadline_ns = mode_.deadline_ns,
                 .meter = &meter_,
                 .misses = misses_that_end(),
@@ -36878,9 +36881,6 @@ public:
             prepare(p, mode);
         });
         sharing.take_part(p, scenario_, asked_, number_);
-        if (p.judged->is_at_once && !p.shard.is_whole())
-            refuse({"pairs is at_once, and several programs send this load: one program sends both "
-                    "requests of a pair. Send it from one, or leave out pairs"});
         const bool is_first = rank_of_program() == 0;
         if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
         sharing.all_or_none([&] {
@@ -45635,6 +45635,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // freopen
 #include <cstdlib>  // atexit, getenv, setenv, _Exit
+#include <deque>
 #include <exception>  // current_exception, rethrow_exception
 #include <filesystem>
 #include <fstream>
@@ -46087,6 +46088,13 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     if (a.max_in_flight != 0 && a.max_in_flight < count)
         refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
 }
+/// Only the end of a load shows what all ranks measured: nothing is judged before.
+inline plan without_looks(plan p, const scenario& s) {
+    if (!p.judged->rule.looks_early) return p;
+    return with_judging(std::move(p), [&](planned_judging& j) {
+        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, 0, 1);
+    });
+}
 /// With servers of their own they would be separate loads.
 inline void check_shared_target(const scenario& s) {
     for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
@@ -46106,8 +46114,8 @@ inline void check_shard(const plan& p, const load_shard& shard, const settings& 
         refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
                     "MPI, or ask for one load"});
     if (p.judged->has_baseline || p.judged->has_stored_baseline)
-        refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
-                    "on: use MPI, or run the gate in one program"});
+        refuse({of, "a baseline is measured by programs that communicate: use MPI, or run the gate "
+                    "in one"});
     if (p.judged->past.by)
         refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
     if (asked.calibrate != 0 || asked.write_baseline)
@@ -46480,7 +46488,8 @@ private:
     std::function<void(const std::string&)> lost_{};
 };
 
-/// Rank 0's order to the others between two verdicts: the next repeat, or the end of the gate.
+/// Rank 0's order to the others between two verdicts: the next repeat, or the end of the gate. At
+/// once it is for both variants, the candidate first.
 struct rank_command {
     bool is_over = false;
     repeat_order next{};
@@ -46488,8 +46497,9 @@ struct rank_command {
 inline std::string text_of(const rank_command& c) {
     const long long deadline_ns = c.next.deadline_ns;
     const double left_s = deadline_ns > 0 ? std::max(0.001, seconds_until(deadline_ns)) : 0;
-    return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_variant::baseline,
-                   c.next.number, c.next.load, c.next.answer_s, left_s);
+    return printed("%d %d %d %d %.17g %.17g %.17g", c.is_over,
+                   c.next.variant == run_variant::baseline, c.next.number, c.next.parts_twins,
+                   c.next.load, c.next.answer_s, left_s);
 }
 inline rank_command command_of(const std::string& text) {
     vector<double> n;
@@ -46497,14 +46507,15 @@ inline rank_command command_of(const std::string& text) {
     while (!left.empty()) {
         n.push_back(leading_number<double>(left).value_or(not_a_number));
         left.remove_prefix(std::min(left.size(), left.find_first_not_of(' ')));
-        if (n.size() == 6) break;
+        if (n.size() == 7) break;
     }
-    if (n.size() != 6) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
+    if (n.size() != 7) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
     return {n[0] != 0, {.variant = n[1] != 0 ? run_variant::baseline : run_variant::candidate,
                         .number = static_cast<int>(n[2]),
-                        .load = n[3],
-                        .answer_s = n[4],
-                        .deadline_ns = n[5] > 0 ? now_ns() + ns_of(n[5]) : 0}};
+                        .load = n[4],
+                        .answer_s = n[5],
+                        .parts_twins = n[3] != 0,
+                        .deadline_ns = n[6] > 0 ? now_ns() + ns_of(n[6]) : 0}};
 }
 
 /// By how much a rank's clock is ahead of rank 0's, and the error of that.
@@ -46623,23 +46634,26 @@ inline int starts_of(const planned_traffic& p) {
     return p.arrivals.kind == arrival_kind::all_at_once && p.warmup_requests > 0 ? 2 : 1;
 }
 
-/// Called by all ranks. Returns the whole repeat at rank 0, elsewhere this rank's part. Throws at
-/// all ranks if one could not begin, at rank 0 if one could not end.
-inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_order asked) {
+/// Called by all ranks. Each variant then has the whole repeat at rank 0, elsewhere this rank's
+/// part. Throws at all ranks if one could not begin, at rank 0 if one could not end.
+inline void repeat_of_ranks(variant_repeats& variants) {
     rank_group& ranks = rank_group::of_this_program();
+    const plan& p = variants[0].what;
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
     const server_pages none{};
-    page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.judged->slos));
+    std::deque<page_watch> pages;
+    for (variant_repeat& v : variants) {
+        pages.emplace_back(ranks.is_first() ? v.target.pages() : none,
+                           named_series(p.judged->slos));
+        if (!ranks.is_first()) v.asked.max_gaps = ~0ull;  // counted when all are combined
+    }
     long long began_ns = now_ns();
-    asked.start = [&] { return began_ns = start(); };
-    if (!ranks.is_first())
-        asked.max_gaps = ~0ull;  // counted when all are combined
-    repeat_data d;
+    variants[0].asked.start = [&] { return began_ns = start(); };  // both begin together
     std::string why;
     const long long began = now_ns();
     try {
-        d = run_repeat(p, target, asked);
-        d.ranks = {part_of(d, p.shard, began_ns)};
+        run_repeat(variants);
+        for (variant_repeat& v : variants) v.seen.ranks = {part_of(v.seen, p.shard, began_ns)};
     } catch (const std::exception& e) {
         if (start.is_called_off()) throw;
         if (start.begun() < starts_of(p))  // the others wait for it
@@ -46650,16 +46664,18 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_or
     const double max_s = ranks.wait_s() + drain_s(*p.sent) +
                           static_cast<double>(now_ns() - began) * 1e-9;
     const vector<clock_offset> after = clock_offsets(ranks, max_s);
-    if (ranks.is_first() && !why.empty()) {
-        ranks.gathered("", max_s);
-        throw std::runtime_error(why);
+    vector<vector<std::string>> parts;  // all are sent before one of them may be found wrong
+    for (const variant_repeat& v : variants)
+        parts.push_back(ranks.gathered(
+            ranks.is_first() ? "" : why.empty() ? packed(v.seen) : why, max_s));
+    if (!ranks.is_first()) return;
+    if (!why.empty()) throw std::runtime_error(why);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+        repeat_data& all = variants[i].seen;
+        all = gathered_repeat(p, std::move(all), parts[i], start, after, variants[i].asked.out);
+        parts[i] = {};
+        all.server = pages[i].metrics(cross_check_of(all).finished);
     }
-    const vector<std::string> parts =
-        ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, max_s);
-    if (!ranks.is_first()) return d;
-    repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, asked.out);
-    all.server = pages.metrics(cross_check_of(all).finished);
-    return all;
 }
 
 }  // namespace detail
@@ -46712,13 +46728,15 @@ inline double max_skew_of_ranks(const plan& p) {
 
 #ifdef LLMBENCH_WITH_MPI
 /// One rank's part of a plan, which must be the same at all ranks.
-inline plan as_rank(plan p) {
+inline plan as_rank(plan p, const scenario& s) {
     rank_group& ranks = rank_group::of_this_program();
     p.shard = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
     check_shard(*p.sent, p.shard);
+    p = without_looks(std::move(p), s);
     p.max_skew_s = max_skew_of_ranks(p);
     std::string mine = version_text() + " " + p.name + " " + trace_hash(p) + " " +
-                       options_text(p) + " " + limits_text(p);
+                       options_text(p) + " " + limits_text(p) +
+                       (p.judged->is_at_once ? " at once" : "");
     for (const slo& x : p.judged->slos) mine += "; " + str(x.text());
     const std::string first = ranks.heard(mine, 10 * ranks.wait_s());
     p.nonce = static_cast<std::uint64_t>(
@@ -46747,8 +46765,9 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(variant_repeat& v) override {
-        v.seen = repeat_of_shard(v.what, v.target, v.asked);
+    void send(variant_repeats& variants) override {
+        variant_repeat& only = variants[0];  // a shard has no baseline
+        only.seen = repeat_of_shard(only.what, only.target, only.asked);
     }
 };
 
@@ -46775,13 +46794,13 @@ public:
     }
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
-        else p = as_rank(std::move(p));
+        else p = as_rank(std::move(p), s);
     }
-    void send(variant_repeat& v) override {
-        if (ranks().is_alone()) shards_of_load::send(v);
-        else v.seen = repeat_of_ranks(v.what, v.target, v.asked);
+    void send(variant_repeats& variants) override {
+        if (ranks().is_alone()) return shards_of_load::send(variants);
+        tell({false, variants[0].asked});
+        repeat_of_ranks(variants);
     }
-    void ask(const repeat_order& next) override { tell({false, next}); }
     void end_gate() override { tell({.is_over = true}); }
     /// Rank 0 reports the failure of a repeat.
     std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) override {
@@ -46794,10 +46813,15 @@ public:
             c.next.show = show;
             const plan what =
                 c.next.load > 0 ? the_search().at_load(p, c.next.load, c.next.answer_s) : p;
+            vector<run_variant> variants{c.next.variant};
+            if (p.judged->is_at_once) variants.push_back(run_variant::baseline);
             try {
                 variant_repeats mine;
-                mine.emplace_back(plan_of_variant(what, c.next.variant),
-                                  servers.on(c.next.variant), c.next);
+                for (const run_variant variant : variants) {
+                    c.next.variant = variant;
+                    mine.emplace_back(plan_of_variant(what, variant), servers.on(variant),
+                                      c.next);
+                }
                 recorded_repeat(mine);
             } catch (const std::exception&) {
                 // Rank 0 knows of it.

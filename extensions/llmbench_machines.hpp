@@ -71,6 +71,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // freopen
 #include <cstdlib>  // atexit, getenv, setenv, _Exit
+#include <deque>
 #include <exception>  // current_exception, rethrow_exception
 #include <filesystem>
 #include <fstream>
@@ -523,6 +524,13 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     if (a.max_in_flight != 0 && a.max_in_flight < count)
         refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
 }
+/// Only the end of a load shows what all ranks measured: nothing is judged before.
+inline plan without_looks(plan p, const scenario& s) {
+    if (!p.judged->rule.looks_early) return p;
+    return with_judging(std::move(p), [&](planned_judging& j) {
+        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, 0, 1);
+    });
+}
 /// With servers of their own they would be separate loads.
 inline void check_shared_target(const scenario& s) {
     for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
@@ -542,8 +550,8 @@ inline void check_shard(const plan& p, const load_shard& shard, const settings& 
         refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
                     "MPI, or ask for one load"});
     if (p.judged->has_baseline || p.judged->has_stored_baseline)
-        refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
-                    "on: use MPI, or run the gate in one program"});
+        refuse({of, "a baseline is measured by programs that communicate: use MPI, or run the gate "
+                    "in one"});
     if (p.judged->past.by)
         refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
     if (asked.calibrate != 0 || asked.write_baseline)
@@ -916,7 +924,8 @@ private:
     std::function<void(const std::string&)> lost_{};
 };
 
-/// Rank 0's order to the others between two verdicts: the next repeat, or the end of the gate.
+/// Rank 0's order to the others between two verdicts: the next repeat, or the end of the gate. At
+/// once it is for both variants, the candidate first.
 struct rank_command {
     bool is_over = false;
     repeat_order next{};
@@ -924,8 +933,9 @@ struct rank_command {
 inline std::string text_of(const rank_command& c) {
     const long long deadline_ns = c.next.deadline_ns;
     const double left_s = deadline_ns > 0 ? std::max(0.001, seconds_until(deadline_ns)) : 0;
-    return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_variant::baseline,
-                   c.next.number, c.next.load, c.next.answer_s, left_s);
+    return printed("%d %d %d %d %.17g %.17g %.17g", c.is_over,
+                   c.next.variant == run_variant::baseline, c.next.number, c.next.parts_twins,
+                   c.next.load, c.next.answer_s, left_s);
 }
 inline rank_command command_of(const std::string& text) {
     vector<double> n;
@@ -933,14 +943,15 @@ inline rank_command command_of(const std::string& text) {
     while (!left.empty()) {
         n.push_back(leading_number<double>(left).value_or(not_a_number));
         left.remove_prefix(std::min(left.size(), left.find_first_not_of(' ')));
-        if (n.size() == 6) break;
+        if (n.size() == 7) break;
     }
-    if (n.size() != 6) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
+    if (n.size() != 7) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
     return {n[0] != 0, {.variant = n[1] != 0 ? run_variant::baseline : run_variant::candidate,
                         .number = static_cast<int>(n[2]),
-                        .load = n[3],
-                        .answer_s = n[4],
-                        .deadline_ns = n[5] > 0 ? now_ns() + ns_of(n[5]) : 0}};
+                        .load = n[4],
+                        .answer_s = n[5],
+                        .parts_twins = n[3] != 0,
+                        .deadline_ns = n[6] > 0 ? now_ns() + ns_of(n[6]) : 0}};
 }
 
 /// By how much a rank's clock is ahead of rank 0's, and the error of that.
@@ -1059,23 +1070,26 @@ inline int starts_of(const planned_traffic& p) {
     return p.arrivals.kind == arrival_kind::all_at_once && p.warmup_requests > 0 ? 2 : 1;
 }
 
-/// Called by all ranks. Returns the whole repeat at rank 0, elsewhere this rank's part. Throws at
-/// all ranks if one could not begin, at rank 0 if one could not end.
-inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_order asked) {
+/// Called by all ranks. Each variant then has the whole repeat at rank 0, elsewhere this rank's
+/// part. Throws at all ranks if one could not begin, at rank 0 if one could not end.
+inline void repeat_of_ranks(variant_repeats& variants) {
     rank_group& ranks = rank_group::of_this_program();
+    const plan& p = variants[0].what;
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
     const server_pages none{};
-    page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.judged->slos));
+    std::deque<page_watch> pages;
+    for (variant_repeat& v : variants) {
+        pages.emplace_back(ranks.is_first() ? v.target.pages() : none,
+                           named_series(p.judged->slos));
+        if (!ranks.is_first()) v.asked.max_gaps = ~0ull;  // counted when all are combined
+    }
     long long began_ns = now_ns();
-    asked.start = [&] { return began_ns = start(); };
-    if (!ranks.is_first())
-        asked.max_gaps = ~0ull;  // counted when all are combined
-    repeat_data d;
+    variants[0].asked.start = [&] { return began_ns = start(); };  // both begin together
     std::string why;
     const long long began = now_ns();
     try {
-        d = run_repeat(p, target, asked);
-        d.ranks = {part_of(d, p.shard, began_ns)};
+        run_repeat(variants);
+        for (variant_repeat& v : variants) v.seen.ranks = {part_of(v.seen, p.shard, began_ns)};
     } catch (const std::exception& e) {
         if (start.is_called_off()) throw;
         if (start.begun() < starts_of(p))  // the others wait for it
@@ -1086,16 +1100,18 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_or
     const double max_s = ranks.wait_s() + drain_s(*p.sent) +
                           static_cast<double>(now_ns() - began) * 1e-9;
     const vector<clock_offset> after = clock_offsets(ranks, max_s);
-    if (ranks.is_first() && !why.empty()) {
-        ranks.gathered("", max_s);
-        throw std::runtime_error(why);
+    vector<vector<std::string>> parts;  // all are sent before one of them may be found wrong
+    for (const variant_repeat& v : variants)
+        parts.push_back(ranks.gathered(
+            ranks.is_first() ? "" : why.empty() ? packed(v.seen) : why, max_s));
+    if (!ranks.is_first()) return;
+    if (!why.empty()) throw std::runtime_error(why);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+        repeat_data& all = variants[i].seen;
+        all = gathered_repeat(p, std::move(all), parts[i], start, after, variants[i].asked.out);
+        parts[i] = {};
+        all.server = pages[i].metrics(cross_check_of(all).finished);
     }
-    const vector<std::string> parts =
-        ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, max_s);
-    if (!ranks.is_first()) return d;
-    repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, asked.out);
-    all.server = pages.metrics(cross_check_of(all).finished);
-    return all;
 }
 
 }  // namespace detail
@@ -1148,13 +1164,15 @@ inline double max_skew_of_ranks(const plan& p) {
 
 #ifdef LLMBENCH_WITH_MPI
 /// One rank's part of a plan, which must be the same at all ranks.
-inline plan as_rank(plan p) {
+inline plan as_rank(plan p, const scenario& s) {
     rank_group& ranks = rank_group::of_this_program();
     p.shard = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
     check_shard(*p.sent, p.shard);
+    p = without_looks(std::move(p), s);
     p.max_skew_s = max_skew_of_ranks(p);
     std::string mine = version_text() + " " + p.name + " " + trace_hash(p) + " " +
-                       options_text(p) + " " + limits_text(p);
+                       options_text(p) + " " + limits_text(p) +
+                       (p.judged->is_at_once ? " at once" : "");
     for (const slo& x : p.judged->slos) mine += "; " + str(x.text());
     const std::string first = ranks.heard(mine, 10 * ranks.wait_s());
     p.nonce = static_cast<std::uint64_t>(
@@ -1183,8 +1201,9 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(variant_repeat& v) override {
-        v.seen = repeat_of_shard(v.what, v.target, v.asked);
+    void send(variant_repeats& variants) override {
+        variant_repeat& only = variants[0];  // a shard has no baseline
+        only.seen = repeat_of_shard(only.what, only.target, only.asked);
     }
 };
 
@@ -1211,13 +1230,13 @@ public:
     }
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
-        else p = as_rank(std::move(p));
+        else p = as_rank(std::move(p), s);
     }
-    void send(variant_repeat& v) override {
-        if (ranks().is_alone()) shards_of_load::send(v);
-        else v.seen = repeat_of_ranks(v.what, v.target, v.asked);
+    void send(variant_repeats& variants) override {
+        if (ranks().is_alone()) return shards_of_load::send(variants);
+        tell({false, variants[0].asked});
+        repeat_of_ranks(variants);
     }
-    void ask(const repeat_order& next) override { tell({false, next}); }
     void end_gate() override { tell({.is_over = true}); }
     /// Rank 0 reports the failure of a repeat.
     std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) override {
@@ -1230,10 +1249,15 @@ public:
             c.next.show = show;
             const plan what =
                 c.next.load > 0 ? the_search().at_load(p, c.next.load, c.next.answer_s) : p;
+            vector<run_variant> variants{c.next.variant};
+            if (p.judged->is_at_once) variants.push_back(run_variant::baseline);
             try {
                 variant_repeats mine;
-                mine.emplace_back(plan_of_variant(what, c.next.variant),
-                                  servers.on(c.next.variant), c.next);
+                for (const run_variant variant : variants) {
+                    c.next.variant = variant;
+                    mine.emplace_back(plan_of_variant(what, variant), servers.on(variant),
+                                      c.next);
+                }
                 recorded_repeat(mine);
             } catch (const std::exception&) {
                 // Rank 0 knows of it.

@@ -47,6 +47,17 @@ TEST_CASE("users") {
     s.duration = 2_s;
     gate(s);
 }
+TEST_CASE("both at once") {
+    scenario s{.baseline = otherwise{.same = true},
+               .pairs = at_once,
+               .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(12)},
+               .arrivals = poisson(8_rps),
+               .warmup = 10,
+               .duration = 45_s,
+               .slos = {mean(tpot) <= 5 * baseline},
+               .limits = {.drain = 2_s}};
+    gate(s);
+}
 TEST_CASE("batch") { gate(load_of(all_at_once())); }
 TEST_CASE("conversations") {
     scenario s = load();

@@ -259,6 +259,31 @@ END
     says "FAIL          mean(tpot) <= 1 ms" "2 repeats"
     ranks 0 batch
     ranks 0 users
+    ranks 0 "both at once"
+    says "4 programs on 1 machine sent the load"
+    if python3 - "$work/report" > "$work/python.log" 2>&1 << 'END'
+import json, sys
+report = sys.argv[1]
+g = json.load(open(report + "/result.json"))["gates"][0]
+assert [s["decided_by"] for s in g["slos"] if s["metric"] == "tpot"] == ["slices_at_once"]
+def sent(file):
+    arms = {"candidate": {}, "baseline": {}}
+    for line in open(f"{report}/{file}"):
+        r = json.loads(line)
+        arms[r["arm"]][int(r["id"].rsplit("-", 1)[1])] = r["scheduled_ns"]
+    assert arms["candidate"].keys() == arms["baseline"].keys(), "a request has no twin"
+    return arms
+whole = sent("records.jsonl")
+assert sorted(whole["candidate"]) == list(range(len(whole["candidate"])))
+assert whole["candidate"] != whole["baseline"], "twins of one server were sent together"
+for i in (1, 2, 3):
+    assert {place % 4 for place in sent(f"rank-{i}/records.jsonl")["candidate"]} == {i}
+for arm in whole:
+    [d] = g[arm]["repeats"]
+    assert [r["index"] for r in d["ranks"]] == [0, 1, 2, 3]
+    assert sum(r["requests"] for r in d["ranks"]) == len(whole[arm]) - 10
+END
+    then ok; else cat "$work/python.log"; wrong "the records are not those of both variants"; fi
     ranks 0 "a search"
     says "PASS          capacity >= 20 req/s"
     ranks 3 "rank 2 is late"

@@ -247,9 +247,6 @@ public:
             prepare(p, mode);
         });
         sharing.take_part(p, scenario_, asked_, number_);
-        if (p.judged->is_at_once && !p.shard.is_whole())
-            refuse({"pairs is at_once, and several programs send this load: one program sends both "
-                    "requests of a pair. Send it from one, or leave out pairs"});
         const bool is_first = rank_of_program() == 0;
         if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
         sharing.all_or_none([&] {

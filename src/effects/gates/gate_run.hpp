@@ -350,7 +350,6 @@ private:
             const plan what = plan_of_variant(all, variant);
             if (!make_ready(what, variant, position, number, probe)) return false;
             repeats.emplace_back(what, servers_.on(variant), order_of(variant, number, probe));
-            load_sharing_of_program->ask(repeats.back().asked);
         }
         const long long was_ahead_ns = day_ahead_ns();
         std::function<bool(load_so_far&&)> decides;
@@ -426,6 +425,7 @@ private:
                 .gate = gate_,
                 .load = probe ? probe->load : 0,
                 .answer_s = probe ? probe->answer_s : 0,
+                .parts_twins = servers_.twins_may_meet(),
                 .deadline_ns = mode_.deadline_ns,
                 .meter = &meter_,
                 .misses = misses_that_end(),

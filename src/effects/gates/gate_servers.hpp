@@ -57,6 +57,11 @@ public:
         return least;
     }
     bool has_baseline() const { return baseline_ != nullptr; }
+    /// Whether twins may wait for each other: at one server, or at the one behind a gateway.
+    bool twins_may_meet() const {
+        return p_.judged->is_at_once && (asks_what_is_added(p_.judged->slos) ||
+                                         is_same_place(candidate_.load(), baseline_->load()));
+    }
     /// Whether each pair has new processes of servers that the gate starts, or one for both
     /// variants. A model has no process.
     bool pairs_are_fresh(const scenario& s) const {

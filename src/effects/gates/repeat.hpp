@@ -26,7 +26,6 @@
 #include "effects/load/order.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/same_server.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/gates/early_looks.hpp"
 #include "effects/gates/progress_meter.hpp"
@@ -149,6 +148,7 @@ struct repeat_order {
     int number = 0;  // among all that were measured, those set aside included
     int gate = 1;
     double load = 0, answer_s = 0;           // of a probe
+    bool parts_twins = false;                // so that they do not meet at one server
     long long deadline_ns = 0;               // of the whole program, 0: none
     std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
     outbox* out = nullptr;                   // takes the records while the load runs
@@ -199,9 +199,6 @@ void send_batches(const plan& p, const vector<load_of_variant>& loads, const Gat
 template <class Gather>
 void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
     const schedule s = schedule_of(p);
-    const bool may_share =
-        loads.size() > 1 && (asks_what_is_added(p.judged->slos) ||
-                             is_same_place(*loads[0].order->target, *loads[1].order->target));
     each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(p, order.last);
@@ -209,7 +206,7 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
         order.measured_from_ns = ns_of(s.measured_from);
         state.early.begin(order.last - order.warmup);
         vector<double> times = s.at;
-        if (may_share) part_twins(times, p.sent->seed, order.variant);
+        if (order.parts_twins) part_twins(times, p.sent->seed, order.variant);
         for (const double at : times) order.send_at.push_back(ns_of(at));
         settle_first(*p.sent, order, state);
         if (state.decided && !s.at.empty())
@@ -283,6 +280,7 @@ public:
         order_.variant = asked.variant;
         order_.repeat = asked.number;
         order_.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
+        order_.parts_twins = asked.parts_twins;
         order_.start = asked.start;
         state_.deadline_ns = asked.deadline_ns;
         state_.max_gaps = asked.max_gaps;
@@ -339,8 +337,6 @@ private:
     request_log log_{};
     vector<std::unique_ptr<task_at_work>> tasks_{};
 };
-/// One repeat: of one variant, or of both at once.
-using variant_repeats = std::deque<variant_repeat>;
 
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
@@ -385,7 +381,7 @@ inline double recorded_repeat(variant_repeats& variants,
             pages.emplace_back(v.target.pages(), named_series(v.what.judged->slos));
     }
     if (p.shard.is_whole()) run_repeat(variants);
-    else load_sharing_of_program->send(variants[0]);
+    else load_sharing_of_program->send(variants);
     for (std::size_t i = 0; i < variants.size(); ++i) {
         repeat_data& d = variants[i].seen;
         if (p.shard.is_whole()) d.server = pages[i].metrics(cross_check_of(d).finished);

@@ -161,6 +161,7 @@ struct load_order {
     const load_target* target = nullptr;
     run_variant variant = run_variant::candidate;
     int repeat = 0;
+    bool parts_twins = false;  // sends requests at other times than their twins
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop

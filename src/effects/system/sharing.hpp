@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 
 #include <cstddef>  // size_t
+#include <deque>
 #include <functional>
 #include <string>
 
@@ -16,8 +17,9 @@ class gate_servers;
 class progress_meter;
 class variant_repeat;
 struct plan;
-struct repeat_order;
 struct settings;
+/// One repeat: of one variant, or of both at once.
+using variant_repeats = std::deque<variant_repeat>;
 
 /// Returns the value of a variable, "" if not set.
 using variable_lookup = std::function<std::string(const char* name)>;
@@ -50,10 +52,9 @@ public:
     virtual void all_or_none(const std::function<void()>& act) { act(); }
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
-    /// Sends this program's part of a repeat, if it has not the whole.
-    virtual void send(variant_repeat&) {}
-    /// Rank 0 sends the others the next repeat, until their gate is over.
-    virtual void ask(const repeat_order&) {}
+    /// Sends this program's part of a repeat, if it has not the whole. Rank 0 tells the others to
+    /// send theirs, until their gate is over.
+    virtual void send(variant_repeats&) {}
     virtual void end_gate() {}
     /// Other ranks send their parts until then. Returns why they have no verdicts.
     virtual std::string follow(const plan&, gate_servers&, progress_meter&) { return {}; }

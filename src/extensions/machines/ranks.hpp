@@ -29,6 +29,7 @@
 #include <cstddef>  // size_t
 #include <cstdio>  // freopen
 #include <cstdlib>  // atexit, getenv, setenv, _Exit
+#include <deque>
 #include <exception>  // current_exception, rethrow_exception
 #include <functional>  // what is done when ranks are lost
 #include <iostream>  // cerr
@@ -243,7 +244,8 @@ private:
     std::function<void(const std::string&)> lost_{};
 };
 
-/// Rank 0's order to the others between two verdicts: the next repeat, or the end of the gate.
+/// Rank 0's order to the others between two verdicts: the next repeat, or the end of the gate. At
+/// once it is for both variants, the candidate first.
 struct rank_command {
     bool is_over = false;
     repeat_order next{};
@@ -251,8 +253,9 @@ struct rank_command {
 inline std::string text_of(const rank_command& c) {
     const long long deadline_ns = c.next.deadline_ns;
     const double left_s = deadline_ns > 0 ? std::max(0.001, seconds_until(deadline_ns)) : 0;
-    return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_variant::baseline,
-                   c.next.number, c.next.load, c.next.answer_s, left_s);
+    return printed("%d %d %d %d %.17g %.17g %.17g", c.is_over,
+                   c.next.variant == run_variant::baseline, c.next.number, c.next.parts_twins,
+                   c.next.load, c.next.answer_s, left_s);
 }
 inline rank_command command_of(const std::string& text) {
     vector<double> n;
@@ -260,14 +263,15 @@ inline rank_command command_of(const std::string& text) {
     while (!left.empty()) {
         n.push_back(leading_number<double>(left).value_or(not_a_number));
         left.remove_prefix(std::min(left.size(), left.find_first_not_of(' ')));
-        if (n.size() == 6) break;
+        if (n.size() == 7) break;
     }
-    if (n.size() != 6) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
+    if (n.size() != 7) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
     return {n[0] != 0, {.variant = n[1] != 0 ? run_variant::baseline : run_variant::candidate,
                         .number = static_cast<int>(n[2]),
-                        .load = n[3],
-                        .answer_s = n[4],
-                        .deadline_ns = n[5] > 0 ? now_ns() + ns_of(n[5]) : 0}};
+                        .load = n[4],
+                        .answer_s = n[5],
+                        .parts_twins = n[3] != 0,
+                        .deadline_ns = n[6] > 0 ? now_ns() + ns_of(n[6]) : 0}};
 }
 
 /// By how much a rank's clock is ahead of rank 0's, and the error of that.
@@ -386,23 +390,26 @@ inline int starts_of(const planned_traffic& p) {
     return p.arrivals.kind == arrival_kind::all_at_once && p.warmup_requests > 0 ? 2 : 1;
 }
 
-/// Called by all ranks. Returns the whole repeat at rank 0, elsewhere this rank's part. Throws at
-/// all ranks if one could not begin, at rank 0 if one could not end.
-inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_order asked) {
+/// Called by all ranks. Each variant then has the whole repeat at rank 0, elsewhere this rank's
+/// part. Throws at all ranks if one could not begin, at rank 0 if one could not end.
+inline void repeat_of_ranks(variant_repeats& variants) {
     rank_group& ranks = rank_group::of_this_program();
+    const plan& p = variants[0].what;
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
     const server_pages none{};
-    page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.judged->slos));
+    std::deque<page_watch> pages;
+    for (variant_repeat& v : variants) {
+        pages.emplace_back(ranks.is_first() ? v.target.pages() : none,
+                           named_series(p.judged->slos));
+        if (!ranks.is_first()) v.asked.max_gaps = ~0ull;  // counted when all are combined
+    }
     long long began_ns = now_ns();
-    asked.start = [&] { return began_ns = start(); };
-    if (!ranks.is_first())
-        asked.max_gaps = ~0ull;  // counted when all are combined
-    repeat_data d;
+    variants[0].asked.start = [&] { return began_ns = start(); };  // both begin together
     std::string why;
     const long long began = now_ns();
     try {
-        d = run_repeat(p, target, asked);
-        d.ranks = {part_of(d, p.shard, began_ns)};
+        run_repeat(variants);
+        for (variant_repeat& v : variants) v.seen.ranks = {part_of(v.seen, p.shard, began_ns)};
     } catch (const std::exception& e) {
         if (start.is_called_off()) throw;
         if (start.begun() < starts_of(p))  // the others wait for it
@@ -413,16 +420,18 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_or
     const double max_s = ranks.wait_s() + drain_s(*p.sent) +
                           static_cast<double>(now_ns() - began) * 1e-9;
     const vector<clock_offset> after = clock_offsets(ranks, max_s);
-    if (ranks.is_first() && !why.empty()) {
-        ranks.gathered("", max_s);
-        throw std::runtime_error(why);
+    vector<vector<std::string>> parts;  // all are sent before one of them may be found wrong
+    for (const variant_repeat& v : variants)
+        parts.push_back(ranks.gathered(
+            ranks.is_first() ? "" : why.empty() ? packed(v.seen) : why, max_s));
+    if (!ranks.is_first()) return;
+    if (!why.empty()) throw std::runtime_error(why);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+        repeat_data& all = variants[i].seen;
+        all = gathered_repeat(p, std::move(all), parts[i], start, after, variants[i].asked.out);
+        parts[i] = {};
+        all.server = pages[i].metrics(cross_check_of(all).finished);
     }
-    const vector<std::string> parts =
-        ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, max_s);
-    if (!ranks.is_first()) return d;
-    repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, asked.out);
-    all.server = pages.metrics(cross_check_of(all).finished);
-    return all;
 }
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/cross_check.hpp"
+#include "core/judging/rule.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/arrivals.hpp"
@@ -31,6 +32,7 @@
 #include <cstdint>  // uint64_t
 #include <fstream>
 #include <string>
+#include <utility>  // move
 
 #include <sys/resource.h>  // getrusage
 #ifdef __linux__
@@ -92,6 +94,13 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     if (a.max_in_flight != 0 && a.max_in_flight < count)
         refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
 }
+/// Only the end of a load shows what all ranks measured: nothing is judged before.
+inline plan without_looks(plan p, const scenario& s) {
+    if (!p.judged->rule.looks_early) return p;
+    return with_judging(std::move(p), [&](planned_judging& j) {
+        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, 0, 1);
+    });
+}
 /// With servers of their own they would be separate loads.
 inline void check_shared_target(const scenario& s) {
     for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
@@ -111,8 +120,8 @@ inline void check_shard(const plan& p, const load_shard& shard, const settings& 
         refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
                     "MPI, or ask for one load"});
     if (p.judged->has_baseline || p.judged->has_stored_baseline)
-        refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
-                    "on: use MPI, or run the gate in one program"});
+        refuse({of, "a baseline is measured by programs that communicate: use MPI, or run the gate "
+                    "in one"});
     if (p.judged->past.by)
         refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
     if (asked.calibrate != 0 || asked.write_baseline)

@@ -83,13 +83,15 @@ inline double max_skew_of_ranks(const plan& p) {
 
 #ifdef LLMBENCH_WITH_MPI
 /// One rank's part of a plan, which must be the same at all ranks.
-inline plan as_rank(plan p) {
+inline plan as_rank(plan p, const scenario& s) {
     rank_group& ranks = rank_group::of_this_program();
     p.shard = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
     check_shard(*p.sent, p.shard);
+    p = without_looks(std::move(p), s);
     p.max_skew_s = max_skew_of_ranks(p);
     std::string mine = version_text() + " " + p.name + " " + trace_hash(p) + " " +
-                       options_text(p) + " " + limits_text(p);
+                       options_text(p) + " " + limits_text(p) +
+                       (p.judged->is_at_once ? " at once" : "");
     for (const slo& x : p.judged->slos) mine += "; " + str(x.text());
     const std::string first = ranks.heard(mine, 10 * ranks.wait_s());
     p.nonce = static_cast<std::uint64_t>(
@@ -118,8 +120,9 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(variant_repeat& v) override {
-        v.seen = repeat_of_shard(v.what, v.target, v.asked);
+    void send(variant_repeats& variants) override {
+        variant_repeat& only = variants[0];  // a shard has no baseline
+        only.seen = repeat_of_shard(only.what, only.target, only.asked);
     }
 };
 
@@ -146,13 +149,13 @@ public:
     }
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
-        else p = as_rank(std::move(p));
+        else p = as_rank(std::move(p), s);
     }
-    void send(variant_repeat& v) override {
-        if (ranks().is_alone()) shards_of_load::send(v);
-        else v.seen = repeat_of_ranks(v.what, v.target, v.asked);
+    void send(variant_repeats& variants) override {
+        if (ranks().is_alone()) return shards_of_load::send(variants);
+        tell({false, variants[0].asked});
+        repeat_of_ranks(variants);
     }
-    void ask(const repeat_order& next) override { tell({false, next}); }
     void end_gate() override { tell({.is_over = true}); }
     /// Rank 0 reports the failure of a repeat.
     std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) override {
@@ -165,10 +168,15 @@ public:
             c.next.show = show;
             const plan what =
                 c.next.load > 0 ? the_search().at_load(p, c.next.load, c.next.answer_s) : p;
+            vector<run_variant> variants{c.next.variant};
+            if (p.judged->is_at_once) variants.push_back(run_variant::baseline);
             try {
                 variant_repeats mine;
-                mine.emplace_back(plan_of_variant(what, c.next.variant),
-                                  servers.on(c.next.variant), c.next);
+                for (const run_variant variant : variants) {
+                    c.next.variant = variant;
+                    mine.emplace_back(plan_of_variant(what, variant), servers.on(variant),
+                                      c.next);
+                }
                 recorded_repeat(mine);
             } catch (const std::exception&) {
                 // Rank 0 knows of it.

@@ -1,10 +1,14 @@
 // The parts of a repeat that several programs sent, put together.
 #include "llmbench.hpp"
 #include "core/judging/checks.hpp"
+#include "core/judging/columns.hpp"
+#include "core/judging/rule.hpp"
 #include "core/described/causes.hpp"
 #include "core/measured/ranks.hpp"
+#include "core/wire/http.hpp"
 #include "extensions/machines/core/reports.hpp"
 #include "extensions/machines/core/together.hpp"
+#include "support/sample_measurements.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
 
@@ -16,6 +20,7 @@
 using namespace llmbench;
 using namespace llmbench::detail;
 using namespace timelines;
+using sample_measurements::measurement;
 using texts::holds;
 
 namespace {
@@ -38,23 +43,51 @@ vector<request> answers(std::size_t first, std::size_t step, std::size_t all = 1
     return mine;
 }
 /// One program's part, on a clock that is ahead of the first one's by so much.
-repeat_data one_part(std::size_t index, std::size_t count, long long clock_ns = 0) {
-    repeat_data d = repeat_of(answers(index, count));
-    for (std::size_t i = 0; i < d.records.size(); ++i)
-        d.records[i].id = printed("llmbench-1c-0-%zu", index + i * count);
-    d.window = time_interval::between(at_ms(0), at_ms(110));
+repeat_data measured_part(const vector<request>& mine, run_variant variant, std::size_t index,
+                          std::size_t count, double window_ms, long long clock_ns) {
+    repeat_data d = repeat_of(mine);
+    d.variant = variant;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        d.records[i].variant = variant;
+        d.records[i].id = request_id(id_prefix(1, variant, 0), index + i * count);
+    }
+    d.window = time_interval::between(at_ms(0), at_ms(window_ms));
     rank_part r;
     r.index = static_cast<int>(index);
     r.count = static_cast<int>(count);
     r.host = printed("host-%zu", index);
     r.start_ns = at_ms(0);
     d.ranks = {r};
+    move_clock(d, clock_ns);
+    return d;
+}
+repeat_data one_part(std::size_t index, std::size_t count, long long clock_ns = 0) {
+    repeat_data d = measured_part(answers(index, count), run_variant::candidate, index, count, 110,
+                                  clock_ns);
     d.asked_rate = 25;
     d.achieved_rate = 24;
     d.cpu_utilization = 0.1 * static_cast<double>(index + 1);
     d.connections_opened = 3;
-    move_clock(d, clock_ns);
     return d;
+}
+/// One program's part of one of two variants that are loaded at once: of 600 requests in 120 s.
+/// The candidate's answers begin 1 ms later.
+repeat_data part_at_once(run_variant variant, std::size_t index, std::size_t count) {
+    vector<request> mine;
+    for (std::size_t i = index; i < 600; i += count)
+        mine.push_back(answered(200.0 * static_cast<double>(i),
+                                (variant == run_variant::baseline ? 20.0 : 21.0) +
+                                    static_cast<double>(i % 7)));
+    return measured_part(mine, variant, index, count, 120000,
+                         1000000 * ms * static_cast<long long>(index));
+}
+measurement at_once_of(const repeat_data& mine, const repeat_data& other) {
+    measurement m;
+    m.is_at_once = m.by_slices = true;
+    m.rule = rule_of({}, 1, 1, 0, 1);
+    m.candidate.push_back(mine);
+    m.baseline.push_back(other);
+    return m;
 }
 vector<repeat_data> parts(std::size_t count) {
     vector<repeat_data> all;
@@ -94,6 +127,65 @@ TEST_CASE("parts on clocks of their own become the repeat that one program would
             CHECK(all.ranks[i].index == static_cast<int>(i));
             CHECK(all.ranks[i].start_ns == at_ms(0));
         }
+    }
+}
+
+TEST_CASE("what a rank packs of both variants is each variant's again") {
+    for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
+        const repeat_data sent = part_at_once(variant, 1, 2);
+        const repeat_data again = unpacked(packed(sent), variant);
+        CHECK(again.variant == variant);
+        CHECK(again.window.from_ns() == sent.window.from_ns());
+        CHECK(again.window.to_ns() == sent.window.to_ns());
+        check_same_requests(again, sent);
+        for (const record& r : again.records) CHECK(r.variant == variant);
+        REQUIRE(again.ranks.size() == 1);
+        CHECK(again.ranks[0].index == 1);
+        CHECK(again.ranks[0].start_ns == sent.ranks[0].start_ns);
+    }
+}
+
+TEST_CASE("ranks that load both variants at once see what one program would, slice by slice") {
+    const auto gathered_from = [](run_variant variant, std::size_t count) {
+        vector<repeat_data> all;
+        all.push_back(part_at_once(variant, 0, count));
+        for (std::size_t i = 1; i < count; ++i)
+            all.push_back(unpacked(packed(part_at_once(variant, i, count)), variant));
+        return together(std::move(all), false);
+    };
+    const repeat_data own = part_at_once(run_variant::candidate, 0, 1);
+    const repeat_data twin = part_at_once(run_variant::baseline, 0, 1);
+    const measurement whole = at_once_of(own, twin);
+    for (const std::size_t count : {2u, 3u}) {
+        const repeat_data mine = gathered_from(run_variant::candidate, count);
+        const repeat_data other = gathered_from(run_variant::baseline, count);
+        check_same_requests(mine, own);
+        check_same_requests(other, twin);
+        const measurement m = at_once_of(mine, other);
+        for (const slo& s : {mean(ttft) <= 1.1 * baseline, p90(ttft) <= 1.2 * baseline,
+                             mean(itl) <= 1.1 * baseline, output_throughput >= 0.9 * baseline,
+                             error_rate <= baseline + 1_pct}) {
+            CAPTURE(str(s.text()));
+            const objective_columns a = columns_of(whole, s), b = columns_of(m, s);
+            REQUIRE(a.at_once.size() == 1);
+            REQUIRE(b.at_once.size() == 1);
+            const values_at_once &of_one = a.at_once[0], &of_all = b.at_once[0];
+            CHECK(of_all.slices == 24);
+            CHECK(of_one.slices == 24);
+            CHECK(of_all.mine.values.size() >= 24);
+            CHECK(of_all.mine.values == of_one.mine.values);
+            CHECK(of_all.mine.slices == of_one.mine.slices);
+            CHECK(of_all.other.values == of_one.other.values);
+            CHECK(of_all.other.slices == of_one.other.slices);
+            CHECK(b.mine.values() == a.mine.values());
+            CHECK(b.other.values() == a.other.values());
+        }
+        // 23.99 ms against 22.99 ms, with the same noise in both.
+        const slo s = mean(ttft) <= 1.1 * baseline;
+        const slo_verdict v = sample_measurements::judged(m, s);
+        CHECK(v.outcome == verdict::pass);
+        CHECK(v.estimate.value == doctest::Approx(1.0435).epsilon(0.0001));
+        CHECK(str(v.line()) == str(sample_measurements::judged(whole, s).line()));
     }
 }
 
