@@ -28292,8 +28292,7 @@ public:
     virtual void all_or_none(const std::function<void()>& act) { act(); }
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
-    /// Sends this program's part of a repeat, if it has not the whole. Rank 0 tells the others to
-    /// send theirs, until their gate is over.
+    /// Sends its part of a repeat, if it has not the whole. Rank 0 tells the others to send theirs.
     virtual void send(variant_repeats&) {}
     virtual void end_gate() {}
     /// Other ranks send their parts until then. Returns why they have no verdicts.
@@ -36544,6 +36543,7 @@ private:
             if (!make_ready(what, variant, position, number, probe)) return false;
             repeats.emplace_back(what, servers_.on(variant), order_of(variant, number, probe));
         }
+        for (variant_repeat& r : repeats) r.asked.parts_twins = servers_.twins_may_meet();
         const long long was_ahead_ns = day_ahead_ns();
         std::function<bool(load_so_far&&)> decides;
         if (mode_.kind == run_kind::judge)
@@ -36618,7 +36618,6 @@ private:
                 .gate = gate_,
                 .load = probe ? probe->load : 0,
                 .answer_s = probe ? probe->answer_s : 0,
-                .parts_twins = servers_.twins_may_meet(),
                 .deadline_ns = mode_.deadline_ns,
                 .meter = &meter_,
                 .misses = misses_that_end(),

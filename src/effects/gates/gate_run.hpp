@@ -351,6 +351,7 @@ private:
             if (!make_ready(what, variant, position, number, probe)) return false;
             repeats.emplace_back(what, servers_.on(variant), order_of(variant, number, probe));
         }
+        for (variant_repeat& r : repeats) r.asked.parts_twins = servers_.twins_may_meet();
         const long long was_ahead_ns = day_ahead_ns();
         std::function<bool(load_so_far&&)> decides;
         if (mode_.kind == run_kind::judge)
@@ -425,7 +426,6 @@ private:
                 .gate = gate_,
                 .load = probe ? probe->load : 0,
                 .answer_s = probe ? probe->answer_s : 0,
-                .parts_twins = servers_.twins_may_meet(),
                 .deadline_ns = mode_.deadline_ns,
                 .meter = &meter_,
                 .misses = misses_that_end(),

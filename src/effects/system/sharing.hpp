@@ -52,8 +52,7 @@ public:
     virtual void all_or_none(const std::function<void()>& act) { act(); }
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
-    /// Sends this program's part of a repeat, if it has not the whole. Rank 0 tells the others to
-    /// send theirs, until their gate is over.
+    /// Sends its part of a repeat, if it has not the whole. Rank 0 tells the others to send theirs.
     virtual void send(variant_repeats&) {}
     virtual void end_gate() {}
     /// Other ranks send their parts until then. Returns why they have no verdicts.
