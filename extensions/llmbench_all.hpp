@@ -92,7 +92,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] the columns of an objective
 //   [C] counts of misses: fractions, and percentiles that failures reach
 //   [C] values: times, speeds and rates
-//   [C] differences of fractions between two variants in pairs of repeats
+//   [C] differences of fractions between two variants, in pairs or of a stored run
 //   [C] verdicts on two variants that were loaded at once
 //   [C] decisions by the numbers alone: drifts, and which method decides
 //   [C] validity checks of the client
@@ -12608,8 +12608,10 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     fields_of(v, d.differences);
     v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
            d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
-    named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\""}, statistics,
-                 any_number);
+    named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\"; of fractions that a "
+                                   "later run is held against their counts, too: "
+                                   "\"misses(error_rate)\""},
+                 statistics, any_number);
 }
 
 // ===== [C] when a thread of the client did not run, and the kernel's times on its clock ==========
@@ -13523,12 +13525,40 @@ inline double client_error_in(const measurements& e, const statistic_data& what)
     return e.baseline.empty() ? 2 * error : error;  // of an earlier run it is as much
 }
 
-/// Statistics of an earlier run by name, one value per repeat.
+/// Statistics of an earlier run by name, one value per repeat, and the counts of fractions.
 struct stored_baseline {
     std::string file{};
     double day_sd = 0;
     std::map<std::string, vector<double>> values{};
 };
+/// What a run keeps of a fraction in a repeat: its counts, and how much more misses vary than
+/// independent ones.
+struct kept_counts {
+    double misses = 0, requests = 0, effect = 1;
+    static constexpr const char* names[] = {"misses", "requests", "design_effect"};
+};
+inline std::string count_name(std::size_t i, const statistic_data& of) {
+    return kept_counts::names[i] + ("(" + str(of.name) + ")");
+}
+/// Those of each repeat of an earlier run; none where one lacks them.
+inline vector<kept_counts> counts_kept(const std::map<std::string, vector<double>>& values,
+                                       const statistic_data& of) {
+    const auto named = [&](const std::string& name) {
+        const auto at = values.find(name);
+        return at == values.end() ? vector<double>() : at->second;
+    };
+    const vector<double> misses = named(count_name(0, of)), requests = named(count_name(1, of)),
+                         effects = named(count_name(2, of));
+    const std::size_t n = named(str(of.name)).size();
+    if (misses.size() != n || requests.size() != n || effects.size() != n) return {};
+    vector<kept_counts> all;
+    for (std::size_t i = 0; i < n; ++i) {
+        all.push_back({misses[i], requests[i], effects[i]});
+        if (!(misses[i] >= 0 && misses[i] <= requests[i] && requests[i] > 0 && effects[i] >= 1))
+            return {};
+    }
+    return all;
+}
 
 /// The objectives of a gate and their error levels. The same measurements can be judged again with
 /// others.
@@ -13726,6 +13756,12 @@ inline double burst_size(const vector<vector<bool>>& repeats, double allowed) {
         squares += size * size;
     }
     return misses > 0 && misses < trials ? squares / misses : 1;
+}
+/// What a later run is held against of the fraction in a repeat.
+inline kept_counts counts_to_keep(const column& c) {
+    const vector<vector<bool>> one{c.misses};
+    const double burst = burst_size(one, c.counts.misses / c.counts.all);
+    return {c.counts.misses, c.counts.all, std::max(design_effect(one), burst)};
 }
 
 /// The repeats as clusters, whatever the misses do inside them. If the true fraction is within the
@@ -14494,10 +14530,11 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
 }
 
-// ===== [C] differences of fractions between two variants in pairs of repeats =====================
+// ===== [C] differences of fractions between two variants, in pairs or of a stored run ============
 // The error is the widest of three: of the counts if the limit were true (score tests: Farrington
 // and Manning 1990; of paired answers Tango 1998), of the counts as measured, since misses are too
-// rare for a normal score on the side where few are a fail, and of the pairs' own differences.
+// rare for a normal score on the side where few are a fail, and of the repeats' own values. That of
+// days is added to each.
 
 /// The variance of `only_mine - only_other` for one question if the difference were `d`.
 inline double variance_if_paired(const fraction_pair& p, double d) {
@@ -14579,10 +14616,24 @@ private:
     std::map<long long, answered> all_{};
 };
 
-/// The fractions of the first pairs, and how many independent trials are behind them.
-inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
-                                      std::size_t pairs) {
+/// The fraction of a stored run, as the other one. A repeat's bursts count as its misses do.
+inline fraction_pair fraction_of_stored(const vector<kept_counts>& stored, metric_id m) {
+    fraction_counts all;
+    double effects = 0;
+    for (const kept_counts& r : stored) {
+        all.misses += r.misses;
+        all.all += r.requests;
+        effects += r.misses * r.effect;
+    }
     fraction_pair p;
+    p.other = all.value(m);
+    p.other_trials = all.misses > 0 ? all.all * all.misses / effects : all.all;
+    return p;
+}
+/// The fractions of the first repeats, and how many independent trials are behind them. `p`: that
+/// of a stored run.
+inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
+                                      std::size_t pairs, fraction_pair p) {
     const auto counted = [&](const variant_columns& variant, double& fraction, double& trials) {
         fraction_counts all;
         for (std::size_t i = 0; i < pairs; ++i) all.add(variant.each[i]->counts);
@@ -14592,7 +14643,7 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
         trials = all.all / std::max(1.0, counted_misses(variant, own, pairs, 0).effect);
     };
     counted(of.mine, p.mine, p.trials);
-    counted(of.other, p.other, p.other_trials);
+    if (of.is_in_pairs) counted(of.other, p.other, p.other_trials);
     if (!is_of_answers(s.statistic.metric)) return p;
     paired_answers answers;
     for (std::size_t i = 0; i < pairs; ++i)
@@ -14602,32 +14653,48 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
     return p;
 }
 
-/// One analysis of the first pairs.
+/// One analysis of the first pairs, or repeats.
 inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair& p,
                                               const vector<double>& distances,
-                                              const judging_rule& rule) {
+                                              const judging_rule& rule,
+                                              const stored_side& stored) {
     const double difference =
         p.is_paired ? p.only_mine - p.only_other : p.mine - s.factor * p.other;
     interim_analysis counts;
     counts.spread = spread_of::counted;
     counts.mean = (s.at_most ? 1 : -1) * (difference - s.offset);
-    counts.se = error_of_counts(p, s.factor, s.offset);
-    counts.sd = counts.se * std::sqrt(p.trials);
+    const double error = error_of_counts(p, s.factor, s.offset);
+    counts.se = std::sqrt(error * error + stored.day_sd * stored.day_sd);
+    counts.sd = error * std::sqrt(p.trials);
     counts.df = 1e4;
     decide(counts, rule);
-    if (distances.size() < 2) return counts;
-    interim_analysis pairs = measured_analysis(counts.mean, own_spread_of(distances), 0, 0);
+    const own_spread own = own_spread_of(distances, stored);
+    if (!(own.df > 0)) return counts;
+    interim_analysis pairs = measured_analysis(counts.mean, own, stored.day_sd, 0);
     decide(pairs, rule);
     return pairs.pass_t * pairs.se > counts.pass_t * counts.se ? pairs : counts;
 }
 
-/// Judges a fraction less that of a live baseline, by the counts of both.
+/// Judges a fraction less that of a live baseline or of a stored run, by the counts of both.
 inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
                                      const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = limit_of(s);
-    d.paired = true;
-    const comparison c = comparison_of(of, t, s);
+    comparison c = comparison_of(of, t, s);
+    d.paired = c.paired;
+    fraction_pair earlier;
+    if (!c.paired) {
+        const vector<kept_counts> kept = counts_kept(t.stored.values, s.statistic);
+        if (c.is_missing || kept.empty())
+            return decided(d, verdict::invalid, {because::stored_lacks});
+        earlier = fraction_of_stored(kept, s.statistic.metric);
+        c.others_together = earlier.other;
+        d.stored_values = c.others;
+        d.stored = {c.stored.repeats, c.stored.variance * c.scale * c.scale,
+                    c.stored.day_sd * c.scale};
+    }
+    const int first = c.paired ? first_pair_analysis : first_analysis;
+    const int fails_from = c.paired ? first : std::min(first_fail, t.rule.most);
     set_measured(d, c);
     const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
@@ -14640,15 +14707,22 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
         return true;
     };
     const auto analyse = [&](std::size_t pairs) {
-        d.fractions = fraction_pair_of(of, s, pairs);
+        d.fractions = fraction_pair_of(of, s, pairs, earlier);
         if (!(d.fractions->trials > 0 && d.fractions->other_trials > 0))
             return invalidate(d, {because::no_value});
-        d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule);
-        if (d.repeats >= first_pair_analysis) d.outcome = d.last.outcome;
+        d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule, d.stored);
+        d.why.clear();
+        if (d.repeats >= first) d.outcome = d.last.outcome;
+        if (d.outcome == verdict::fail && d.repeats < fails_from)
+            d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
+        // Differences between days are no regression.
+        const double off = std::fabs(d.fractions->mine - d.fractions->other);
+        if (d.outcome == verdict::fail && off < 2 * t.stored.day_sd * d.fractions->other)
+            d.outcome = verdict::inconclusive;
         return d.outcome != verdict::inconclusive;
     };
-    if (!analyse_repeats(d, c.repeats(), first_pair_analysis, t.rule, which, take, analyse))
-        return d;
+    const auto least = static_cast<std::size_t>(first);
+    if (!analyse_repeats(d, c.repeats(), least, t.rule, which, take, analyse)) return d;
     if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
     d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     d.decided_by = verdict_method::t;
@@ -15083,11 +15157,13 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
     const bool by_slices = !c.at_once.empty();
-    const bool is_in_pairs =
-        is_difference(s) && is_request_fraction(s.statistic.metric) && c.is_in_pairs;
+    // Of answers to the same questions a stored run has values: the difficulty cancels in those.
+    const bool is_of_counts = c.is_in_pairs || (!by_past && !may_be_relative(s.statistic.metric));
+    const bool by_fractions =
+        is_difference(s) && is_request_fraction(s.statistic.metric) && is_of_counts;
     decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, which)
                  : by_slices                  ? judge_at_once(c, t, s, which)
-                 : is_in_pairs                ? judge_fraction_pairs(c, t, s, which)
+                 : by_fractions               ? judge_fraction_pairs(c, t, s, which)
                  : counts                     ? judge_counts(c, t, s, which)
                  : by_past                    ? t.past->judged(c, t, s, which)
                                               : judge_values(c, t, s, which);
@@ -17977,8 +18053,9 @@ inline std::string method_text(const decision& d) {
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
     case verdict_method::t:
         if (d.last.spread == spread_of::counted)
-            return d.fractions && d.fractions->is_paired ? "paired answers, Tango's score"
-                                                         : "counts of both, a score";
+            return d.fractions && d.fractions->is_paired
+                       ? "paired answers, Tango's score"
+                       : (d.paired ? "" : against) + "counts of both, a score";
         if (d.last.spread != spread_of::quiet) return against + "t";
         return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";
@@ -21630,15 +21707,10 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
         if (c.judged.by_slices) check_slices(s, given);
-        const bool has_fractions = c.judged.has_baseline || c.judged.past.by;
-        const bool may_differ =
-            is_difference(s) && has_fractions && metric != metric_id::same_answers;
+        const bool may_differ = is_difference(s) && metric != metric_id::same_answers;
         if (!may_be_relative(metric) && !may_differ)
-            refuse({given, is_difference(s) && !has_fractions
-                               ? "a stored baseline keeps no fractions: give it a limit of its "
-                                 "own, or hold it against a live baseline or history()"
-                               : "a fraction is judged against a limit of its own, or by its "
-                                 "difference from a live baseline"});
+            refuse({given, "a fraction is judged against a limit of its own, or by its difference "
+                           "from a baseline"});
         if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
             refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
                            "baseline - 1_pct"});
@@ -23392,6 +23464,7 @@ struct repeat_figures : repeat_facts {
     cross_check checked{};  // against the server's counters
     double window_s = 0;  // length of the measured part
     vector<double> statistics{};  // in the order of gate_figures::kept
+    vector<named_number> counts{};  // of the fractions among them
 };
 
 /// One variant over its repeats.
@@ -23458,7 +23531,7 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
             keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
-        if (may_be_relative(s.statistic.metric)) keep(s.statistic);
+        if (may_be_relative(s.statistic.metric) || is_difference(s)) keep(s.statistic);
     return kept;
 }
 
@@ -23475,7 +23548,23 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
     r.window_s = seconds_into(d, d.window.to_ns());
     r.checked = cross_check_of(d, twin);
     r.statistics = evaluate(kept, d);
+    for (const statistic_data& s : kept) {
+        if (may_be_relative(s.metric)) continue;
+        const kept_counts c = counts_to_keep(column_of(s, d, timing_bound::measured));
+        std::size_t i = 0;
+        for (const double n : {c.misses, c.requests, c.effect})
+            r.counts.push_back({count_name(i++, s), n});
+    }
     return r;
+}
+/// What result.json keeps of a repeat, by name.
+inline vector<named_number> named_statistics(const vector<statistic_data>& kept,
+                                             const repeat_figures& r) {
+    vector<named_number> all;
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        all.push_back({str(kept[i].name), r.statistics[i]});
+    all.append(r.counts.begin(), r.counts.end());
+    return all;
 }
 
 inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
@@ -23911,7 +24000,8 @@ inline std::string fault_of_stored(const checked_object& gate) {
         const bool is_advisory = s.is_true("advisory");
         if (is_invalid && !is_advisory && s.text("verdict") == "invalid")
             return "was invalid: " + s.text("reason");
-        if (s.text("metric") != "error_rate" || is_advisory) continue;
+        const bool is_of_it = s.text("metric") == "error_rate" && !is_advisory;
+        if (!is_of_it || s.is_true("difference_to_baseline")) continue;
         const double observed = s.number("estimate", 0, 1), limit = s.number("limit", 0, 1);
         if (observed > limit)
             return printed("had %.3g %% of its requests fail, where %.3g %% may", observed * 100,
@@ -24076,13 +24166,15 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     for (const slo& s : what.judged->slos) {
         if (s.factor == 0) continue;
         const auto at = old.statistics.find(str(s.statistic.name));
+        const bool is_counted = !may_be_relative(s.statistic.metric);
         bool usable = at != old.statistics.end() && !at->second.empty();
         if (usable)
             for (const double v : at->second)
                 usable = usable && std::isfinite(v) && (v > 0 || is_difference(s));
+        if (is_counted) usable = usable && !counts_kept(old.statistics, s.statistic).empty();
         if (!usable)
-            refuse({of, ": it has no value of ", str(s.statistic.name),
-                    " in every repeat, write it again"});
+            refuse({of, ": it has no ", is_counted ? "counts" : "value", " of ",
+                    str(s.statistic.name), " in every repeat, write it again"});
     }
 }
 
@@ -24210,9 +24302,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
             a.usage_below_events);
     fields_of(v, a.answers);
     v.list({"repeats", "", presence::always, "repeat"}, a.repeats, [&](repeat_figures& r) {
-        vector<named_number> statistics;
-        for (std::size_t i = 0; i < kept.size(); ++i)
-            statistics.push_back({str(kept[i].name), r.statistics[i]});
+        vector<named_number> statistics = named_statistics(kept, r);
         fields_of(v, r, r.checked, statistics);
     });
 }
@@ -44061,7 +44151,8 @@ inline std::string why_no_run(const run_facts& f) {
     for (const slo_verdict& v : f.verdicts) {
         if (v.objective.is_advisory) continue;
         if (v.outcome == verdict::invalid) return "it is invalid: " + str(v.reason);
-        if (v.objective.statistic.metric == metric_id::error_rate && v.estimate.value > v.limit)
+        if (v.objective.statistic.metric == metric_id::error_rate && !is_difference(v.objective) &&
+            v.estimate.value > v.limit)
             return printed("%.3g %% of its requests failed, where %.3g %% may",
                            v.estimate.value * 100, v.limit * 100);
     }
@@ -50649,8 +50740,8 @@ public:
             std::move(other), s, asked, plan_of(s, who, asked.seed, use, api_of(s.target)));
         stored_gate reported;
         for (const repeat_figures& d : f.candidate.repeats)
-            for (std::size_t i = 0; i < f.kept.size(); ++i)
-                reported.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
+            for (const named_number& n : named_statistics(f.kept, d))
+                reported.statistics[n.name].push_back(n.value);
         return reported;
     }
 

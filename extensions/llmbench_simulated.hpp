@@ -2873,8 +2873,8 @@ public:
             std::move(other), s, asked, plan_of(s, who, asked.seed, use, api_of(s.target)));
         stored_gate reported;
         for (const repeat_figures& d : f.candidate.repeats)
-            for (std::size_t i = 0; i < f.kept.size(); ++i)
-                reported.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
+            for (const named_number& n : named_statistics(f.kept, d))
+                reported.statistics[n.name].push_back(n.value);
         return reported;
     }
 

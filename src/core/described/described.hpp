@@ -64,8 +64,9 @@ inline std::string method_text(const decision& d) {
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
     case verdict_method::t:
         if (d.last.spread == spread_of::counted)
-            return d.fractions && d.fractions->is_paired ? "paired answers, Tango's score"
-                                                         : "counts of both, a score";
+            return d.fractions && d.fractions->is_paired
+                       ? "paired answers, Tango's score"
+                       : (d.paired ? "" : against) + "counts of both, a score";
         if (d.last.spread != spread_of::quiet) return against + "t";
         return against + (d.paired ? "t of quiet pairs" : "t of quiet repeats");
     case verdict_method::slices: return "t of slices";

@@ -10,6 +10,9 @@
 #include "core/measured/columns.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/repeat_fields.hpp"
+#include "core/measured/timing_bounds.hpp"
+#include "core/judging/counts.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/server.hpp"
@@ -24,6 +27,7 @@
 
 #include <algorithm>  // count, count_if, find
 #include <cmath>  // isnan
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr
 #include <string>
@@ -40,6 +44,7 @@ struct repeat_figures : repeat_facts {
     cross_check checked{};  // against the server's counters
     double window_s = 0;  // length of the measured part
     vector<double> statistics{};  // in the order of gate_figures::kept
+    vector<named_number> counts{};  // of the fractions among them
 };
 
 /// One variant over its repeats.
@@ -106,7 +111,7 @@ inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& 
             keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const statistic_data& s : more) keep(s);
     for (const slo& s : slos)
-        if (may_be_relative(s.statistic.metric)) keep(s.statistic);
+        if (may_be_relative(s.statistic.metric) || is_difference(s)) keep(s.statistic);
     return kept;
 }
 
@@ -123,7 +128,23 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
     r.window_s = seconds_into(d, d.window.to_ns());
     r.checked = cross_check_of(d, twin);
     r.statistics = evaluate(kept, d);
+    for (const statistic_data& s : kept) {
+        if (may_be_relative(s.metric)) continue;
+        const kept_counts c = counts_to_keep(column_of(s, d, timing_bound::measured));
+        std::size_t i = 0;
+        for (const double n : {c.misses, c.requests, c.effect})
+            r.counts.push_back({count_name(i++, s), n});
+    }
     return r;
+}
+/// What result.json keeps of a repeat, by name.
+inline vector<named_number> named_statistics(const vector<statistic_data>& kept,
+                                             const repeat_figures& r) {
+    vector<named_number> all;
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        all.push_back({str(kept[i].name), r.statistics[i]});
+    all.append(r.counts.begin(), r.counts.end());
+    return all;
 }
 
 inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,

@@ -81,6 +81,12 @@ inline double burst_size(const vector<vector<bool>>& repeats, double allowed) {
     }
     return misses > 0 && misses < trials ? squares / misses : 1;
 }
+/// What a later run is held against of the fraction in a repeat.
+inline kept_counts counts_to_keep(const column& c) {
+    const vector<vector<bool>> one{c.misses};
+    const double burst = burst_size(one, c.counts.misses / c.counts.all);
+    return {c.counts.misses, c.counts.all, std::max(design_effect(one), burst)};
+}
 
 /// The repeats as clusters, whatever the misses do inside them. If the true fraction is within the
 /// limit, each repeat's is expected to be at most `allowed`, so that the product of the ratios

@@ -1,7 +1,8 @@
-// differences of fractions between two variants in pairs of repeats
+// differences of fractions between two variants, in pairs or of a stored run
 // The error is the widest of three: of the counts if the limit were true (score tests: Farrington
 // and Manning 1990; of paired answers Tango 1998), of the counts as measured, since misses are too
-// rare for a normal score on the side where few are a fail, and of the pairs' own differences.
+// rare for a normal score on the side where few are a fail, and of the repeats' own values. That of
+// days is added to each.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -19,9 +20,10 @@
 #include "core/judging/values.hpp"
 
 #include <algorithm>  // clamp, max, min
-#include <cmath>  // sqrt
+#include <cmath>  // fabs, isnan, sqrt
 #include <cstddef>  // size_t
 #include <map>
+#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
@@ -107,10 +109,24 @@ private:
     std::map<long long, answered> all_{};
 };
 
-/// The fractions of the first pairs, and how many independent trials are behind them.
-inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
-                                      std::size_t pairs) {
+/// The fraction of a stored run, as the other one. A repeat's bursts count as its misses do.
+inline fraction_pair fraction_of_stored(const vector<kept_counts>& stored, metric_id m) {
+    fraction_counts all;
+    double effects = 0;
+    for (const kept_counts& r : stored) {
+        all.misses += r.misses;
+        all.all += r.requests;
+        effects += r.misses * r.effect;
+    }
     fraction_pair p;
+    p.other = all.value(m);
+    p.other_trials = all.misses > 0 ? all.all * all.misses / effects : all.all;
+    return p;
+}
+/// The fractions of the first repeats, and how many independent trials are behind them. `p`: that
+/// of a stored run.
+inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
+                                      std::size_t pairs, fraction_pair p) {
     const auto counted = [&](const variant_columns& variant, double& fraction, double& trials) {
         fraction_counts all;
         for (std::size_t i = 0; i < pairs; ++i) all.add(variant.each[i]->counts);
@@ -120,7 +136,7 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
         trials = all.all / std::max(1.0, counted_misses(variant, own, pairs, 0).effect);
     };
     counted(of.mine, p.mine, p.trials);
-    counted(of.other, p.other, p.other_trials);
+    if (of.is_in_pairs) counted(of.other, p.other, p.other_trials);
     if (!is_of_answers(s.statistic.metric)) return p;
     paired_answers answers;
     for (std::size_t i = 0; i < pairs; ++i)
@@ -130,32 +146,48 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
     return p;
 }
 
-/// One analysis of the first pairs.
+/// One analysis of the first pairs, or repeats.
 inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair& p,
                                               const vector<double>& distances,
-                                              const judging_rule& rule) {
+                                              const judging_rule& rule,
+                                              const stored_side& stored) {
     const double difference =
         p.is_paired ? p.only_mine - p.only_other : p.mine - s.factor * p.other;
     interim_analysis counts;
     counts.spread = spread_of::counted;
     counts.mean = (s.at_most ? 1 : -1) * (difference - s.offset);
-    counts.se = error_of_counts(p, s.factor, s.offset);
-    counts.sd = counts.se * std::sqrt(p.trials);
+    const double error = error_of_counts(p, s.factor, s.offset);
+    counts.se = std::sqrt(error * error + stored.day_sd * stored.day_sd);
+    counts.sd = error * std::sqrt(p.trials);
     counts.df = 1e4;
     decide(counts, rule);
-    if (distances.size() < 2) return counts;
-    interim_analysis pairs = measured_analysis(counts.mean, own_spread_of(distances), 0, 0);
+    const own_spread own = own_spread_of(distances, stored);
+    if (!(own.df > 0)) return counts;
+    interim_analysis pairs = measured_analysis(counts.mean, own, stored.day_sd, 0);
     decide(pairs, rule);
     return pairs.pass_t * pairs.se > counts.pass_t * counts.se ? pairs : counts;
 }
 
-/// Judges a fraction less that of a live baseline, by the counts of both.
+/// Judges a fraction less that of a live baseline or of a stored run, by the counts of both.
 inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
                                      const slo& s, sought which = sought::first) {
     decision d = undecided(s);
     d.limit = limit_of(s);
-    d.paired = true;
-    const comparison c = comparison_of(of, t, s);
+    comparison c = comparison_of(of, t, s);
+    d.paired = c.paired;
+    fraction_pair earlier;
+    if (!c.paired) {
+        const vector<kept_counts> kept = counts_kept(t.stored.values, s.statistic);
+        if (c.is_missing || kept.empty())
+            return decided(d, verdict::invalid, {because::stored_lacks});
+        earlier = fraction_of_stored(kept, s.statistic.metric);
+        c.others_together = earlier.other;
+        d.stored_values = c.others;
+        d.stored = {c.stored.repeats, c.stored.variance * c.scale * c.scale,
+                    c.stored.day_sd * c.scale};
+    }
+    const int first = c.paired ? first_pair_analysis : first_analysis;
+    const int fails_from = c.paired ? first : std::min(first_fail, t.rule.most);
     set_measured(d, c);
     const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
@@ -168,15 +200,22 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
         return true;
     };
     const auto analyse = [&](std::size_t pairs) {
-        d.fractions = fraction_pair_of(of, s, pairs);
+        d.fractions = fraction_pair_of(of, s, pairs, earlier);
         if (!(d.fractions->trials > 0 && d.fractions->other_trials > 0))
             return invalidate(d, {because::no_value});
-        d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule);
-        if (d.repeats >= first_pair_analysis) d.outcome = d.last.outcome;
+        d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule, d.stored);
+        d.why.clear();
+        if (d.repeats >= first) d.outcome = d.last.outcome;
+        if (d.outcome == verdict::fail && d.repeats < fails_from)
+            d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
+        // Differences between days are no regression.
+        const double off = std::fabs(d.fractions->mine - d.fractions->other);
+        if (d.outcome == verdict::fail && off < 2 * t.stored.day_sd * d.fractions->other)
+            d.outcome = verdict::inconclusive;
         return d.outcome != verdict::inconclusive;
     };
-    if (!analyse_repeats(d, c.repeats(), first_pair_analysis, t.rule, which, take, analyse))
-        return d;
+    const auto least = static_cast<std::size_t>(first);
+    if (!analyse_repeats(d, c.repeats(), least, t.rule, which, take, analyse)) return d;
     if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
     d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     d.decided_by = verdict_method::t;

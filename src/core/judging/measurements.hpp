@@ -158,12 +158,40 @@ inline double client_error_in(const measurements& e, const statistic_data& what)
     return e.baseline.empty() ? 2 * error : error;  // of an earlier run it is as much
 }
 
-/// Statistics of an earlier run by name, one value per repeat.
+/// Statistics of an earlier run by name, one value per repeat, and the counts of fractions.
 struct stored_baseline {
     std::string file{};
     double day_sd = 0;
     std::map<std::string, vector<double>> values{};
 };
+/// What a run keeps of a fraction in a repeat: its counts, and how much more misses vary than
+/// independent ones.
+struct kept_counts {
+    double misses = 0, requests = 0, effect = 1;
+    static constexpr const char* names[] = {"misses", "requests", "design_effect"};
+};
+inline std::string count_name(std::size_t i, const statistic_data& of) {
+    return kept_counts::names[i] + ("(" + str(of.name) + ")");
+}
+/// Those of each repeat of an earlier run; none where one lacks them.
+inline vector<kept_counts> counts_kept(const std::map<std::string, vector<double>>& values,
+                                       const statistic_data& of) {
+    const auto named = [&](const std::string& name) {
+        const auto at = values.find(name);
+        return at == values.end() ? vector<double>() : at->second;
+    };
+    const vector<double> misses = named(count_name(0, of)), requests = named(count_name(1, of)),
+                         effects = named(count_name(2, of));
+    const std::size_t n = named(str(of.name)).size();
+    if (misses.size() != n || requests.size() != n || effects.size() != n) return {};
+    vector<kept_counts> all;
+    for (std::size_t i = 0; i < n; ++i) {
+        all.push_back({misses[i], requests[i], effects[i]});
+        if (!(misses[i] >= 0 && misses[i] <= requests[i] && requests[i] > 0 && effects[i] >= 1))
+            return {};
+    }
+    return all;
+}
 
 /// The objectives of a gate and their error levels. The same measurements can be judged again with
 /// others.

@@ -151,11 +151,13 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
     const bool by_slices = !c.at_once.empty();
-    const bool is_in_pairs =
-        is_difference(s) && is_request_fraction(s.statistic.metric) && c.is_in_pairs;
+    // Of answers to the same questions a stored run has values: the difficulty cancels in those.
+    const bool is_of_counts = c.is_in_pairs || (!by_past && !may_be_relative(s.statistic.metric));
+    const bool by_fractions =
+        is_difference(s) && is_request_fraction(s.statistic.metric) && is_of_counts;
     decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, which)
                  : by_slices                  ? judge_at_once(c, t, s, which)
-                 : is_in_pairs                ? judge_fraction_pairs(c, t, s, which)
+                 : by_fractions               ? judge_fraction_pairs(c, t, s, which)
                  : counts                     ? judge_counts(c, t, s, which)
                  : by_past                    ? t.past->judged(c, t, s, which)
                                               : judge_values(c, t, s, which);

@@ -425,8 +425,10 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     fields_of(v, d.differences);
     v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
            d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
-    named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\""}, statistics,
-                 any_number);
+    named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\"; of fractions that a "
+                                   "later run is held against their counts, too: "
+                                   "\"misses(error_rate)\""},
+                 statistics, any_number);
 }
 
 }  // namespace detail

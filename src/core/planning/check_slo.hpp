@@ -185,15 +185,10 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
         if (c.judged.by_slices) check_slices(s, given);
-        const bool has_fractions = c.judged.has_baseline || c.judged.past.by;
-        const bool may_differ =
-            is_difference(s) && has_fractions && metric != metric_id::same_answers;
+        const bool may_differ = is_difference(s) && metric != metric_id::same_answers;
         if (!may_be_relative(metric) && !may_differ)
-            refuse({given, is_difference(s) && !has_fractions
-                               ? "a stored baseline keeps no fractions: give it a limit of its "
-                                 "own, or hold it against a live baseline or history()"
-                               : "a fraction is judged against a limit of its own, or by its "
-                                 "difference from a live baseline"});
+            refuse({given, "a fraction is judged against a limit of its own, or by its difference "
+                           "from a baseline"});
         if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
             refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
                            "baseline - 1_pct"});

@@ -147,9 +147,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
             a.usage_below_events);
     fields_of(v, a.answers);
     v.list({"repeats", "", presence::always, "repeat"}, a.repeats, [&](repeat_figures& r) {
-        vector<named_number> statistics;
-        for (std::size_t i = 0; i < kept.size(); ++i)
-            statistics.push_back({str(kept[i].name), r.statistics[i]});
+        vector<named_number> statistics = named_statistics(kept, r);
         fields_of(v, r, r.checked, statistics);
     });
 }

@@ -10,6 +10,7 @@
 #include "core/base/field_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_fields.hpp"
 #include "core/judging/measurements.hpp"
@@ -108,7 +109,8 @@ inline std::string fault_of_stored(const checked_object& gate) {
         const bool is_advisory = s.is_true("advisory");
         if (is_invalid && !is_advisory && s.text("verdict") == "invalid")
             return "was invalid: " + s.text("reason");
-        if (s.text("metric") != "error_rate" || is_advisory) continue;
+        const bool is_of_it = s.text("metric") == "error_rate" && !is_advisory;
+        if (!is_of_it || s.is_true("difference_to_baseline")) continue;
         const double observed = s.number("estimate", 0, 1), limit = s.number("limit", 0, 1);
         if (observed > limit)
             return printed("had %.3g %% of its requests fail, where %.3g %% may", observed * 100,
@@ -273,13 +275,15 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     for (const slo& s : what.judged->slos) {
         if (s.factor == 0) continue;
         const auto at = old.statistics.find(str(s.statistic.name));
+        const bool is_counted = !may_be_relative(s.statistic.metric);
         bool usable = at != old.statistics.end() && !at->second.empty();
         if (usable)
             for (const double v : at->second)
                 usable = usable && std::isfinite(v) && (v > 0 || is_difference(s));
+        if (is_counted) usable = usable && !counts_kept(old.statistics, s.statistic).empty();
         if (!usable)
-            refuse({of, ": it has no value of ", str(s.statistic.name),
-                    " in every repeat, write it again"});
+            refuse({of, ": it has no ", is_counted ? "counts" : "value", " of ",
+                    str(s.statistic.name), " in every repeat, write it again"});
     }
 }
 

@@ -1,4 +1,5 @@
-// Differences of fractions against a live baseline, in pairs: errors, goodput, right answers.
+// Differences of fractions against a live baseline, in pairs, and against a stored run: errors, goodput,
+// right answers.
 #include "llmbench.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/fraction_pairs.hpp"
@@ -48,6 +49,28 @@ slo_verdict verdict_on_answers(int only_mine, int only_other, const slo& s, int 
 fraction_pair answers(double only_mine, double only_other, double n) {
     return {.mine = 0, .other = 0, .trials = n, .other_trials = n, .is_paired = true,
             .only_mine = only_mine, .only_other = only_other};
+}
+
+/// Held against a stored run of five repeats with these counts each.
+measurement against_counts(vector<repeat_data> candidate, const slo& s, const vector<kept_counts>& kept,
+                           double day_sd = 0.05) {
+    measurement m = measured(std::move(candidate), {s});
+    m.stored.file = "b.json";
+    m.stored.day_sd = day_sd;
+    for (const kept_counts& c : kept) {
+        const double missed = c.misses / c.requests;
+        m.stored.values[str(s.statistic.name)].push_back(s.at_most ? missed : 1 - missed);
+        m.stored.values[count_name(0, s.statistic)].push_back(c.misses);
+        m.stored.values[count_name(1, s.statistic)].push_back(c.requests);
+        m.stored.values[count_name(2, s.statistic)].push_back(c.effect);
+    }
+    return m;
+}
+/// So many of 500 requests fail in each of five repeats, and of five stored ones.
+slo_verdict verdict_on_stored(int mine, int stored, const slo& s, double day_sd = 0.05) {
+    const kept_counts each{static_cast<double>(stored), 500, 1};
+    return judged(against_counts(vector<repeat_data>(5, repeat_with_failures(500, mine)), s,
+                                 vector<kept_counts>(5, each), day_sd), s);
 }
 
 }  // namespace
@@ -125,4 +148,105 @@ TEST_CASE("right answers are compared question by question") {
     // The same questions again are no new ones.
     CHECK(input(v, "independent") == about(1000).epsilon(0.01));
     CHECK(input(verdict_on_answers(1, 3, s, 8), "independent") == about(1000).epsilon(0.01));
+}
+
+// ---- against a stored run
+
+TEST_CASE("an error rate is held against a stored run by the counts of both") {
+    const slo s = error_rate <= baseline + 1_pct;
+    // Two repeats: 2 of 1000 against 5 of 2500. At the limit the likeliest rates are 1.15 and 0.15 %,
+    // so the error is 0.346 points, and 2.12 times that is less than the 1 point to the limit.
+    const slo_verdict same = verdict_on_stored(1, 1, s);
+    CHECK(same.outcome == verdict::pass);
+    CHECK(same.repeats == 2);
+    CHECK(same.counted_in == verdict_unit::repeat);
+    CHECK(same.measured == doctest::Approx(0).epsilon(1e-12));
+    CHECK(same.denominator == about(0.002));
+    CHECK(str(same.method) == "against a stored run, counts of both, a score");
+    CHECK(input(same, "independent") == about(1000));
+    CHECK(input(same, "independent_of_baseline") == about(2500));
+    CHECK(input(same, "standard_error") == doctest::Approx(0.00346).epsilon(0.005));
+    CHECK(input(same, "day_to_day_sd") == about(0.05 * 0.002));
+    // 4 % of 1500 against 0.2 %: 3.8 points, 2.8 above the limit, with an error of 0.514. Two repeats
+    // would show it, and fail nothing.
+    const slo_verdict worse = verdict_on_stored(20, 1, s);
+    CHECK(worse.outcome == verdict::fail);
+    CHECK(worse.repeats == 3);
+    CHECK(worse.measured == about(0.038));
+    CHECK(input(worse, "standard_error") == doctest::Approx(0.00514).epsilon(0.005));
+    // At the limit it stays open.
+    const slo_verdict close = verdict_on_stored(5, 0, s);
+    CHECK(close.outcome == verdict::inconclusive);
+    CHECK(close.repeats == 5);
+}
+
+TEST_CASE("few requests show no difference from a stored run, however many it had") {
+    const slo s = error_rate <= baseline + 1_pct;
+    const measurement m = against_counts(vector<repeat_data>(5, repeat_with_failures(50, 0)), s,
+                                         vector<kept_counts>(5, kept_counts{0, 500, 1}));
+    CHECK(judged(m, s).outcome == verdict::inconclusive);
+    // Nor do many against few.
+    const measurement other = against_counts(vector<repeat_data>(5, repeat_with_failures(500, 0)),
+                                             goodput(ttft <= 1_s) >= baseline + 1_pct,
+                                             vector<kept_counts>(2, kept_counts{2, 20, 1}));
+    CHECK(judged(other, other.slos[0]).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("a fraction of a stored run has the spread between days") {
+    const slo s = error_rate <= baseline + 2_pct;
+    CHECK(verdict_on_stored(10, 10, s).outcome == verdict::pass);
+    // Half of the 2 % between days is an error of a point, which two points are not enough for.
+    CHECK(verdict_on_stored(10, 10, s, 0.5).outcome == verdict::inconclusive);
+    CHECK(input(verdict_on_stored(10, 10, s, 0.5), "day_to_day_sd") == about(0.01));
+}
+
+TEST_CASE("errors of one stored repeat alone are no steady rate to be better than") {
+    const slo s = error_rate <= baseline + 0.5_pct;
+    const vector<repeat_data> none(5, repeat_with_failures(500, 0));
+    vector<kept_counts> kept(5, kept_counts{0, 500, 1});
+    kept[2] = {25, 500, 25};  // in a row
+    const slo_verdict v = judged(against_counts(none, s, kept), s);
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.measured == about(-0.01));
+    CHECK(input(v, "independent_of_baseline") == about(100));
+    kept[2].effect = 1;  // scattered, and no less of one repeat
+    CHECK(judged(against_counts(none, s, kept), s).outcome == verdict::inconclusive);
+    CHECK(str(judged(against_counts(none, s, kept), s).method) == "against a stored run, t");
+    // The same number in every repeat is one.
+    CHECK(judged(against_counts(none, s, vector<kept_counts>(5, kept_counts{5, 500, 1})), s).outcome ==
+          verdict::pass);
+}
+
+TEST_CASE("goodput is held against a stored run's") {
+    const slo s = goodput(ttft <= 60_ms) >= baseline - 5_pct;
+    const auto with = [&](int failures) {
+        return judged(against_counts(vector<repeat_data>(5, repeat_with_failures(500, failures)), s,
+                                     vector<kept_counts>(5, kept_counts{10, 500, 1}), 0.002), s);
+    };
+    CHECK(with(10).outcome == verdict::pass);
+    CHECK(with(10).denominator == about(0.98));
+    CHECK(with(100).outcome == verdict::fail);
+    CHECK(with(100).measured == about(-0.18));
+    CHECK(with(35).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("a stored run without counts decides no fraction") {
+    const slo s = error_rate <= baseline + 1_pct;
+    for (std::size_t lacking : {0u, 1u, 2u}) {
+        measurement m = against_counts(vector<repeat_data>(5, repeat_with_failures(500, 1)), s,
+                                       vector<kept_counts>(5, kept_counts{1, 500, 1}));
+        m.stored.values[count_name(lacking, s.statistic)].pop_back();
+        CHECK(judged(m, s).outcome == verdict::invalid);
+        CHECK(mentions(judged(m, s).reason, "the stored baseline has no finite value of error_rate"));
+    }
+    const auto kept = [](double misses, double requests, double effect) {
+        return counts_kept({{"error_rate", {0.5}}, {"misses(error_rate)", {misses}},
+                            {"requests(error_rate)", {requests}},
+                            {"design_effect(error_rate)", {effect}}},
+                           (error_rate <= 1_pct).statistic).size();
+    };
+    CHECK(kept(1, 2, 1) == 1);
+    for (const double bad : {-1.0, 3.0, not_a_number}) CHECK(kept(bad, 2, 1) == 0);
+    for (const double bad : {0.0, 0.5, not_a_number}) CHECK(kept(1, 2, bad) == 0);
+    CHECK(kept(0, 0, 1) == 0);
 }

@@ -327,6 +327,61 @@ TEST_CASE("a statistic that the stored run does not have in every repeat is name
     CHECK(holds(refused(p75(ttft) <= 1.1 * baseline, {80, 82}, &dead, 0), "no value of p75(ttft)"));
 }
 
+TEST_CASE("of a fraction whose difference is limited a file keeps the counts of each repeat") {
+    test_gate g = chat_gate();
+    const slo errors = error_rate <= baseline + 1_pct,
+              good = goodput(ttft <= 81_ms) >= baseline - 5_pct;
+    for (const slo& s : {errors, good}) g.measured.slos.push_back(s);
+    // Five of 200 fail in a row: bursts are counted by their squares, 25 of 5 misses.
+    vector<request> requests;
+    for (int i = 0; i < 200; ++i)
+        requests.push_back(i / 5 == 10 ? failed(10.0 * i) : answered(10.0 * i, 82));
+    repeat_data burst = repeat_of(requests);
+    burst.index = 1;
+    burst.window = g.measured.candidate[1].window;
+    g.measured.candidate[1] = burst;
+    const read_gate old = read_back(g);
+    const vector<kept_counts> of_errors = counts_kept(old.statistics, errors.statistic),
+                              of_good = counts_kept(old.statistics, good.statistic);
+    REQUIRE(of_errors.size() == 2);
+    CHECK(of_errors[0].misses == 0);
+    CHECK(of_errors[0].requests == 20);
+    CHECK(of_errors[0].effect == 1);
+    CHECK(of_errors[1].misses == 5);
+    CHECK(of_errors[1].requests == 200);
+    CHECK(of_errors[1].effect == about(5));
+    REQUIRE(of_good.size() == 2);
+    CHECK(of_good[0].misses == 0);
+    CHECK(of_good[1].misses == 200);
+    CHECK(old.statistics.at("error_rate")[1] == about(0.025));
+
+    scenario x = chat();
+    x.baseline = stored("old.json");
+    x.slos = {errors, good};
+    const plan p = planned(x, 1);
+    const auto refused = [&](const stored_gate& of) {
+        return refusal_of([&] { check_comparable(of, "old.json", p, tiny_model()); });
+    };
+    CHECK(refused(old) == "");
+    // A difference that was judged is no rate of its own.
+    slo_verdict v;
+    v.objective = errors;
+    v.outcome = verdict::fail;
+    v.limit = 0.01;
+    for (const double more : {-0.002, 0.03}) {
+        v.estimate = {more, more, more};
+        g.verdicts = {v};
+        CHECK(refused(read_back(g)) == "");
+    }
+    read_gate spoiled = old;
+    spoiled.statistics["requests(error_rate)"][1] = 4;
+    CHECK(holds(refused(spoiled), "no counts of error_rate in every repeat, write it again"));
+    // Files of earlier versions keep none.
+    CHECK(refused(read_back(chat_gate())) ==
+          "baseline is stored(\"old.json\"): it has no counts of error_rate in every repeat, write it "
+          "again");
+}
+
 TEST_CASE("a stored run that was itself no evidence is no baseline") {
     const auto refused = [](const std::string& json) {
         const stored_gate old = read_stored_gate(json, "old.json", "chat");
