@@ -10263,6 +10263,10 @@ struct repeat_facts : client_counts {
     answer_differences differences{};  // of compared answers of a candidate
 };
 
+/// A stretch of a load before which the server had nothing to do, and the delay of its latest send.
+struct late_stretch {
+    long long from_ns = 0, latest_ns = 0;
+};
 /// A repeat with its requests, before any verdict.
 struct repeat_data : repeat_facts {
     vector<record> records{};              // in order of planned sends
@@ -10270,7 +10274,7 @@ struct repeat_data : repeat_facts {
     vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
     gap_counts pooled_gaps{};                   // if counted: completed measured requests
     vector<std::uint32_t> longest_gaps{};  // if counted: per record, microseconds
-    long long latest_send_ns = 0;  // its delay, if many were late
+    vector<late_stretch> late_stretches{};  // in order, if many sends were late
     double late_part = 0;          // the client's delay, as a fraction of request times
     lag_counts loop_lag{};   // delay of the client's threads, sampled every 20 ms
     lag_counts stamp_lag{};  // of each read: from wake-up to stamp
@@ -10790,22 +10794,61 @@ inline double late_fraction_of(const repeat_data& d, double after_s) {
     }
     return sends > 0 ? late / sends : 0;
 }
-/// Sets the delay of the latest send, if many were late, since late sends together may delay each
-/// other. A server answers by that much later if all are late, and no slower if some are on time.
-/// Also sets the client's part of the requests' times: waiting users ask for less. Call it when
-/// records are complete.
-inline void note_lateness(repeat_data& d) {
-    long long latest = 0;
+/// Whether the client ended it, so that nobody knows how long the server went on.
+inline bool was_given_up(const record& r) {
+    return r.status == request_status::timeout || r.status == request_status::protocol ||
+           r.status == request_status::cancelled || has_left(r);
+}
+/// A server answers by as much later as the latest request, and no slower if some are on time: a
+/// queue hands the delay of its first one on to all others. That ends where the server is idle,
+/// which nobody knows after a request that was given up. Sends that wait for answers have the delay
+/// in their plan, so it goes on. `twin`: the other variant, which may share the server.
+inline vector<late_stretch> late_stretches_of(const repeat_data& d, const repeat_data* twin) {
+    bool goes_on = !(d.asked_rate > 0);
+    vector<const record*> sent;
+    for (const repeat_data* of : {&d, twin})
+        for (std::size_t i = 0; of && i < of->records.size(); ++i) {
+            const record& r = of->records[i];
+            goes_on = goes_on || r.turn > 0 || r.depth > 0;
+            if (r.dispatched_ns > 0) sent.push_back(&r);
+        }
+    std::sort(sent.begin(), sent.end(), [](const record* a, const record* b) {
+        return a->scheduled_ns < b->scheduled_ns;
+    });
+    vector<late_stretch> all;
+    long long busy_until_ns = 0;
+    for (const record* r : sent) {
+        const bool is_idle = r->scheduled_ns > busy_until_ns && !goes_on;
+        if (all.empty() || is_idle) all.push_back({r->scheduled_ns, 0});
+        busy_until_ns = std::max({busy_until_ns, r->scheduled_ns, r->end_ns});
+        goes_on = goes_on || was_given_up(*r);
+        if (is_measured(*r)) all.back().latest_ns = std::max(all.back().latest_ns, r->late_ns);
+    }
+    return all;
+}
+/// Sets how late the sends were that may have delayed each request, if many were late. Also sets
+/// the client's part of the requests' times: waiting users ask for less. Call it when records and
+/// the rate are complete.
+inline void note_lateness(repeat_data& d, const repeat_data* twin = nullptr) {
     double late = 0, all = 0;
     for (const record& r : d.records) {
         if (!is_measured(r) || r.dispatched_ns == 0) continue;
-        latest = std::max(latest, r.late_ns);
         late += static_cast<double>(std::max(r.late_ns, 0ll));
         all += static_cast<double>(r.end_ns - r.scheduled_ns);
     }
-    const bool many = late_fraction_of(d, late_send_ns * 1e-9) > most_late_fraction;
-    d.latest_send_ns = many ? latest : 0;
     d.late_part = all > late ? late / all : 0;
+    const auto many = [](const repeat_data& of) {
+        return late_fraction_of(of, late_send_ns * 1e-9) > most_late_fraction;
+    };
+    d.late_stretches = {};
+    if (many(d) || (twin && many(*twin))) d.late_stretches = late_stretches_of(d, twin);
+}
+/// The delay of the latest send that may have delayed this request, besides its own.
+inline long long latest_send_of(const repeat_data& d, const record& r) {
+    const auto after = std::partition_point(
+        d.late_stretches.begin(), d.late_stretches.end(),
+        [&](const late_stretch& s) { return s.from_ns <= r.scheduled_ns; });
+    return after == d.late_stretches.begin() ? 0 : (after - 1)->latest_ns;
 }
 
 /// The times behind the metrics of one completed request, in nanoseconds.
@@ -10825,7 +10868,7 @@ inline request_times times_of(const repeat_data& d, const record& r,
         t.first_to_last += earlier;
         t.first_to_second += earlier;
     } else if (how == timing_bound::optimistic) {
-        const long long sending = std::max(r.late_ns, d.latest_send_ns);
+        const long long sending = std::max(r.late_ns, latest_send_of(d, r));
         const auto without = [](long long& time, long long delay) {
             time = std::max(std::min(time, 0ll), time - delay);
         };
@@ -36270,7 +36313,6 @@ public:
         if (counted) log_.count_all(seen.window);
         log_.move_into(seen, counted);
         leave_out_later(seen);
-        note_lateness(seen);
         note_unknown_gaps(seen);
         note_rates(what, seen);
         note_end(what, target, seen);
@@ -36302,6 +36344,9 @@ inline void run_repeat(variant_repeats& variants) {
     }
     const long long ends_ns = asked.decided ? asked.decided->close() : 0;
     for (variant_repeat& v : variants) v.finish(ends_ns);
+    const bool are_two = variants.size() > 1;
+    note_lateness(variants.front().seen, are_two ? &variants.back().seen : nullptr);
+    if (are_two) note_lateness(variants.back().seen, &variants.front().seen);
 }
 /// Runs one repeat on one server.
 inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_order& asked = {}) {
@@ -37190,13 +37235,15 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                 // A shard does not know the total.
                 if (g.load.shard.is_whole()) fail_frequent_resends(d);
                 note_exempt(d);
-                note_lateness(d);
                 note_unknown_gaps(d);
                 if (d.records.empty())
                     refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),
                                     d.index, g.name.c_str())});
             });
         }
+    for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
+        for (std::size_t i = 0; i < variant->size(); ++i)
+            variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
     for (std::size_t i = 0; i < std::min(g.seen.candidate.size(), g.seen.baseline.size()); ++i)
         if (has_hashes(g.seen.baseline[i]))
             g.seen.candidate.change(

@@ -2,7 +2,7 @@
 // servers, whose limit moves instead of the truth, under noise that both share, noise of each, a
 // drift, and bursts. The shipped functions judge the slices, at the looks of a gate; beside them the
 // pairs that a gate in turns measures in the same time. And differences of fractions in turns: errors,
-// right answers.
+// right answers; and of errors from a stored run.
 #include "core/judging/at_once.hpp"
 #include "core/judging/fraction_pairs.hpp"
 #include "extensions/answers/api.hpp"
@@ -325,6 +325,69 @@ void rates_of_fractions(const options& o, bounds& must) {
             }
 }
 
+/// A stored run of five repeats, and a later one whose rate differs from it as days do.
+decision judged_by_stored(const misses_of_server& stored, const misses_of_server& mine, double day_sd,
+                          int n, generator& random) {
+    const slo s = error_rate <= baseline + 1_pct;
+    judging_parameters by;
+    by.slos = {s};
+    by.rule = rule_of({}, first_analysis, last_analysis, 1);
+    by.stored.file = "b.json";
+    by.stored.day_sd = day_sd;
+    for (int i = 0; i < last_analysis; ++i) {
+        const column c = missed(stored, n, random);
+        const kept_counts kept = counts_to_keep(c);
+        by.stored.values[str(s.statistic.name)].push_back(c.value);
+        by.stored.values[count_name(0, s.statistic)].push_back(kept.misses);
+        by.stored.values[count_name(1, s.statistic)].push_back(kept.requests);
+        by.stored.values[count_name(2, s.statistic)].push_back(kept.effect);
+    }
+    objective_columns of;
+    fraction_counts all;
+    return judged_in_turn(
+        first_analysis, last_analysis,
+        [&] {
+            of.mine.each.push_back(std::make_shared<const column>(missed(mine, n, random)));
+            all.add(of.mine.each.back()->counts);
+            of.mine.together = all.value(s.statistic.metric);
+        },
+        [&] { return judge_fraction_pairs(of, by, s); });
+}
+void rates_of_stored_fractions(const options& o, bounds& must) {
+    std::printf("\n");
+    print_head("error_rate <= baseline + 1 pct, stored, 2 to 5 repeats",
+               {"the same", "1 % more", "4 % more"});
+    const struct {
+        const char* name;
+        double base;
+        int burst;
+        double between, day_sd;
+        bool is_promised;
+    } kinds[] = {{"none fails", 0, 1, 0, 0.05, true},
+                 {"0.2 %", 0.002, 1, 0, 0.05, true},
+                 {"2 %", 0.02, 1, 0, 0.05, true},
+                 {"2 %, days differ by 30 %", 0.02, 1, 0, 0.3, true},
+                 {"2 %, five in a row", 0.02, 5, 0, 0.05, true},
+                 {"2 %, repeats differ by half", 0.02, 1, 0.25, 0.05, false}};
+    for (const int n : {100, 500})
+        for (const auto& k : kinds) {
+            const three_rates r = over_trials<three_rates>(
+                o.trials, [&](three_rates& sum, std::uint64_t trial) {
+                    for (std::size_t i = 0; i < 3; ++i) {
+                        generator random(mixed(mixed(o.seed) + trial), 900 + i);
+                        const double more = i == 0 ? 0 : i == 1 ? 0.01 : 0.04;
+                        const double today = k.base * std::exp(k.day_sd * random.normal());
+                        const decision d =
+                            judged_by_stored({k.base, k.burst, k.between},
+                                             {today + more, k.burst, k.between}, k.day_sd, n, random);
+                        sum[i].add(d.outcome, d.repeats);
+                    }
+                });
+            const bool is_promised = k.is_promised && (k.burst == 1 || n >= 500);
+            print_levels(printed("%d requests, %s", n, k.name), r, must, is_promised);
+        }
+}
+
 /// Questions are judged at the end of a load, which no look ends.
 verdict judged_at_the_end(const values_at_once& v, slo s, double limit) {
     s.offset = limit;
@@ -368,9 +431,14 @@ bool study_of_differences(const options& o) {
     if (o.does("ratios")) rates_of_ratios(o, must);
     if (o.does("proxy")) rates_of_a_proxy(o, must);
     if (o.does("fractions")) rates_of_fractions(o, must);
+    if (o.does("stored")) rates_of_stored_fractions(o, must);
     if (o.does("answers")) rates_of_answers_at_once(o, must);
     return must.met();
 }
-const registered differences({"difference", 2000, 100, {"ratios", "proxy", "fractions", "answers"}, study_of_differences});
+const registered differences({"difference",
+                              2000,
+                              100,
+                              {"ratios", "proxy", "fractions", "stored", "answers"},
+                              study_of_differences});
 
 }  // namespace

@@ -157,6 +157,10 @@ struct repeat_facts : client_counts {
     answer_differences differences{};  // of compared answers of a candidate
 };
 
+/// A stretch of a load before which the server had nothing to do, and the delay of its latest send.
+struct late_stretch {
+    long long from_ns = 0, latest_ns = 0;
+};
 /// A repeat with its requests, before any verdict.
 struct repeat_data : repeat_facts {
     vector<record> records{};              // in order of planned sends
@@ -164,7 +168,7 @@ struct repeat_data : repeat_facts {
     vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
     gap_counts pooled_gaps{};                   // if counted: completed measured requests
     vector<std::uint32_t> longest_gaps{};  // if counted: per record, microseconds
-    long long latest_send_ns = 0;  // its delay, if many were late
+    vector<late_stretch> late_stretches{};  // in order, if many sends were late
     double late_part = 0;          // the client's delay, as a fraction of request times
     lag_counts loop_lag{};   // delay of the client's threads, sampled every 20 ms
     lag_counts stamp_lag{};  // of each read: from wake-up to stamp

@@ -319,7 +319,6 @@ public:
         if (counted) log_.count_all(seen.window);
         log_.move_into(seen, counted);
         leave_out_later(seen);
-        note_lateness(seen);
         note_unknown_gaps(seen);
         note_rates(what, seen);
         note_end(what, target, seen);
@@ -351,6 +350,9 @@ inline void run_repeat(variant_repeats& variants) {
     }
     const long long ends_ns = asked.decided ? asked.decided->close() : 0;
     for (variant_repeat& v : variants) v.finish(ends_ns);
+    const bool are_two = variants.size() > 1;
+    note_lateness(variants.front().seen, are_two ? &variants.back().seen : nullptr);
+    if (are_two) note_lateness(variants.back().seen, &variants.front().seen);
 }
 /// Runs one repeat on one server.
 inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_order& asked = {}) {

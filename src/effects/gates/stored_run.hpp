@@ -17,6 +17,7 @@
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/stored/record_json.hpp"
@@ -140,13 +141,15 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                 // A shard does not know the total.
                 if (g.load.shard.is_whole()) fail_frequent_resends(d);
                 note_exempt(d);
-                note_lateness(d);
                 note_unknown_gaps(d);
                 if (d.records.empty())
                     refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),
                                     d.index, g.name.c_str())});
             });
         }
+    for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
+        for (std::size_t i = 0; i < variant->size(); ++i)
+            variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
     for (std::size_t i = 0; i < std::min(g.seen.candidate.size(), g.seen.baseline.size()); ++i)
         if (has_hashes(g.seen.baseline[i]))
             g.seen.candidate.change(

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 
 namespace virtual_engine {
 
@@ -42,11 +43,15 @@ inline engine machine(double slowness, std::uint64_t seed) {
     return e;
 }
 
-inline repeat_data simulated_run(const planned_traffic& p, const engine& e) {
+/// `sent_at`: when the client sends what is due at a time, in the same order; nothing: then.
+inline repeat_data simulated_run(const planned_traffic& p, const engine& e,
+                                 const std::function<double(double)>& sent_at = {}) {
     const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests,
                                           p.duration_s, p.seed);
     // 0 stands for "none" in a record.
     const auto ns = [](double t) { return 1'000'000'000'000 + std::llround(t * 1e9); };
+    vector<double> sends;
+    for (const double at : s.at) sends.push_back(sent_at ? sent_at(at) : at);
     repeat_data d;
     d.records.resize(s.at.size());
     d.window = time_interval::between(ns(s.measured_from), ns(s.measured_to));
@@ -54,16 +59,18 @@ inline repeat_data simulated_run(const planned_traffic& p, const engine& e) {
     engine_model model(e);
     std::size_t sent = 0, finished = 0;
     while (finished < s.at.size()) {
-        if (sent < s.at.size() && s.at[sent] <= model.step_end()) {
+        if (sent < s.at.size() && sends[sent] <= model.step_end()) {
             const trace_item item = item_of(p, sent);
             record& r = d.records[sent];
             r.phase = sent < s.warmup ? run_phase::warmup : run_phase::measure;
-            r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = ns(s.at[sent]);
+            r.scheduled_ns = ns(s.at[sent]);
+            r.dispatched_ns = r.connected_ns = r.sent_ns = ns(sends[sent]);
+            r.late_ns = r.sent_ns - r.scheduled_ns;
             r.prompt_tokens = item.prompt_tokens;
             r.token_source = token_origin::usage;
             r.first_event_tokens = 1;
             r.status = request_status::ok;
-            model.submit(s.at[sent], {sent, item.prompt_tokens, item.output_tokens, {}});
+            model.submit(sends[sent], {sent, item.prompt_tokens, item.output_tokens, {}});
             ++sent;
             continue;
         }

@@ -86,6 +86,20 @@ TEST_CASE("a miss that late sends may have made is nobody's, and measured again"
     CHECK(outcome_on({3, one_of_100}, s) == verdict::invalid);
 }
 
+TEST_CASE("a miss stands where the server was idle between what was late and what was slow") {
+    vector<request> requests;
+    for (int i = 0; i < 20; ++i) requests.push_back(answered(400.0 * i, 180));
+    repeat_data apart = repeat_of(requests);
+    apart.asked_rate = apart.achieved_rate = 2.5;
+    apart.records[3].late_ns = 30'000'000;
+    note_lateness(apart);
+    const slo s = p50(ttft) <= 160_ms;
+    CHECK(outcome_on({3, apart}, s) == verdict::fail);
+    apart.asked_rate = 0;  // of users, who send later, too
+    note_lateness(apart);
+    CHECK(outcome_on({3, apart}, s) == verdict::invalid);
+}
+
 TEST_CASE("the repeat with most late sends is the one to measure again") {
     const slo s = p50(ttft) <= 160_ms;
     repeat_data worst = late_repeat(180, 30);
