@@ -7,6 +7,7 @@ core/judging/rule.hpp is moved: doubles by a fifth, whole numbers to half and to
 is compiled once, in which all of them can be changed as the program begins; then it runs for each
 mutant until its first failed test. What notices most of them runs first: the test of the checks, then
 all quick test cases. So a mutant that is killed takes about a second, and one that survives all tests.
+All take eight minutes on two cores.
 CXX names the compiler. Exits 1 if one survives that SURVIVES does not explain.
 """
 import argparse
