@@ -82,6 +82,13 @@ inline picojson::value reported_gate(const std::string& name) {
         if (g.get("name").to_str() == name) return g;
     return {};
 }
+/// All files of a folder and those in it, one after the other.
+inline std::string contents_under(const std::string& folder) {
+    std::string all;
+    for (const auto& f : std::filesystem::recursive_directory_iterator(folder))
+        if (f.is_regular_file()) all += content_of(f.path());
+    return all;
+}
 /// The name of each file of the report directory that holds this.
 inline std::string report_files_with(const std::string& words) {
     std::string names;

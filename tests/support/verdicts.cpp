@@ -3,6 +3,7 @@
 #include "core/base/random.hpp"
 #include "core/judging/rule.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -30,6 +31,17 @@ repeat_data repeat_with_failures(int n, int failures) {
         requests.push_back(fails ? failed(100.0 * i) : answered(100.0 * i, 50));
     }
     return repeat_of(requests);
+}
+repeat_data repeat_that_ends_in_mid_answer() {
+    repeat_data d = repeat_with_failures(12, 0);
+    long long first_end = d.records[0].end_ns;
+    for (record& r : d.records) {
+        r.events = 1;
+        r.sent_ns = 0;
+        first_end = std::min(first_end, r.end_ns);
+    }
+    d.window = time_interval::between(0, first_end);
+    return d;
 }
 slo_verdict verdict_on_failures(int n, int failures, const slo& s, int repeats) {
     vector<repeat_data> data;

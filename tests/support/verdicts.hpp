@@ -22,6 +22,8 @@ measurement measured(vector<repeat_data> candidate, vector<slo> slos = {});
 slo_verdict verdict_on(const vector<double>& ms, const slo& s = mean(ttft) <= 100_ms);
 /// `n` requests, `failures` of them failed and evenly spread.
 repeat_data repeat_with_failures(int n, int failures);
+/// Twelve answers in one piece, all under way as the window ends.
+repeat_data repeat_that_ends_in_mid_answer();
 slo_verdict verdict_on_failures(int n, int failures, const slo& s, int repeats = 2);
 /// Interleaved pairs whose ttft has this ratio to the baseline's 100 ms.
 measurement pairs_with_ratio(const vector<double>& ratios);

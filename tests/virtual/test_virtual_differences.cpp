@@ -4,7 +4,6 @@
 #include "support/scratch.hpp"
 #include "llmbench_history.hpp"
 
-#include <filesystem>
 #include <string>
 
 using namespace llmbench;
@@ -107,10 +106,7 @@ TEST_CASE("runs of main keep an error rate whose difference is limited") {
         gate(s);
     }
     exit_code();  // has the run written
-    std::string lines;
-    for (const auto& f : std::filesystem::recursive_directory_iterator(folder))
-        if (f.is_regular_file()) lines += content_of(f.path());
-    CHECK(holds(lines, "\"error_rate\":["));
+    CHECK(holds(contents_under(folder), "\"error_rate\":["));
 }
 
 TEST_CASE("differences that no gate can have are refused") {

@@ -4,7 +4,6 @@
 #include "llmbench_embeddings.hpp"
 #include "llmbench_history.hpp"
 
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -264,10 +263,7 @@ TEST_CASE("runs of main keep what was right, and a run is held against them") {
         gate(s);
     }
     exit_code();  // has the run written
-    std::string lines;
-    for (const auto& f : std::filesystem::recursive_directory_iterator(folder))
-        if (f.is_regular_file()) lines += content_of(f.path());
-    CHECK(holds(lines, "\"accuracy\":["));
+    CHECK(holds(contents_under(folder), "\"accuracy\":["));
     s.name = "sums of a morning";
     const result r = run(s);
     CHECK(r.verdicts()[0].outcome == verdict::inconclusive);  // one run is no baseline

@@ -66,17 +66,8 @@ void recover_in(measurement& m, const vector<double>& seconds) {
         m.candidate[i].side_tasks = {
             {.name = "kill", .recovery_s = seconds[i], .steps = {{.what = "kill"}}}};
 }
-/// Answers in one piece that are under way as the window ends.
 void end_in_mid_answer(measurement& m) {
-    repeat_data d = repeat_with_failures(12, 0);
-    long long first_end = d.records[0].end_ns;
-    for (record& r : d.records) {
-        r.events = 1;
-        r.sent_ns = 0;
-        first_end = std::min(first_end, r.end_ns);
-    }
-    d.window = time_interval::between(0, first_end);
-    m.candidate = {d, d, d};
+    m.candidate = vector<repeat_data>(3, repeat_that_ends_in_mid_answer());
 }
 
 decision decided_on(measurement m, const slo& s, bool* again = nullptr) {

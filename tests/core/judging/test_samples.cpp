@@ -4,7 +4,6 @@
 #include "support/texts.hpp"
 #include "support/verdicts.hpp"
 
-#include <algorithm>
 #include <string>
 
 using namespace llmbench;
@@ -97,15 +96,8 @@ TEST_CASE("two repeats of one request decide nothing") {
 }
 
 TEST_CASE("what is under way as the window ends may be what a throughput lacks") {
-    // Twelve answers in one piece, all under way when the first user has nothing left.
-    repeat_data d = repeat_with_failures(12, 0);
-    long long first_end = d.records[0].end_ns;
-    for (record& r : d.records) {
-        r.events = 1;
-        r.sent_ns = 0;
-        first_end = std::min(first_end, r.end_ns);
-    }
-    d.window = time_interval::between(0, first_end);
+    // The first user has nothing left.
+    repeat_data d = repeat_that_ends_in_mid_answer();
     const auto on_three = [&] {
         return judged(measured({d, d, d}), request_throughput >= 0.001_rps);
     };
