@@ -260,6 +260,18 @@ std::string written_again(const metrics_page& page) {
     return out + "# EOF\n";
 }
 
+/// Each part with its end in a chunk of its own.
+std::string in_chunks(std::string_view s, std::string_view end) {
+    std::string all;
+    while (!s.empty()) {
+        const std::size_t at = s.find(end), n = at == s.npos ? s.size() : at + end.size();
+        all += printed("%zx\r\n", n);
+        all.append(s.substr(0, n)).append("\r\n");
+        s.remove_prefix(n);
+    }
+    return all + "0\r\n\r\n";
+}
+
 }  // namespace
 
 /// An answer means the same however it is cut, for the parser alone and for the whole reader.
@@ -333,37 +345,41 @@ void fuzz::stream_event(std::string_view input) {
     if (r.events < 0 || r.output_tokens < 0 || r.first_event_tokens < 0) std::abort();
 }
 
-/// The body of an answer means the same to every API however it is cut, streamed or not.
+/// The body of an answer means the same to every API however it is cut, streamed or not, and where each event has a chunk of
+/// its own.
 void fuzz::api_answer(std::string_view input) {
     for (const api_traits& api : apis)
-        for (const bool streamed : {true, false}) {
-            if (api.framed == framing::pieces) continue;  // there each read is an event
-            const char* const type =
-                streamed && api.framed == framing::events ? "text/event-stream" : "application/json";
-            const std::string head = std::string("HTTP/1.1 200 OK\r\nContent-Type: ") + type +
-                                     "\r\nContent-Length: " + std::to_string(input.size()) +
-                                     "\r\n\r\n";
-            read_every_way(
-                input,
-                [&] {
-                    answer_reader r;
-                    r.reset(api, streamed, true);
-                    r.feed(head, 1000);
-                    return r;
-                },
-                [](answer_reader& r, std::string_view piece) {
-                    if (!r.finished()) r.feed(piece, 1000);
-                },
-                [](answer_reader& r) {
-                    if (!r.finished() || !r.timeline().ended()) std::abort();
-                    record out;
-                    r.timeline().write_to(out);
-                    if (out.events < 0 || out.output_tokens < 0) std::abort();
-                    return std::tuple(out.status, str(out.error), str(out.finish_reason),
-                                      out.events, out.output_tokens, out.prompt_tokens,
-                                      out.first_event_tokens, r.words());
-                });
-        }
+        for (const bool streamed : {true, false})
+            for (const bool chunked : {true, false}) {
+                if (api.framed == framing::pieces) continue;  // there each read is an event
+                const bool has_events = streamed && api.framed == framing::events;
+                const std::string body = chunked ? in_chunks(input, has_events ? "\n\n" : "\n") : std::string(input);
+                const std::string head = std::string("HTTP/1.1 200 OK\r\nContent-Type: ") +
+                                         (has_events ? "text/event-stream" : "application/json") + "\r\n" +
+                                         (chunked ? "Transfer-Encoding: chunked" : "Content-Length: " + std::to_string(input.size())) +
+                                         "\r\n\r\n";
+                read_every_way(
+                    body,
+                    [&] {
+                        answer_reader r;
+                        r.reset(api, streamed, true);
+                        r.feed(head, 1000);
+                        return r;
+                    },
+                    [](answer_reader& r, std::string_view piece) {
+                        if (!r.finished()) r.feed(piece, 1000);
+                    },
+                    [](answer_reader& r) {
+                        if (!r.finished() || !r.timeline().ended()) std::abort();
+                        record out;
+                        r.timeline().write_to(out);
+                        if (out.events < 0 || out.output_tokens < 0) std::abort();
+                        return std::tuple(out.status, str(out.error), str(out.finish_reason),
+                                          out.events, out.output_tokens, out.prompt_tokens,
+                                          out.first_event_tokens, out.text_bytes, out.first_read_events,
+                                          r.timeline().gaps_us().size(), r.words());
+                    });
+            }
 }
 
 /// A file of prompts or of a recorded load is read or refused with a sentence, and says the same in

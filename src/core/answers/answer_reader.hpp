@@ -26,8 +26,9 @@ public:
     /// Takes the bytes of one read. Bytes after a complete answer are ignored.
     void feed(std::string_view bytes, long long came_ns) {
         const long long now_ns = not_before_last(came_ns);
-        const std::size_t used =
-            http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
+        const std::size_t used = http_.feed(
+            bytes, [&](std::string_view body) { on_body(body, now_ns); },
+            [&](std::string_view& rest) { return take_chunks(rest, now_ns); });
         more_came_ = more_came_ || (used < bytes.size() && http_.complete());
         if (http_.complete()) on_complete(now_ns);
         else if (http_.broken()) on_cut(http_.error());
@@ -100,13 +101,19 @@ private:
         if (body_is_ == body_kind::asked_for) return on_asked_for(body, now_ns);
         body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
     }
+    void on_event(const stream_event& e, long long now_ns) {
+        timeline_.on_event(e, now_ns);
+        reader_.make_room(timeline_.room());
+    }
     void on_asked_for(std::string_view body, long long now_ns) {
         if (timeline_.ended()) return;
-        const bool held = reader_.feed(body, [&](const stream_event& e) {
-            timeline_.on_event(e, now_ns);
-            if (timeline_.ended()) reader_.stop();
-        });
-        if (!held) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
+        if (!reader_.feed(body, [&](const stream_event& e) { on_event(e, now_ns); }))
+            timeline_.fail(request_status::protocol, "an event is over 16 MiB");
+    }
+    /// The usual answer is events that are alike, in a chunk each: they pass no other reader.
+    bool take_chunks(std::string_view& rest, long long now_ns) {
+        return body_is_ == body_kind::asked_for && !timeline_.ended() &&
+               reader_.take_next(rest, [&](const stream_event& e) { on_event(e, now_ns); }, true);
     }
     void on_complete(long long now_ns) {
         if (!is_asked_for()) return on_other_answer();

@@ -27,18 +27,20 @@ public:
         blocks_.back().push_back(us);
         ++size_;
     }
+    /// Adds so many; null: of 0, for events that came together.
+    void add(const std::uint32_t* us, std::size_t n) {
+        for (std::size_t some = 0; n > 0; n -= some, size_ += some) {
+            if (size_ % block == 0) add_block();
+            vector<std::uint32_t>& last = blocks_.back();
+            some = std::min<std::size_t>(n, block - size_ % block);
+            if (us) last.append(us, us + some), us += some;
+            else last.resize(last.size() + some);
+        }
+    }
     /// Returns the index of the first one.
     std::uint64_t append(const gap_list& more) {
         const std::uint64_t at = size_;
-        more.for_each_block([this](const vector<std::uint32_t>& b) {
-            for (std::size_t from = 0; from < b.size();) {
-                if (size_ % block == 0) add_block();
-                const std::size_t n = std::min<std::size_t>(b.size() - from, block - size_ % block);
-                blocks_.back().insert(blocks_.back().end(), b.data() + from, b.data() + from + n);
-                size_ += n;
-                from += n;
-            }
-        });
+        more.for_each_block([this](const vector<std::uint32_t>& b) { add(b.data(), b.size()); });
         return at;
     }
     /// The same without copying: partly filled blocks leave unused indices.
@@ -126,6 +128,12 @@ public:
         if (has_first) first_early_ns_ = std::max(first_ns_ - since_ns, 0ll);
     }
     bool ended() const { return ended_; }
+    /// So many events like the last one do not end it, except for a single one; 0: it has ended.
+    std::size_t room() const {
+        const long long left = std::min(static_cast<long long>(max_events) - 1 - came_.events,
+                                        (most_bytes - own_bytes_) / most_of_event);
+        return ended_ ? 0 : came_.events == 0 ? 1 : static_cast<std::size_t>(std::max(left, 1ll));
+    }
     int events() const { return came_.events; }
     long long last_content_ns() const { return last_ns_; }
     const gap_list& gaps_us() const { return gaps_; }
@@ -175,6 +183,7 @@ public:
 
 private:
     static constexpr long long most_bytes = 64 << 20;
+    static constexpr long long most_of_event = stream_event::most_alike;
 
     int at_once(int tokens, int first) const {
         if (came_.events < 2 || tokens <= first) return 0;
@@ -216,8 +225,12 @@ private:
         if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
         end(now_ns);
     }
+    /// Those before it came together with it, and none of them is the first.
     void on_content(const stream_event& e, long long now_ns) {
-        if (came_.events++ == 0) {
+        const auto events = static_cast<int>(e.before.size() + 1);
+        int bytes_before = 0;
+        for (const std::uint32_t bytes : e.before) bytes_before += static_cast<int>(bytes);
+        if (came_.events == 0) {
             first_ns_ = now_ns;
             came_.first_tokens = e.first_tokens;
             came_.first_bytes = e.text_bytes;
@@ -227,17 +240,21 @@ private:
             const long long offset = (now_ns - first_ns_ + 500) / 1000;
             gaps_.push_back(
                 static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
+            gaps_.add(nullptr, e.before.size());
             offset_us_ = offset;
-            if (came_.events == 2) second_ns_ = now_ns;
+            if (came_.events == 1) second_ns_ = now_ns;
         }
+        came_.events += events;
         if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
-        if (reads_ == 1) ++first_read_events_;
+        if (reads_ == 1) first_read_events_ += events;
         constexpr int most = static_cast<int>(max_text_bytes);
-        came_.bytes += std::min(e.text_bytes, most - came_.bytes);
-        came_.reasoning_bytes += std::min(e.reasoning_bytes, most - came_.reasoning_bytes);
-        came_.reasoning_events += e.reasoning_bytes > 0;
-        own_bytes_ += e.own_bytes;
+        came_.bytes += std::min(e.text_bytes + bytes_before, most - came_.bytes);
+        came_.reasoning_bytes += std::min(e.reasoning_bytes + e.reasoning_before,
+                                          most - came_.reasoning_bytes);
+        if (e.reasoning_bytes > 0) came_.reasoning_events += events;
+        own_bytes_ += e.own_bytes + bytes_before;
+        bytes_.append(e.before.data(), e.before.data() + e.before.size());
         bytes_.push_back(static_cast<std::uint32_t>(e.own_bytes));
         last_ns_ = now_ns;
         if (own_bytes_ > most_bytes || came_.events >= max_events)

@@ -8,6 +8,7 @@
 #include "core/dialects/table.hpp"
 
 #include <algorithm>  // max, min
+#include <cstddef>  // size_t
 #include <functional>  // less
 #include <optional>
 #include <string>
@@ -61,37 +62,30 @@ public:
                : framed_ == framing::lines ? "a stream of JSON lines"
                                            : "a JSON document";
     }
+    /// Takes events like the one before off the start of the bytes. False if there is none.
+    /// `in_chunks`: the bytes are behind the data of a chunk, and each event has one of its own.
+    template <class OnEvent>
+    bool take_next(std::string_view& bytes, OnEvent&& on_event, bool in_chunks = false) {
+        const bool is_between = framed_ == framing::events  ? events_.is_between_events()
+                                : framed_ == framing::lines ? held_.empty()
+                                                            : false;
+        if (!is_between || room_ == 0) return false;
+        if (api_->is_own) return !in_chunks && take_next_own(bytes, on_event);
+        const stream_event* const e =
+            events_of_thread().read_next(bytes, api_->read, memory_, room_, in_chunks);
+        if (e) on_event(*e);
+        return e;
+    }
     /// Calls `on_event(event)` for each event. False if one is too long.
     template <class OnEvent>
     bool feed(std::string_view bytes, OnEvent&& on_event) {
-        while (!bytes.empty() && take_next(bytes, on_event)) {}
-        return bytes.empty() || feed_others(bytes, on_event);
-    }
-    /// Whether no event is the last one.
-    bool ends_with_body() const { return framed_ != framing::document && api_->ends_with_body; }
-    /// Ignores the rest of the answer, in this read and later ones.
-    void stop() { over_ = true; }
-    /// Ends the body. Returns what is wrong with it, "" if nothing.
-    template <class OnEvent>
-    std::string end(OnEvent&& on_event) {
-        if (framed_ == framing::document) return on_document(on_event);
-        if (framed_ == framing::lines) on_line(held_, on_event);  // it may lack its end
-        stream_event last;
-        last.done = last.is_body_end = true;
-        if (ends_with_body()) on_event(last);
-        return {};
-    }
-
-private:
-    template <class OnEvent>
-    bool feed_others(std::string_view bytes, OnEvent&& on_event) {
         switch (framed_) {
         case framing::events: {
             std::string_view left;  // from the start of the event on
             return events_.feed(
                 bytes,
                 [&](std::string_view type, std::string_view data) {
-                    if (!over_)
+                    if (room_ > 0)
                         on_data(type, data, block_of(data, std::exchange(left, {})), on_event);
                 },
                 [&](std::string_view& rest) {
@@ -114,7 +108,7 @@ private:
             }
             break;
         case framing::pieces:
-            if (over_) return true;
+            if (room_ == 0 || bytes.empty()) return true;
             if (api_->own_read) on_data("", bytes, {}, on_event);
             if (api_->own_read) return true;
             if (memory_.keeps_answer) memory_.said.answer += bytes;
@@ -125,21 +119,26 @@ private:
         held_.append(bytes);
         return held_.size() <= most;
     }
+    /// Whether no event is the last one.
+    bool ends_with_body() const { return framed_ != framing::document && api_->ends_with_body; }
+    /// So many events like the one before may come in one call, one at first. 0: the rest of the
+    /// answer is ignored, in this read and later ones.
+    void make_room(std::size_t events) { room_ = events; }
+    /// Ends the body. Returns what is wrong with it, "" if nothing.
+    template <class OnEvent>
+    std::string end(OnEvent&& on_event) {
+        if (framed_ == framing::document) return on_document(on_event);
+        if (framed_ == framing::lines) on_line(held_, on_event);  // it may lack its end
+        stream_event last;
+        last.done = last.is_body_end = true;
+        if (ends_with_body()) on_event(last);
+        return {};
+    }
+
+private:
     static stream_event text_event(std::string_view text) {
         stream_event e;
         e.take(text, false);
-        return e;
-    }
-    /// Takes an event like the one before off the start of the bytes. False if there is none.
-    template <class OnEvent>
-    bool take_next(std::string_view& bytes, OnEvent&& on_event) {
-        const bool is_between = framed_ == framing::events  ? events_.is_between_events()
-                                : framed_ == framing::lines ? held_.empty()
-                                                            : false;
-        if (!is_between || over_) return false;
-        if (api_->is_own) return take_next_own(bytes, on_event);
-        const stream_event* e = events_of_thread().read_next(bytes, api_->read, memory_);
-        if (e) on_event(*e);
         return e;
     }
     template <class OnEvent>
@@ -167,7 +166,7 @@ private:
     }
     template <class OnEvent>
     void on_line(std::string_view line, OnEvent&& on_event, std::string_view block = {}) {
-        if (!over_ && !trimmed(line).empty()) on_data("", trimmed(line), block, on_event);
+        if (room_ > 0 && !trimmed(line).empty()) on_data("", trimmed(line), block, on_event);
     }
     /// Python's json writes numbers that JSON lacks.
     std::string unknown_number() const {
@@ -195,7 +194,7 @@ private:
 
     const api_traits* api_ = &apis[0];
     framing framed_ = framing::events;
-    bool over_ = false;
+    std::size_t room_ = 1;
     event_stream_parser events_{};
     stream_memory memory_{};
     std::string held_{};

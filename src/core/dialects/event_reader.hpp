@@ -4,11 +4,13 @@
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/json_reader.hpp"
+#include "core/wire/http.hpp"
 #include "core/dialects/output.hpp"
 #include "core/dialects/stream_event.hpp"
 
 #include <algorithm>  // min, mismatch
 #include <cstddef>  // size_t
+#include <cstdint>  // uint32_t
 #include <cstring>  // memcmp
 #include <string>
 #include <string_view>
@@ -38,12 +40,26 @@ public:
         type_ = type;
         return last_;
     }
-    /// Takes an event off the start of a stream's bytes, if it is like the last one. Null if not.
-    const stream_event* read_next(std::string_view& bytes, read_t by, stream_memory& memory) {
-        const std::size_t n = by == read_ ? length_of_next(bytes) : 0;
-        if (n == 0 || !is_taken_alike_) return nullptr;
-        bytes.remove_prefix(n);
-        return &take_again(memory);
+    /// Takes events off the start of a stream's bytes, at most so many, while each is like the last
+    /// one. Returns the last of them, which tells of those before it; null if there is none.
+    /// `in_chunks`: the bytes are behind the data of a chunk, and each event has one of its own.
+    const stream_event* read_next(std::string_view& bytes, read_t by, stream_memory& memory,
+                                  std::size_t most = 1, bool in_chunks = false) {
+        if (by != read_) return nullptr;
+        sizes_.clear();
+        int reasoning_bytes = 0;
+        while (sizes_.size() < most) {
+            const std::string_view next = in_chunks ? response_parser::next_data(bytes) : bytes;
+            const std::size_t n = length_of_next(next);
+            if (n == 0 || !is_taken_alike_ || (in_chunks && n < next.size())) break;
+            bytes.remove_prefix(static_cast<std::size_t>(next.data() - bytes.data()) + n);
+            sizes_.push_back(static_cast<std::uint32_t>(take_again(memory).own_bytes));
+            reasoning_bytes += last_.reasoning_bytes;
+        }
+        if (sizes_.empty()) return nullptr;
+        last_.before = {sizes_.data(), sizes_.size() - 1};
+        last_.reasoning_before = reasoning_bytes - last_.reasoning_bytes;
+        return &last_;
     }
     /// For APIs of users. Null if it is not JSON.
     const json_view* document(std::string_view data, std::string_view block = {}) {
@@ -76,7 +92,7 @@ private:
         std::string way{};
         const json_view* to = nullptr;
     };
-    static constexpr std::size_t most_bytes = 4096;
+    static constexpr std::size_t most_bytes = stream_event::most_alike / 2;
 
     const json_view* parsed(std::string_view data, std::string_view block = {}) {
         read_ = nullptr;
@@ -94,11 +110,11 @@ private:
         return v;
     }
     bool is_like(std::string_view data) {
-        return !like_.empty() && !data.empty() && data.size() <= 2 * most_bytes &&
+        return !like_.empty() && !data.empty() && data.size() <= stream_event::most_alike &&
                length_of_like(data, begins_at_, ends_at_) == data.size();
     }
     std::size_t length_of_next(std::string_view bytes) {
-        const std::string_view first(bytes.data(), std::min(bytes.size(), 2 * most_bytes));
+        const std::string_view first = bytes.substr(0, stream_event::most_alike);
         return ends_block_ ? length_of_like(first, 0, like_.size()) : 0;
     }
     /// Returns the length of what differs from a part of that event, or of its block, only in its
@@ -160,7 +176,8 @@ private:
         return !like_.empty() && bytes == last_.text_bytes && bytes == last_.own_bytes;
     }
     const stream_event& take_again(stream_memory& memory) {
-        last_.text_bytes = last_.reasoning_bytes = 0;
+        last_.before = {};
+        last_.text_bytes = last_.reasoning_bytes = last_.reasoning_before = 0;
         for (const json_view* v : taken_) {
             if (v->used == use::count) {
                 last_.*all_counts[v->which] = count_of(*v);
@@ -185,6 +202,7 @@ private:
     vector<json_view*> varying_{};     // its strings and numbers that others differ in, in order
     vector<const json_view*> taken_{};
     vector<known_way> ways_{};
+    vector<std::uint32_t> sizes_{};  // of the texts of events that were taken together
     json_reader json_{}, piece_{};
 };
 /// Shared by all streams of a thread: those of one server look alike.

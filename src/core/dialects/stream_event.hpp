@@ -8,6 +8,8 @@
 #include "core/dialects/output.hpp"
 #include "core/dialects/request_body.hpp"
 
+#include <cstdint>  // uint32_t
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>  // pair
@@ -61,6 +63,11 @@ struct stream_event : usage_counts {
     bool counts_usage = false;      // its tokens are those of the usage
     bool is_content_alone = false;  // the only choice's, with counts or without
     bool reports_counts = true;     // any of a usage
+    // Those of events like this one that came together with it, before it: own_bytes of each, none
+    // of over most_alike, and all reasoning_bytes.
+    std::span<const std::uint32_t> before{};
+    int reasoning_before = 0;
+    static constexpr std::size_t most_alike = 8192;
 
     /// Sets the reported number of tokens.
     void count(int tokens) {

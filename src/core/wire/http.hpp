@@ -109,10 +109,14 @@ public:
     static constexpr std::uint64_t max_chunk = 1ull << 30;
 
     /// Takes all of `bytes` unless the message is complete or broken. Returns how many it took.
-    template <class OnBody>
-    std::size_t feed(std::string_view bytes, OnBody&& on_body) {
+    /// `take_chunks` is given the bytes behind the data of a chunk, and may take whole chunks off,
+    /// as next_data() finds them. It returns whether it did; nothing else changes by that.
+    template <class OnBody, class TakeChunks = bool (*)(std::string_view&)>
+    std::size_t feed(std::string_view bytes, OnBody&& on_body,
+                     TakeChunks&& take_chunks = [](std::string_view&) { return false; }) {
         std::string_view rest = bytes;
         while (!rest.empty() && at_ != state::complete && at_ != state::broken) {
+            if (at_ == state::chunk_end && line_.empty() && take_chunks(rest)) continue;
             std::size_t n = rest.size();
             if (at_ == state::fixed_body || at_ == state::chunk_data) {
                 n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, n));
@@ -121,12 +125,23 @@ public:
                 on_body(std::string_view(rest.data(), n));
             } else if (at_ == state::until_close) {
                 on_body(rest);
-            } else if ((n = take_usual_chunk_lines(rest)) == 0) {
+            } else if (line_.empty() && (n = usual_chunk_lines(rest, at_, left_)) > 0) {
+                head_size_ = 0;
+                at_ = state::chunk_data;
+            } else {
                 n = take_line(rest);
             }
             rest.remove_prefix(n);
         }
         return bytes.size() - rest.size();
+    }
+    /// The data of the next chunk, for bytes behind the data of one; "" unless the chunk is whole
+    /// here and both lines before its data are usual.
+    static std::string_view next_data(std::string_view s) {
+        std::uint64_t size = 0;
+        const std::size_t n = usual_chunk_lines(s, state::chunk_end, size);
+        return n > 0 && size <= s.size() - n ? s.substr(n, static_cast<std::size_t>(size))
+                                             : std::string_view();
     }
     void end_of_input() {
         if (at_ == state::until_close) at_ = state::complete;
@@ -167,13 +182,12 @@ private:
         broken
     };
 
-    /// The lines between the data of two chunks, of which each event may have them: the end of a
-    /// chunk, and a size of at most six digits without extensions. Returns 0 for others.
-    std::size_t take_usual_chunk_lines(std::string_view s) {
-        if (!line_.empty() || s.size() < 10) return 0;
-        const bool ends = at_ == state::chunk_end && s[0] == '\r' && s[1] == '\n';
-        if (!ends && at_ != state::chunk_size) return 0;
-        at_ = state::chunk_size;
+    /// The length of the lines between the data of two chunks, of which each event may have them:
+    /// the end of a chunk, if one ends, and a size of at most six digits alone. 0 for others.
+    static std::size_t usual_chunk_lines(std::string_view s, state at, std::uint64_t& size) {
+        const bool ends = at == state::chunk_end;
+        if ((!ends && at != state::chunk_size) || s.size() < 10) return 0;
+        if (ends && (s[0] != '\r' || s[1] != '\n')) return 0;
         const std::size_t from = ends ? 2 : 0;
         std::size_t i = from;
         std::uint64_t n = 0;
@@ -183,10 +197,8 @@ private:
             if (decimal > 9 && letter > 5) break;
             n = n * 16 + (decimal <= 9 ? decimal : letter + 10);
         }
-        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return from;
-        left_ = n;
-        head_size_ = 0;
-        at_ = state::chunk_data;
+        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return 0;
+        size = n;
         return i + 2;
     }
     void fail(std::string why) {

@@ -6,6 +6,7 @@
 #include "support/effort.hpp"
 #include "support/json_views.hpp"
 
+#include <cstdio>
 #include <string>
 #include <tuple>
 
@@ -94,6 +95,73 @@ TEST_CASE("an event of any API says in a stream what it says alone") {
             }
         }
         for (std::size_t i = 0; i < 400; ++i) must_agree(json_views::with_another_part(event, i * 7));
+    }
+}
+
+TEST_CASE("events that are alike are taken off together, as far as they are whole and say something") {
+    const api_traits& a = *api_named("openai_chat");
+    const auto event = [](const std::string& text) {
+        return R"(data: {"id":"a1","choices":[{"index":0,"delta":{"content":")" + text + R"("},"finish_reason":null}]})" "\n\n";
+    };
+    for (const bool in_chunks : {false, true}) {
+        CAPTURE(in_chunks);
+        const auto stream = [&](const vector<std::string>& texts) {
+            std::string all;
+            for (const std::string& text : texts) {
+                char lines[16] = "";
+                if (in_chunks) std::snprintf(lines, sizeof lines, "\r\n%zx\r\n", event(text).size());
+                all += lines + event(text);
+            }
+            return all;
+        };
+        event_reader reader;
+        stream_memory memory{.keeps_answer = true};
+        const auto next = [&](std::string_view& rest, std::size_t most) {
+            return reader.read_next(rest, a.read, memory, most, in_chunks);
+        };
+        const std::string first = event("one"), more = stream({"", "g"}), all = stream({"a", "bcd", "\\n", "ef"}) + more;
+        std::string_view rest = all, none;
+        CHECK(next(rest, 8) == nullptr);  // like nothing before
+        reader.read("", std::string_view(first).substr(6, first.size() - 8), a.read, memory, first);
+        CHECK(next(none, 8) == nullptr);
+        CHECK(next(rest, 0) == nullptr);
+        const stream_event* e = next(rest, 3);
+        REQUIRE(e);
+        CHECK(e->own_bytes == 1);
+        REQUIRE(e->before.size() == 2);
+        CHECK(e->before[0] == 1);
+        CHECK(e->before[1] == 3);
+        CHECK(e->reasoning_before == 0);
+        e = next(rest, 8);
+        REQUIRE(e);
+        CHECK(e->own_bytes == 2);
+        CHECK(e->before.empty());
+        CHECK(rest == more);
+        CHECK(next(rest, 8) == nullptr);  // an empty text says something else
+        CHECK(rest == more);
+        CHECK(memory.said.answer == "oneabcd\nef");
+        const std::string two = stream({"h", "i"});
+        for (std::size_t n = 0; n < two.size(); ++n) {  // the last one is not whole
+            CAPTURE(n);
+            rest = std::string_view(two).substr(0, n);
+            const std::size_t whole = n < two.size() / 2 ? 0 : two.size() / 2;
+            CHECK((next(rest, 8) != nullptr) == (whole > 0));
+            CHECK(rest.size() == n - whole);
+        }
+        rest = two;
+        e = next(rest, 8);
+        REQUIRE(e);
+        CHECK(e->before.size() == 1);
+        e = &reader.read("", std::string_view(first).substr(6, first.size() - 8), a.read, memory);
+        CHECK(e->before.empty());
+        if (!in_chunks) continue;
+        for (const std::string& other : {"\r\n9\r\n" + event("a"), stream({"a"}).replace(2, 2, "ff"), stream({"a"}).substr(2),
+                                         "\r\n" + stream({"a"}), stream({"a"}).insert(4, ";x")}) {
+            CAPTURE(other);
+            rest = other;
+            CHECK(next(rest, 8) == nullptr);
+            CHECK(rest == other);
+        }
     }
 }
 

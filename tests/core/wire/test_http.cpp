@@ -235,6 +235,54 @@ TEST_CASE("chunks may hold line ends and things that look like chunks") {
     CHECK(o.body == "\r\n0\r\n\r\n\r\n");
 }
 
+TEST_CASE("the data of the next chunk are known where it is whole, behind lines as most chunks have them") {
+    const auto data = [](const char* s) { return std::string(response_parser::next_data(s)); };
+    CHECK(data("\r\n5\r\nhello") == "hello");
+    CHECK(data("\r\n5\r\nhello\r\n0\r\n\r\n") == "hello");
+    CHECK(data("\r\na\r\n0123456789x") == "0123456789");
+    CHECK(data("\r\n00000A\r\n0123456789") == "0123456789");
+    for (const char* other :
+         {"", "\r\n5\r\nhell", "\r\n6\r\nhello", "\r\n0\r\n\r\n12345", "5\r\nhello\r\n", "\n5\r\nhello12", "\r\n5\nhello12",
+          "\r\n5;x\r\nhello", "\r\n5 \r\nhello", "\r\n-5\r\nhello", "\r\n0000005\r\nhello", "\r\n1000000\r\nhello"}) {
+        CAPTURE(other);
+        CHECK(data(other) == "");
+    }
+}
+
+TEST_CASE("chunks that are taken off by another leave the rest of the answer as it is") {
+    const std::string bytes = ok + "Transfer-Encoding: chunked\r\n\r\n"
+                                   "5\r\nhello\r\n1\r\n \r\n5;x=1\r\nworld\r\n0006\r\n, you!\r\n2\r\n!!\r\n0\r\nX: y\r\n\r\n";
+    for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+        CAPTURE(cut);
+        response_parser p;
+        std::string body;
+        std::size_t taken = 0, chunks = 0;
+        const auto take = [&](std::string_view& rest) {
+            const std::string_view data = response_parser::next_data(rest);
+            if (data.empty()) return false;
+            body += data;
+            rest.remove_prefix(static_cast<std::size_t>(data.data() + data.size() - rest.data()));
+            return ++chunks > 0;
+        };
+        for (const std::string& piece : {bytes.substr(0, cut), bytes.substr(cut)})
+            taken += p.feed(piece, [&](std::string_view b) { body.append(b); }, take);
+        CHECK(p.complete());
+        CHECK(p.keep_alive());
+        CHECK(body == "hello world, you!!!");
+        CHECK(taken == bytes.size());
+        if (cut == 0) CHECK(chunks == 3);  // not the first one, and none with an extension
+    }
+    response_parser p;
+    std::string body;
+    p.feed(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n2\r\n, you!\r\n", [&](std::string_view b) { body.append(b); },
+           [&](std::string_view& rest) {
+               const std::string_view data = response_parser::next_data(rest);
+               if (!data.empty()) rest.remove_prefix(5 + data.size());
+               return !data.empty();
+           });
+    CHECK(p.error() == "chunk data is longer than its size");
+}
+
 TEST_CASE("a body without a length ends with the connection") {
     const outcome o =
         parsed_every_way(ok + "Content-Type: text/event-stream\r\n\r\ndata: 1\r\n\r\n");
