@@ -79,6 +79,13 @@ private:
     long long lost_ns_ = 0, lost_in_turn_ns_ = 0;
 };
 
+/// When a thread looks at its limits: at the next point of a grid, or at the one after it where the
+/// next one shows nothing, because nothing passes before `due_ns`.
+inline long long point_to_look_at(long long next_ns, long long step_ns, long long now_ns,
+                                  long long due_ns) {
+    return next_ns <= now_ns || due_ns <= next_ns ? next_ns : next_ns + step_ns;
+}
+
 /// The kernel stamps input by the time of day. Both clocks run alike, also when slewed. Only a step
 /// of the time of day shifts them, and then input before and after the step looks the same.
 class kernel_clock {

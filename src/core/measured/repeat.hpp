@@ -170,7 +170,7 @@ struct repeat_data : repeat_facts {
     vector<std::uint32_t> longest_gaps{};  // if counted: per record, microseconds
     vector<late_stretch> late_stretches{};  // in order, if many sends were late
     double late_part = 0;          // the client's delay, as a fraction of request times
-    lag_counts loop_lag{};   // delay of the client's threads, sampled every 20 ms
+    lag_counts loop_lag{};   // delay of the ticks of the client's threads
     lag_counts stamp_lag{};  // of each read: from wake-up to stamp
     vector<kept_text> texts{};  // whole, until compared with the other variant
     vector<kept_text> shown{};  // masked excerpts that reports may show

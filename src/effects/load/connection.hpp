@@ -20,7 +20,7 @@
 #include "effects/load/client_io.hpp"
 #include "effects/load/order.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // max, min
 #include <cerrno>  // errno, EAGAIN
 #include <memory>  // unique_ptr
 #include <optional>
@@ -165,6 +165,17 @@ public:
         if (seen.events() > 0 && over(seen.last_content_ns(), l.between_events))
             return abandon(request_status::timeout,
                            within("no further content", "between_events", l.between_events));
+    }
+    /// None of its limits passes before this time; 0: one may at any time.
+    long long next_limit_ns() const {
+        if (is_delivered() || rec_.sent_ns == 0 || cancel_after_ns_ > 0) return 0;
+        const llmbench::limits& l = io_.limits;
+        const stream_timeline& seen = answer_.timeline();
+        const bool is_first = seen.events() == 0;
+        const long long whole = rec_.dispatched_ns + ns_of(l.total.seconds());
+        const long long since = is_first ? rec_.sent_ns : seen.last_content_ns();
+        const time_span wait = is_first ? l.first_event : l.between_events;
+        return io_.streamed ? std::min(whole, since + ns_of(wait.seconds())) : whole;
     }
     void check_opening(long long now) { if (is_opening()) try_elsewhere(now); }
     /// Called for one that could not connect yet.

@@ -80,7 +80,8 @@ public:
           io_(*order.target, *order.what, sockets),
           pool_(io_, *this),
           max_ready_bytes_(max_ready_bytes_of_all / count),
-          settled_ns_(shared.decided ? &shared.decided->add_worker() : nullptr) {}
+          settled_ns_(shared.decided ? &shared.decided->add_worker() : nullptr),
+          is_alone_(count == 1) {}
 
     /// Builds requests that may be due at once, before the load. Those that exceed the memory for
     /// it are built when due, which counts as delay of the client.
@@ -127,11 +128,14 @@ public:
     long long sleeps_until(long long now) {
         const long long due = agenda_.next_due();
         const long long ahead = sent_.client.spin && !current_environment ? spin_ns : 0;
-        next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
-                                          : std::min(next_tick_ns_, now + tick_ns());
+        const long long step = tick_ns();
+        while (next_tick_ns_ <= now && next_tick_ns_ < looks_at_ns_) next_tick_ns_ += step;
+        next_tick_ns_ =
+            is_idle(due, now) ? now + idle_tick_ns : std::min(next_tick_ns_, now + step);
+        looks_at_ns_ = point_to_look_at(next_tick_ns_, step, now, shows_nothing_before(now));
         asks_ = std::exchange(io_.asks_again, false);
         const long long again = asks_ ? now + client_io::between_asks_ns : 0;
-        const long long next = again > 0 ? std::min(again, next_tick_ns_) : next_tick_ns_;
+        const long long next = again > 0 ? std::min(again, looks_at_ns_) : looks_at_ns_;
         io_.alert.on_sleep(now);
         return due == 0 ? next : std::min(due - ahead, next);
     }
@@ -148,7 +152,7 @@ public:
     }
     void end_turn() {
         if (asks_) ask_again();
-        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns);
+        if (io_.woke_ns >= looks_at_ns_) tick(io_.woke_ns);
     }
     void prepare_next() {
         prepare();
@@ -284,18 +288,30 @@ private:
     /// With kernel stamps a thread wakes only for bytes, sends and limits. Otherwise it must notice
     /// itself when it did not run.
     long long tick_ns() const {
-        return io_.is_stamped() ? check_interval_of(sent_.limits) : alertness::tick_ns;
-    }
-    long long check_interval_of(const llmbench::limits& l) const {
+        const llmbench::limits& l = sent_.limits;
         const double shortest =
             std::min({l.connect.seconds(), l.total.seconds(), l.first_event.seconds(),
                       l.between_events.seconds(), drain_s(sent_)});
         const bool is_soon = some_leave_ || shared_.settling.is_on() || shortest < 2;
-        return is_soon ? check_interval_ns : idle_tick_ns;
+        return !io_.is_stamped() ? alertness::tick_ns : is_soon ? check_interval_ns : idle_tick_ns;
+    }
+    /// A tick before this time finds nothing. 0: it may find more than limits, as the end of all
+    /// sends; or the events of many requests wake the thread anyway; or time is virtual, and free.
+    long long shows_nothing_before(long long now) {
+        const bool may_show_any =
+            current_environment || !is_alone_ || tick_ns() < idle_tick_ns || settled_ns_ ||
+            pool_.busy() == 0 || pool_.busy() > 8 || ready_.size() < agenda_.due_together() ||
+            book_.has_unwritten() || stop_asked.load() || shared_.early.has_ended() ||
+            io_.alert.is_behind() || over_since_ns_ > 0 || sent_.plays_out ||
+            agenda_.sending_is_over(now);
+        if (may_show_any) return 0;
+        long long first = shared_.deadline_ns > 0 ? shared_.deadline_ns : now + ns_of(1);
+        pool_.for_each_busy([&](connection& c) { first = std::min(first, c.next_limit_ns()); });
+        return first;
     }
     /// At absolute times, if needed: its delay is the lag of this loop.
     void tick(long long now) {
-        loop_lag_.add(now - next_tick_ns_);
+        loop_lag_.add(now - looks_at_ns_);
         const long long step = tick_ns();
         while (next_tick_ns_ <= now) next_tick_ns_ += step;
         if (now >= next_check_ns_) check(now);
@@ -363,10 +379,11 @@ private:
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
     std::atomic<long long>* settled_ns_;  // null: nobody asks
+    const bool is_alone_;          // no other thread sends this load
     bool some_leave_ = false;      // before their answer is complete
     bool asks_ = false;            // again, for what could not connect
     long long over_since_ns_ = 0;  // since all sends are over
-    long long next_tick_ns_ = 0, next_check_ns_ = 0, checks_behind_ = 0;
+    long long next_tick_ns_ = 0, looks_at_ns_ = 0, next_check_ns_ = 0, checks_behind_ = 0;
     long long send_until_ns_ = 0;  // sends of one turn; an event may be followed by one more
     lag_counts loop_lag_{};
 };

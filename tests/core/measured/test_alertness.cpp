@@ -1,7 +1,12 @@
 // When a thread did not run, as it can tell by the clock alone.
 #include "core/measured/alertness.hpp"
+#include "core/base/random.hpp"
+#include "core/base/vector.hpp"
 
 #include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
 
 using namespace llmbench::detail;
 
@@ -99,4 +104,42 @@ TEST_CASE("what was lost before the load is nobody's, and of many losses the las
     for (int i = 1; i <= 1000; ++i) t.work((1000 + 2 * i) * ms);
     CHECK(t.alert.lost_since(1000 * ms) == 512 * 2 * ms);
     CHECK(t.alert.lost_fraction() == 1);
+}
+
+TEST_CASE("a thread looks at its limits at the next point, or at the one after it if that shows nothing") {
+    CHECK(point_to_look_at(1100, 100, 1010, 0) == 1100);     // anything may be
+    CHECK(point_to_look_at(1100, 100, 1010, 1099) == 1100);
+    CHECK(point_to_look_at(1100, 100, 1010, 1100) == 1100);
+    CHECK(point_to_look_at(1100, 100, 1010, 1101) == 1200);
+    CHECK(point_to_look_at(1100, 100, 1010, 9999) == 1200);  // never two of them
+    CHECK(point_to_look_at(1100, 100, 1100, 9999) == 1100);  // its time has come while the thread was busy
+    CHECK(point_to_look_at(1100, 100, 1350, 9999) == 1100);
+}
+
+TEST_CASE("a limit is noticed at the same point of the grid where points are passed over") {
+    constexpr long long step = 100 * ms;
+    generator random(7);
+    long long looks[2] = {};
+    for (int load = 0; load < 2000; ++load) {
+        const auto drawn = [&](long long most) { return 1 + static_cast<long long>(random.below(static_cast<std::uint64_t>(most))); };
+        const long long limit = 2000 * ms + drawn(1000 * ms), from = drawn(step), pace = drawn(load % 3 == 0 ? 2000 * ms : 90 * ms);
+        vector<long long> events;  // each begins the limit anew
+        for (long long at = 0; events.size() < 60;) events.push_back(at += drawn(2 * pace));
+        const auto noticed_at = [&](bool passes_over) {
+            long long now = 0, since = 0, next = from, at = 0;
+            for (std::size_t i = 0;;) {
+                while (next <= now && next < at) next += step;
+                at = passes_over ? point_to_look_at(next, step, now, since + limit) : next;
+                const bool is_event = i < events.size() && events[i] <= at;
+                now = is_event ? events[i] : at;
+                if (is_event) since = events[i++];
+                if (now < at) continue;
+                ++looks[passes_over];
+                while (next <= now) next += step;
+                if (now - since > limit) return now;
+            }
+        };
+        CHECK(noticed_at(true) == noticed_at(false));
+    }
+    CHECK(looks[true] < looks[false] * 3 / 5);
 }

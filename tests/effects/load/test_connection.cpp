@@ -457,6 +457,36 @@ TEST_CASE("an answer that does not begin, go on or end in time is a failure") {
     }
 }
 
+TEST_CASE("the next limit of a request is known, and passes right after that") {
+    for (const int events : {0, 1}) {
+        pair_of_them p;
+        p.c.start(asking());
+        CHECK(p.c.next_limit_ns() == 0);  // on its way: looked at each time
+        REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened > 0; }));
+        REQUIRE(p.server.accept());
+        REQUIRE(p.hears());
+        p.server.say(scripted::chunked_head());
+        if (events > 0) p.server.say(scripted::chunk(scripted::chat_chunk("a")));
+        REQUIRE(p.owner.turn_until([&] { return p.owner.io.content_events == events; }));
+        const long long limit = p.c.next_limit_ns(), longest = (events > 0 ? 30 : 60) * second;
+        CHECK(limit <= now_ns() + longest);
+        CHECK(limit > now_ns() + longest - 20 * second);
+        p.c.check_limits(limit);
+        CHECK(p.owner.delivered.empty());
+        p.c.check_limits(limit + 1);
+        CHECK(p.owner.delivered.size() == 1);
+    }
+    plan whole;
+    whole = with_traffic(whole, [&](planned_traffic& t) { t.common.stream = false; });
+    pair_of_them p(whole);
+    p.ask();
+    p.c.check_limits(p.c.next_limit_ns());
+    CHECK(p.owner.delivered.empty());
+    p.c.check_limits(p.c.next_limit_ns() + 1);
+    REQUIRE(p.owner.delivered.size() == 1);
+    CHECK(str(p.last().error) == "not complete within 300 s (limits.total)");
+}
+
 TEST_CASE("who leaves closes the connection then, with what came until then") {
     for (const int events : {0, 2}) {
         pair_of_them p;
