@@ -11,9 +11,11 @@
 #include "effects/system/threads.hpp"
 #include "effects/load/order.hpp"
 
+#include <algorithm>  // reverse
 #include <atomic>
+#include <bit>  // endian
 #include <cerrno>  // errno, EWOULDBLOCK
-#include <cstdint>  // uint32_t
+#include <cstddef>  // size_t
 #include <filesystem>  // error_code
 #include <functional>
 #include <iostream>  // cerr
@@ -122,10 +124,10 @@ public:
     /// line has its gaps, which are in events.bin in the order of the lines.
     void write(const delivered_requests& d, const std::string& gate) {
         const std::lock_guard guard(mutex_);
-        std::string bytes(4 * d.gaps.size(), '\0'), lines;
-        char* to = bytes.data();
-        for (const std::uint32_t gap : d.gaps)
-            for (int b = 0; b < 4; ++b) *to++ = static_cast<char>(gap >> (8 * b));
+        std::string lines, bytes(reinterpret_cast<const char*>(d.gaps.data()), 4 * d.gaps.size());
+        if constexpr (std::endian::native == std::endian::big)  // the file is little-endian
+            for (std::size_t i = 0; i < bytes.size(); i += 4)
+                std::reverse(bytes.data() + i, bytes.data() + i + 4);
         for (const record& r : d.records) {
             index_.offsets.push_back(index_.bytes);
             index_.bytes += 4 * static_cast<long long>(gap_count(r));

@@ -40,6 +40,25 @@ TEST_CASE("no line is written without its gaps, however long the disk was full")
     }
 }
 
+TEST_CASE("gaps are four bytes each, the lowest first, on every machine") {
+    const files::scratch folder;
+    record_files both(folder.file("reports"));
+    both.open();
+    record r;
+    r.events = 4;
+    both.write({{r}, {1000, 0x01020304, 0xFFFFFFFF}}, "gate");
+    both.write({{record()}, {}}, "gate");
+    both.write({}, "gate");
+    CHECK(both.are_whole());
+    CHECK(file_content(folder.file("reports/events.bin"), "events") ==
+          std::string("\xE8\x03\0\0\x04\x03\x02\x01\xFF\xFF\xFF\xFF", 12));
+    const gap_list again = gaps_in(file_content(folder.file("reports/events.bin"), "events"));
+    REQUIRE(again.size() == 3);
+    CHECK(again[1] == 0x01020304);
+    CHECK(both.index().bytes == 12);
+    CHECK(both.index().offsets.size() == 2);
+}
+
 TEST_CASE("what a disk cannot keep up with is left out, and counted, before it takes all memory") {
     outbox box;
     delivered_requests many, one, taken;
