@@ -8,7 +8,6 @@
 #include "core/dialects/table.hpp"
 
 #include <algorithm>  // max, min
-#include <cstddef>  // size_t
 #include <functional>  // less
 #include <optional>
 #include <string>

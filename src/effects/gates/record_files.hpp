@@ -15,7 +15,6 @@
 #include <atomic>
 #include <bit>  // endian
 #include <cerrno>  // errno, EWOULDBLOCK
-#include <cstddef>  // size_t
 #include <filesystem>  // error_code
 #include <functional>
 #include <iostream>  // cerr
