@@ -48,9 +48,14 @@ public:
         if (by != read_) return nullptr;
         sizes_.clear();
         int reasoning_bytes = 0;
+        bool is_plain = ends_block_ && all_of(varying_, [](const json_view* v) {
+            return v->is_string() && v->used != use::read && v->used != use::count;
+        });
         while (sizes_.size() < most) {
             const std::string_view next = in_chunks ? response_parser::next_data(bytes) : bytes;
-            const std::size_t n = length_of_next(next);
+            std::size_t n = is_plain ? length_of_plain(next) : 0;
+            is_plain = n > 0;
+            if (!is_plain) n = length_of_next(next);
             if (n == 0 || !is_taken_alike_ || (in_chunks && n < next.size())) break;
             bytes.remove_prefix(static_cast<std::size_t>(next.data() - bytes.data()) + n);
             sizes_.push_back(static_cast<std::uint32_t>(take_again(memory).own_bytes));
@@ -116,6 +121,25 @@ private:
     std::size_t length_of_next(std::string_view bytes) {
         const std::string_view first = bytes.substr(0, stream_event::most_alike);
         return ends_block_ ? length_of_like(first, 0, like_.size()) : 0;
+    }
+    /// The same if only strings differ, without escapes, as in most events: in fewer steps.
+    std::size_t length_of_plain(std::string_view bytes) {
+        is_taken_alike_ = true;
+        const char* at = bytes.data();
+        const char* const end = at + std::min(bytes.size(), stream_event::most_alike);
+        const char *like = like_.data(), *const data = like + begins_at_;
+        for (json_view* const v : varying_) {
+            const auto n = static_cast<std::size_t>(data + v->from + 1 - like);
+            if (static_cast<std::size_t>(end - at) < n || std::memcmp(at, like, n) != 0) return 0;
+            const char* const from = at + n;
+            at = plain_end(from, end);
+            if (at == end || *at != '"' || (at == from && v->used != use::none)) return 0;
+            v->text = {from, static_cast<std::size_t>(at - from)};
+            like = data + v->to - 1;
+        }
+        const auto n = static_cast<std::size_t>(like_.data() + like_.size() - like);
+        if (static_cast<std::size_t>(end - at) < n || std::memcmp(at, like, n) != 0) return 0;
+        return static_cast<std::size_t>(at - bytes.data()) + n;
     }
     /// Returns the length of what differs from a part of that event, or of its block, only in its
     /// strings and numbers, which then have these texts; 0 if nothing does.
