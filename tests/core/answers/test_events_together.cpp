@@ -90,7 +90,7 @@ const shape shapes[] = {
 
 /// The events of an answer. Every `other`th one has a blank more than the rest, which makes it another frame.
 vector<std::string> events_of(const shape& s, std::size_t other) {
-    const char* const texts[] = {"a", " word", "\\n", "\xC3\xA9", "\\u00e9x", "a longer text of many words", "", "b", "none", "x\\\"y", "c"};
+    const char* const texts[] = {"a", " word", "\\n", "\xC3\xA9", "", "none", "x\\\"y", "longer words"};
     vector<std::string> all;
     int number = 7;
     for (const char* text : texts) {
@@ -155,9 +155,9 @@ TEST_CASE("an answer comes to the same in one read, in two, and byte by byte") {
                 const heard whole = read_in(api, bytes, 0, bytes.size()), slow = read_in(api, bytes, 0, 1);
                 CHECK(whole.record == slow.record);
                 CHECK(whole == slow);
-                CHECK(whole.events > 8);
-                const bool is_each = other == 0 && (i == 0 || i == 7);
-                for (std::size_t cut = 1; cut < bytes.size(); cut += is_each ? 1 : 13) {
+                CHECK(whole.events >= 7);
+                const std::size_t step = other > 0 ? 29 : i == 0 ? 1 : i == 7 ? 5 : 29;
+                for (std::size_t cut = 1; cut < bytes.size(); cut += step) {
                     const heard two = read_in(api, bytes, cut, bytes.size());
                     if (two.said != slow.said || two.events != slow.events) FAIL_CHECK("cut at " << cut);
                     if (cut % 131 == 1 && two != read_in(api, bytes, cut, 1)) FAIL_CHECK("cut at " << cut << ", with their times");
