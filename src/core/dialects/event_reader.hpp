@@ -4,6 +4,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/json_reader.hpp"
+#include "core/base/text.hpp"
 #include "core/wire/http.hpp"
 #include "core/dialects/output.hpp"
 #include "core/dialects/stream_event.hpp"
