@@ -6416,10 +6416,14 @@ public:
     static constexpr std::uint64_t max_chunk = 1ull << 30;
 
     /// Takes all of `bytes` unless the message is complete or broken. Returns how many it took.
-    template <class OnBody>
-    std::size_t feed(std::string_view bytes, OnBody&& on_body) {
+    /// `take_chunks` is given the bytes behind the data of a chunk, and may take whole chunks off,
+    /// as next_data() finds them. It returns whether it did; nothing else changes by that.
+    template <class OnBody, class TakeChunks = bool (*)(std::string_view&)>
+    std::size_t feed(std::string_view bytes, OnBody&& on_body,
+                     TakeChunks&& take_chunks = [](std::string_view&) { return false; }) {
         std::string_view rest = bytes;
         while (!rest.empty() && at_ != state::complete && at_ != state::broken) {
+            if (at_ == state::chunk_end && line_.empty() && take_chunks(rest)) continue;
             std::size_t n = rest.size();
             if (at_ == state::fixed_body || at_ == state::chunk_data) {
                 n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, n));
@@ -6428,12 +6432,23 @@ public:
                 on_body(std::string_view(rest.data(), n));
             } else if (at_ == state::until_close) {
                 on_body(rest);
-            } else if ((n = take_usual_chunk_lines(rest)) == 0) {
+            } else if (line_.empty() && (n = usual_chunk_lines(rest, at_, left_)) > 0) {
+                head_size_ = 0;
+                at_ = state::chunk_data;
+            } else {
                 n = take_line(rest);
             }
             rest.remove_prefix(n);
         }
         return bytes.size() - rest.size();
+    }
+    /// The data of the next chunk, for bytes behind the data of one; "" unless the chunk is whole
+    /// here and both lines before its data are usual.
+    static std::string_view next_data(std::string_view s) {
+        std::uint64_t size = 0;
+        const std::size_t n = usual_chunk_lines(s, state::chunk_end, size);
+        return n > 0 && size <= s.size() - n ? s.substr(n, static_cast<std::size_t>(size))
+                                             : std::string_view();
     }
     void end_of_input() {
         if (at_ == state::until_close) at_ = state::complete;
@@ -6474,13 +6489,12 @@ private:
         broken
     };
 
-    /// The lines between the data of two chunks, of which each event may have them: the end of a
-    /// chunk, and a size of at most six digits without extensions. Returns 0 for others.
-    std::size_t take_usual_chunk_lines(std::string_view s) {
-        if (!line_.empty() || s.size() < 10) return 0;
-        const bool ends = at_ == state::chunk_end && s[0] == '\r' && s[1] == '\n';
-        if (!ends && at_ != state::chunk_size) return 0;
-        at_ = state::chunk_size;
+    /// The length of the lines between the data of two chunks, of which each event may have them:
+    /// the end of a chunk, if one ends, and a size of at most six digits alone. 0 for others.
+    static std::size_t usual_chunk_lines(std::string_view s, state at, std::uint64_t& size) {
+        const bool ends = at == state::chunk_end;
+        if ((!ends && at != state::chunk_size) || s.size() < 10) return 0;
+        if (ends && (s[0] != '\r' || s[1] != '\n')) return 0;
         const std::size_t from = ends ? 2 : 0;
         std::size_t i = from;
         std::uint64_t n = 0;
@@ -6490,10 +6504,8 @@ private:
             if (decimal > 9 && letter > 5) break;
             n = n * 16 + (decimal <= 9 ? decimal : letter + 10);
         }
-        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return from;
-        left_ = n;
-        head_size_ = 0;
-        at_ = state::chunk_data;
+        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return 0;
+        size = n;
         return i + 2;
     }
     void fail(std::string why) {
@@ -8111,6 +8123,11 @@ struct stream_event : usage_counts {
     bool counts_usage = false;      // its tokens are those of the usage
     bool is_content_alone = false;  // the only choice's, with counts or without
     bool reports_counts = true;     // any of a usage
+    // Those of events like this one that came together with it, before it: own_bytes of each, none
+    // of over most_alike, and all reasoning_bytes.
+    std::span<const std::uint32_t> before{};
+    int reasoning_before = 0;
+    static constexpr std::size_t most_alike = 8192;
 
     /// Sets the reported number of tokens.
     void count(int tokens) {
@@ -8342,12 +8359,31 @@ public:
         type_ = type;
         return last_;
     }
-    /// Takes an event off the start of a stream's bytes, if it is like the last one. Null if not.
-    const stream_event* read_next(std::string_view& bytes, read_t by, stream_memory& memory) {
-        const std::size_t n = by == read_ ? length_of_next(bytes) : 0;
-        if (n == 0 || !is_taken_alike_) return nullptr;
-        bytes.remove_prefix(n);
-        return &take_again(memory);
+    /// Takes events off the start of a stream's bytes, at most so many, while each is like the last
+    /// one. Returns the last of them, which tells of those before it; null if there is none.
+    /// `in_chunks`: the bytes are behind the data of a chunk, and each event has one of its own.
+    const stream_event* read_next(std::string_view& bytes, read_t by, stream_memory& memory,
+                                  std::size_t most = 1, bool in_chunks = false) {
+        if (by != read_) return nullptr;
+        sizes_.clear();
+        int reasoning_bytes = 0;
+        bool is_plain = ends_block_ && all_of(varying_, [](const json_view* v) {
+            return v->is_string() && v->used != use::read && v->used != use::count;
+        });
+        while (sizes_.size() < most) {
+            const std::string_view next = in_chunks ? response_parser::next_data(bytes) : bytes;
+            std::size_t n = is_plain ? length_of_plain(next) : 0;
+            is_plain = n > 0;
+            if (!is_plain) n = length_of_next(next);
+            if (n == 0 || !is_taken_alike_ || (in_chunks && n < next.size())) break;
+            bytes.remove_prefix(static_cast<std::size_t>(next.data() - bytes.data()) + n);
+            sizes_.push_back(static_cast<std::uint32_t>(take_again(memory).own_bytes));
+            reasoning_bytes += last_.reasoning_bytes;
+        }
+        if (sizes_.empty()) return nullptr;
+        last_.before = {sizes_.data(), sizes_.size() - 1};
+        last_.reasoning_before = reasoning_bytes - last_.reasoning_bytes;
+        return &last_;
     }
     /// For APIs of users. Null if it is not JSON.
     const json_view* document(std::string_view data, std::string_view block = {}) {
@@ -8380,7 +8416,7 @@ private:
         std::string way{};
         const json_view* to = nullptr;
     };
-    static constexpr std::size_t most_bytes = 4096;
+    static constexpr std::size_t most_bytes = stream_event::most_alike / 2;
 
     const json_view* parsed(std::string_view data, std::string_view block = {}) {
         read_ = nullptr;
@@ -8398,12 +8434,31 @@ private:
         return v;
     }
     bool is_like(std::string_view data) {
-        return !like_.empty() && !data.empty() && data.size() <= 2 * most_bytes &&
+        return !like_.empty() && !data.empty() && data.size() <= stream_event::most_alike &&
                length_of_like(data, begins_at_, ends_at_) == data.size();
     }
     std::size_t length_of_next(std::string_view bytes) {
-        const std::string_view first(bytes.data(), std::min(bytes.size(), 2 * most_bytes));
+        const std::string_view first = bytes.substr(0, stream_event::most_alike);
         return ends_block_ ? length_of_like(first, 0, like_.size()) : 0;
+    }
+    /// The same if only strings differ, without escapes, as in most events: in fewer steps.
+    std::size_t length_of_plain(std::string_view bytes) {
+        is_taken_alike_ = true;
+        const char* at = bytes.data();
+        const char* const end = at + std::min(bytes.size(), stream_event::most_alike);
+        const char *like = like_.data(), *const data = like + begins_at_;
+        for (json_view* const v : varying_) {
+            const auto n = static_cast<std::size_t>(data + v->from + 1 - like);
+            if (static_cast<std::size_t>(end - at) < n || std::memcmp(at, like, n) != 0) return 0;
+            const char* const from = at + n;
+            at = plain_end(from, end);
+            if (at == end || *at != '"' || (at == from && v->used != use::none)) return 0;
+            v->text = {from, static_cast<std::size_t>(at - from)};
+            like = data + v->to - 1;
+        }
+        const auto n = static_cast<std::size_t>(like_.data() + like_.size() - like);
+        if (static_cast<std::size_t>(end - at) < n || std::memcmp(at, like, n) != 0) return 0;
+        return static_cast<std::size_t>(at - bytes.data()) + n;
     }
     /// Returns the length of what differs from a part of that event, or of its block, only in its
     /// strings and numbers, which then have these texts; 0 if nothing does.
@@ -8464,7 +8519,8 @@ private:
         return !like_.empty() && bytes == last_.text_bytes && bytes == last_.own_bytes;
     }
     const stream_event& take_again(stream_memory& memory) {
-        last_.text_bytes = last_.reasoning_bytes = 0;
+        last_.before = {};
+        last_.text_bytes = last_.reasoning_bytes = last_.reasoning_before = 0;
         for (const json_view* v : taken_) {
             if (v->used == use::count) {
                 last_.*all_counts[v->which] = count_of(*v);
@@ -8489,6 +8545,7 @@ private:
     vector<json_view*> varying_{};     // its strings and numbers that others differ in, in order
     vector<const json_view*> taken_{};
     vector<known_way> ways_{};
+    vector<std::uint32_t> sizes_{};  // of the texts of events that were taken together
     json_reader json_{}, piece_{};
 };
 /// Shared by all streams of a thread: those of one server look alike.
@@ -9215,37 +9272,30 @@ public:
                : framed_ == framing::lines ? "a stream of JSON lines"
                                            : "a JSON document";
     }
+    /// Takes events like the one before off the start of the bytes. False if there is none.
+    /// `in_chunks`: the bytes are behind the data of a chunk, and each event has one of its own.
+    template <class OnEvent>
+    bool take_next(std::string_view& bytes, OnEvent&& on_event, bool in_chunks = false) {
+        const bool is_between = framed_ == framing::events  ? events_.is_between_events()
+                                : framed_ == framing::lines ? held_.empty()
+                                                            : false;
+        if (!is_between || room_ == 0) return false;
+        if (api_->is_own) return !in_chunks && take_next_own(bytes, on_event);
+        const stream_event* const e =
+            events_of_thread().read_next(bytes, api_->read, memory_, room_, in_chunks);
+        if (e) on_event(*e);
+        return e;
+    }
     /// Calls `on_event(event)` for each event. False if one is too long.
     template <class OnEvent>
     bool feed(std::string_view bytes, OnEvent&& on_event) {
-        while (!bytes.empty() && take_next(bytes, on_event)) {}
-        return bytes.empty() || feed_others(bytes, on_event);
-    }
-    /// Whether no event is the last one.
-    bool ends_with_body() const { return framed_ != framing::document && api_->ends_with_body; }
-    /// Ignores the rest of the answer, in this read and later ones.
-    void stop() { over_ = true; }
-    /// Ends the body. Returns what is wrong with it, "" if nothing.
-    template <class OnEvent>
-    std::string end(OnEvent&& on_event) {
-        if (framed_ == framing::document) return on_document(on_event);
-        if (framed_ == framing::lines) on_line(held_, on_event);  // it may lack its end
-        stream_event last;
-        last.done = last.is_body_end = true;
-        if (ends_with_body()) on_event(last);
-        return {};
-    }
-
-private:
-    template <class OnEvent>
-    bool feed_others(std::string_view bytes, OnEvent&& on_event) {
         switch (framed_) {
         case framing::events: {
             std::string_view left;  // from the start of the event on
             return events_.feed(
                 bytes,
                 [&](std::string_view type, std::string_view data) {
-                    if (!over_)
+                    if (room_ > 0)
                         on_data(type, data, block_of(data, std::exchange(left, {})), on_event);
                 },
                 [&](std::string_view& rest) {
@@ -9268,7 +9318,7 @@ private:
             }
             break;
         case framing::pieces:
-            if (over_) return true;
+            if (room_ == 0 || bytes.empty()) return true;
             if (api_->own_read) on_data("", bytes, {}, on_event);
             if (api_->own_read) return true;
             if (memory_.keeps_answer) memory_.said.answer += bytes;
@@ -9279,21 +9329,26 @@ private:
         held_.append(bytes);
         return held_.size() <= most;
     }
+    /// Whether no event is the last one.
+    bool ends_with_body() const { return framed_ != framing::document && api_->ends_with_body; }
+    /// So many events like the one before may come in one call, one at first. 0: the rest of the
+    /// answer is ignored, in this read and later ones.
+    void make_room(std::size_t events) { room_ = events; }
+    /// Ends the body. Returns what is wrong with it, "" if nothing.
+    template <class OnEvent>
+    std::string end(OnEvent&& on_event) {
+        if (framed_ == framing::document) return on_document(on_event);
+        if (framed_ == framing::lines) on_line(held_, on_event);  // it may lack its end
+        stream_event last;
+        last.done = last.is_body_end = true;
+        if (ends_with_body()) on_event(last);
+        return {};
+    }
+
+private:
     static stream_event text_event(std::string_view text) {
         stream_event e;
         e.take(text, false);
-        return e;
-    }
-    /// Takes an event like the one before off the start of the bytes. False if there is none.
-    template <class OnEvent>
-    bool take_next(std::string_view& bytes, OnEvent&& on_event) {
-        const bool is_between = framed_ == framing::events  ? events_.is_between_events()
-                                : framed_ == framing::lines ? held_.empty()
-                                                            : false;
-        if (!is_between || over_) return false;
-        if (api_->is_own) return take_next_own(bytes, on_event);
-        const stream_event* e = events_of_thread().read_next(bytes, api_->read, memory_);
-        if (e) on_event(*e);
         return e;
     }
     template <class OnEvent>
@@ -9321,7 +9376,7 @@ private:
     }
     template <class OnEvent>
     void on_line(std::string_view line, OnEvent&& on_event, std::string_view block = {}) {
-        if (!over_ && !trimmed(line).empty()) on_data("", trimmed(line), block, on_event);
+        if (room_ > 0 && !trimmed(line).empty()) on_data("", trimmed(line), block, on_event);
     }
     /// Python's json writes numbers that JSON lacks.
     std::string unknown_number() const {
@@ -9349,7 +9404,7 @@ private:
 
     const api_traits* api_ = &apis[0];
     framing framed_ = framing::events;
-    bool over_ = false;
+    std::size_t room_ = 1;
     event_stream_parser events_{};
     stream_memory memory_{};
     std::string held_{};
@@ -9367,18 +9422,20 @@ public:
         blocks_.back().push_back(us);
         ++size_;
     }
+    /// Adds so many; null: of 0, for events that came together.
+    void add(const std::uint32_t* us, std::size_t n) {
+        for (std::size_t some = 0; n > 0; n -= some, size_ += some) {
+            if (size_ % block == 0) add_block();
+            vector<std::uint32_t>& last = blocks_.back();
+            some = std::min<std::size_t>(n, block - size_ % block);
+            if (us) last.append(us, us + some), us += some;
+            else last.resize(last.size() + some);
+        }
+    }
     /// Returns the index of the first one.
     std::uint64_t append(const gap_list& more) {
         const std::uint64_t at = size_;
-        more.for_each_block([this](const vector<std::uint32_t>& b) {
-            for (std::size_t from = 0; from < b.size();) {
-                if (size_ % block == 0) add_block();
-                const std::size_t n = std::min<std::size_t>(b.size() - from, block - size_ % block);
-                blocks_.back().insert(blocks_.back().end(), b.data() + from, b.data() + from + n);
-                size_ += n;
-                from += n;
-            }
-        });
+        more.for_each_block([this](const vector<std::uint32_t>& b) { add(b.data(), b.size()); });
         return at;
     }
     /// The same without copying: partly filled blocks leave unused indices.
@@ -9466,6 +9523,12 @@ public:
         if (has_first) first_early_ns_ = std::max(first_ns_ - since_ns, 0ll);
     }
     bool ended() const { return ended_; }
+    /// So many events like the last one do not end it, except for a single one; 0: it has ended.
+    std::size_t room() const {
+        const long long left = std::min(static_cast<long long>(max_events) - 1 - came_.events,
+                                        (most_bytes - own_bytes_) / most_of_event);
+        return ended_ ? 0 : came_.events == 0 ? 1 : static_cast<std::size_t>(std::max(left, 1ll));
+    }
     int events() const { return came_.events; }
     long long last_content_ns() const { return last_ns_; }
     const gap_list& gaps_us() const { return gaps_; }
@@ -9515,6 +9578,7 @@ public:
 
 private:
     static constexpr long long most_bytes = 64 << 20;
+    static constexpr long long most_of_event = stream_event::most_alike;
 
     int at_once(int tokens, int first) const {
         if (came_.events < 2 || tokens <= first) return 0;
@@ -9556,8 +9620,12 @@ private:
         if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
         end(now_ns);
     }
+    /// Those before it came together with it, and none of them is the first.
     void on_content(const stream_event& e, long long now_ns) {
-        if (came_.events++ == 0) {
+        const auto events = static_cast<int>(e.before.size() + 1);
+        int bytes_before = 0;
+        for (const std::uint32_t bytes : e.before) bytes_before += static_cast<int>(bytes);
+        if (came_.events == 0) {
             first_ns_ = now_ns;
             came_.first_tokens = e.first_tokens;
             came_.first_bytes = e.text_bytes;
@@ -9567,17 +9635,21 @@ private:
             const long long offset = (now_ns - first_ns_ + 500) / 1000;
             gaps_.push_back(
                 static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
+            gaps_.add(nullptr, e.before.size());
             offset_us_ = offset;
-            if (came_.events == 2) second_ns_ = now_ns;
+            if (came_.events == 1) second_ns_ = now_ns;
         }
+        came_.events += events;
         if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
-        if (reads_ == 1) ++first_read_events_;
+        if (reads_ == 1) first_read_events_ += events;
         constexpr int most = static_cast<int>(max_text_bytes);
-        came_.bytes += std::min(e.text_bytes, most - came_.bytes);
-        came_.reasoning_bytes += std::min(e.reasoning_bytes, most - came_.reasoning_bytes);
-        came_.reasoning_events += e.reasoning_bytes > 0;
-        own_bytes_ += e.own_bytes;
+        came_.bytes += std::min(e.text_bytes + bytes_before, most - came_.bytes);
+        came_.reasoning_bytes += std::min(e.reasoning_bytes + e.reasoning_before,
+                                          most - came_.reasoning_bytes);
+        if (e.reasoning_bytes > 0) came_.reasoning_events += events;
+        own_bytes_ += e.own_bytes + bytes_before;
+        bytes_.append(e.before.data(), e.before.data() + e.before.size());
         bytes_.push_back(static_cast<std::uint32_t>(e.own_bytes));
         last_ns_ = now_ns;
         if (own_bytes_ > most_bytes || came_.events >= max_events)
@@ -9621,8 +9693,9 @@ public:
     /// Takes the bytes of one read. Bytes after a complete answer are ignored.
     void feed(std::string_view bytes, long long came_ns) {
         const long long now_ns = not_before_last(came_ns);
-        const std::size_t used =
-            http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
+        const std::size_t used = http_.feed(
+            bytes, [&](std::string_view body) { on_body(body, now_ns); },
+            [&](std::string_view& rest) { return take_chunks(rest, now_ns); });
         more_came_ = more_came_ || (used < bytes.size() && http_.complete());
         if (http_.complete()) on_complete(now_ns);
         else if (http_.broken()) on_cut(http_.error());
@@ -9695,13 +9768,19 @@ private:
         if (body_is_ == body_kind::asked_for) return on_asked_for(body, now_ns);
         body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
     }
+    void on_event(const stream_event& e, long long now_ns) {
+        timeline_.on_event(e, now_ns);
+        reader_.make_room(timeline_.room());
+    }
     void on_asked_for(std::string_view body, long long now_ns) {
         if (timeline_.ended()) return;
-        const bool held = reader_.feed(body, [&](const stream_event& e) {
-            timeline_.on_event(e, now_ns);
-            if (timeline_.ended()) reader_.stop();
-        });
-        if (!held) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
+        if (!reader_.feed(body, [&](const stream_event& e) { on_event(e, now_ns); }))
+            timeline_.fail(request_status::protocol, "an event is over 16 MiB");
+    }
+    /// The usual answer is events that are alike, in a chunk each: they pass no other reader.
+    bool take_chunks(std::string_view& rest, long long now_ns) {
+        return body_is_ == body_kind::asked_for && !timeline_.ended() &&
+               reader_.take_next(rest, [&](const stream_event& e) { on_event(e, now_ns); }, true);
     }
     void on_complete(long long now_ns) {
         if (!is_asked_for()) return on_other_answer();
@@ -10276,7 +10355,7 @@ struct repeat_data : repeat_facts {
     vector<std::uint32_t> longest_gaps{};  // if counted: per record, microseconds
     vector<late_stretch> late_stretches{};  // in order, if many sends were late
     double late_part = 0;          // the client's delay, as a fraction of request times
-    lag_counts loop_lag{};   // delay of the client's threads, sampled every 20 ms
+    lag_counts loop_lag{};   // delay of the ticks of the client's threads
     lag_counts stamp_lag{};  // of each read: from wake-up to stamp
     vector<kept_text> texts{};  // whole, until compared with the other variant
     vector<kept_text> shown{};  // masked excerpts that reports may show
@@ -12728,6 +12807,13 @@ private:
     long long begun_ns_ = 0, last_ns_ = 0, slept_ns_ = 0, woke_ns_ = 0;
     long long lost_ns_ = 0, lost_in_turn_ns_ = 0;
 };
+
+/// When a thread looks at its limits: at the next point of a grid, or at the one after it where the
+/// next one shows nothing, because nothing passes before `due_ns`.
+inline long long point_to_look_at(long long next_ns, long long step_ns, long long now_ns,
+                                  long long due_ns) {
+    return next_ns <= now_ns || due_ns <= next_ns ? next_ns : next_ns + step_ns;
+}
 
 /// The kernel stamps input by the time of day. Both clocks run alike, also when slewed. Only a step
 /// of the time of day shifts them, and then input before and after the step looks the same.
@@ -31072,6 +31158,17 @@ public:
             return abandon(request_status::timeout,
                            within("no further content", "between_events", l.between_events));
     }
+    /// None of its limits passes before this time; 0: one may at any time.
+    long long next_limit_ns() const {
+        if (is_delivered() || rec_.sent_ns == 0 || cancel_after_ns_ > 0) return 0;
+        const llmbench::limits& l = io_.limits;
+        const stream_timeline& seen = answer_.timeline();
+        const bool is_first = seen.events() == 0;
+        const long long whole = rec_.dispatched_ns + ns_of(l.total.seconds());
+        const long long since = is_first ? rec_.sent_ns : seen.last_content_ns();
+        const time_span wait = is_first ? l.first_event : l.between_events;
+        return io_.streamed ? std::min(whole, since + ns_of(wait.seconds())) : whole;
+    }
     void check_opening(long long now) { if (is_opening()) try_elsewhere(now); }
     /// Called for one that could not connect yet.
     void ask_again() { if (is_opening() && !wire_.is_open()) connect_to(which_); }
@@ -31923,7 +32020,8 @@ public:
           io_(*order.target, *order.what, sockets),
           pool_(io_, *this),
           max_ready_bytes_(max_ready_bytes_of_all / count),
-          settled_ns_(shared.decided ? &shared.decided->add_worker() : nullptr) {}
+          settled_ns_(shared.decided ? &shared.decided->add_worker() : nullptr),
+          is_alone_(count == 1) {}
 
     /// Builds requests that may be due at once, before the load. Those that exceed the memory for
     /// it are built when due, which counts as delay of the client.
@@ -31970,11 +32068,14 @@ public:
     long long sleeps_until(long long now) {
         const long long due = agenda_.next_due();
         const long long ahead = sent_.client.spin && !current_environment ? spin_ns : 0;
-        next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
-                                          : std::min(next_tick_ns_, now + tick_ns());
+        const long long step = tick_ns();
+        while (next_tick_ns_ <= now && next_tick_ns_ < looks_at_ns_) next_tick_ns_ += step;
+        next_tick_ns_ =
+            is_idle(due, now) ? now + idle_tick_ns : std::min(next_tick_ns_, now + step);
+        looks_at_ns_ = point_to_look_at(next_tick_ns_, step, now, shows_nothing_before(now));
         asks_ = std::exchange(io_.asks_again, false);
         const long long again = asks_ ? now + client_io::between_asks_ns : 0;
-        const long long next = again > 0 ? std::min(again, next_tick_ns_) : next_tick_ns_;
+        const long long next = again > 0 ? std::min(again, looks_at_ns_) : looks_at_ns_;
         io_.alert.on_sleep(now);
         return due == 0 ? next : std::min(due - ahead, next);
     }
@@ -31991,7 +32092,7 @@ public:
     }
     void end_turn() {
         if (asks_) ask_again();
-        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns);
+        if (io_.woke_ns >= looks_at_ns_) tick(io_.woke_ns);
     }
     void prepare_next() {
         prepare();
@@ -32127,18 +32228,30 @@ private:
     /// With kernel stamps a thread wakes only for bytes, sends and limits. Otherwise it must notice
     /// itself when it did not run.
     long long tick_ns() const {
-        return io_.is_stamped() ? check_interval_of(sent_.limits) : alertness::tick_ns;
-    }
-    long long check_interval_of(const llmbench::limits& l) const {
+        const llmbench::limits& l = sent_.limits;
         const double shortest =
             std::min({l.connect.seconds(), l.total.seconds(), l.first_event.seconds(),
                       l.between_events.seconds(), drain_s(sent_)});
         const bool is_soon = some_leave_ || shared_.settling.is_on() || shortest < 2;
-        return is_soon ? check_interval_ns : idle_tick_ns;
+        return !io_.is_stamped() ? alertness::tick_ns : is_soon ? check_interval_ns : idle_tick_ns;
+    }
+    /// A tick before this time finds nothing. 0: it may find more than limits, as the end of all
+    /// sends; or the events of many requests wake the thread anyway; or time is virtual, and free.
+    long long shows_nothing_before(long long now) {
+        const bool may_show_any =
+            current_environment || !is_alone_ || tick_ns() < idle_tick_ns || settled_ns_ ||
+            pool_.busy() == 0 || pool_.busy() > 8 || ready_.size() < agenda_.due_together() ||
+            book_.has_unwritten() || stop_asked.load() || shared_.early.has_ended() ||
+            io_.alert.is_behind() || over_since_ns_ > 0 || sent_.plays_out ||
+            agenda_.sending_is_over(now);
+        if (may_show_any) return 0;
+        long long first = shared_.deadline_ns > 0 ? shared_.deadline_ns : now + ns_of(1);
+        pool_.for_each_busy([&](connection& c) { first = std::min(first, c.next_limit_ns()); });
+        return first;
     }
     /// At absolute times, if needed: its delay is the lag of this loop.
     void tick(long long now) {
-        loop_lag_.add(now - next_tick_ns_);
+        loop_lag_.add(now - looks_at_ns_);
         const long long step = tick_ns();
         while (next_tick_ns_ <= now) next_tick_ns_ += step;
         if (now >= next_check_ns_) check(now);
@@ -32206,10 +32319,11 @@ private:
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
     std::atomic<long long>* settled_ns_;  // null: nobody asks
+    const bool is_alone_;          // no other thread sends this load
     bool some_leave_ = false;      // before their answer is complete
     bool asks_ = false;            // again, for what could not connect
     long long over_since_ns_ = 0;  // since all sends are over
-    long long next_tick_ns_ = 0, next_check_ns_ = 0, checks_behind_ = 0;
+    long long next_tick_ns_ = 0, looks_at_ns_ = 0, next_check_ns_ = 0, checks_behind_ = 0;
     long long send_until_ns_ = 0;  // sends of one turn; an event may be followed by one more
     lag_counts loop_lag_{};
 };
@@ -34578,10 +34692,10 @@ public:
     /// line has its gaps, which are in events.bin in the order of the lines.
     void write(const delivered_requests& d, const std::string& gate) {
         const std::lock_guard guard(mutex_);
-        std::string bytes(4 * d.gaps.size(), '\0'), lines;
-        char* to = bytes.data();
-        for (const std::uint32_t gap : d.gaps)
-            for (int b = 0; b < 4; ++b) *to++ = static_cast<char>(gap >> (8 * b));
+        std::string lines, bytes(reinterpret_cast<const char*>(d.gaps.data()), 4 * d.gaps.size());
+        if constexpr (std::endian::native == std::endian::big)  // the file is little-endian
+            for (std::size_t i = 0; i < bytes.size(); i += 4)
+                std::reverse(bytes.data() + i, bytes.data() + i + 4);
         for (const record& r : d.records) {
             index_.offsets.push_back(index_.bytes);
             index_.bytes += 4 * static_cast<long long>(gap_count(r));
