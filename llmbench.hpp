@@ -3031,16 +3031,21 @@ inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     if (i < s.size()) out += "...";
     return out;
 }
+/// Takes the part before the next of these characters off a text, and that character; all of it
+/// without one.
+constexpr std::string_view taken_part(std::string_view& s, std::string_view ends) {
+    const std::string_view part = s.substr(0, s.find_first_of(ends));
+    s.remove_prefix(std::min(part.size() + 1, s.size()));
+    return part;
+}
 /// Lines from outside, such as the end of a log, each behind a bar: runners take a line that begins
 /// with "::" for a command.
 inline std::string barred_lines(std::string_view s) {
     std::string out;
     while (!s.empty()) {
-        const std::size_t end = std::min(s.find('\n'), s.size());
-        std::string_view line = s.substr(0, end);
+        std::string_view line = taken_part(s, "\n");
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
         out += "\n    | " + printable(line, 4 * line.size() + 4);
-        s.remove_prefix(std::min(end + 1, s.size()));
     }
     return out;
 }
@@ -5035,16 +5040,14 @@ inline void add_secret(vector<std::string>& secrets, const std::string& s) {
 }
 /// Whether the name of a variable or a header marks a secret: HF_TOKEN, DB_PASSWORD, X-Api-Key.
 inline bool names_secret(std::string_view name) {
-    for (std::size_t at = 0; at < name.size();) {
-        const std::size_t end = std::min(name.find_first_of("_-", at), name.size());
-        const std::string_view word = name.substr(at, end - at);
+    while (!name.empty()) {
+        const std::string_view word = taken_part(name, "_-");
         for (const std::string_view ending :
              {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "AUTH", "AUTHORIZATION",
               "COOKIE", "CREDENTIAL", "CREDENTIALS"})
             if (word.size() >= ending.size() &&
                 same_ignoring_case(word.substr(word.size() - ending.size()), ending))
                 return true;
-        at = end + 1;
     }
     return false;
 }
@@ -5704,11 +5707,8 @@ struct cause_row {
     /// Returns the place of a number, or how many there are.
     constexpr std::size_t place_of(std::string_view number) const {
         std::size_t place = 0;
-        for (std::string_view left = numbers; !left.empty(); ++place) {
-            const std::size_t n = std::min(left.find(','), left.size());
-            if (left.substr(0, n) == number) break;
-            left.remove_prefix(std::min(n + 1, left.size()));
-        }
+        for (std::string_view left = numbers; !left.empty(); ++place)
+            if (taken_part(left, ",") == number) break;
         return place;
     }
     constexpr std::size_t count() const { return place_of(""); }
@@ -7348,14 +7348,12 @@ struct server_value {
 inline bool is_of_sharing_ranks(std::string_view label) {
     if (!label.ends_with("_rank")) return false;
     bool shares = false;
-    for (std::size_t at = 0; at < label.size();) {
-        const std::size_t end = std::min(label.find('_', at), label.size());
-        const std::string_view word = label.substr(at, end - at);
+    while (!label.empty()) {
+        const std::string_view word = taken_part(label, "_");
         if (word == "dp" || word == "data") return false;
         for (const char* kind : {"tp", "pp", "ep", "cp", "sp", "dcp", "pcp", "tensor", "pipeline",
                                  "expert", "context", "sequence"})
             shares = shares || word == kind;
-        at = end + 1;
     }
     return shares;
 }
@@ -7512,11 +7510,9 @@ inline std::string series_text(const metrics_page& page, const page_sample& s) {
 inline std::string names_like(const metrics_page& page, std::string_view wanted) {
     const auto words_in = [](std::string_view name) {
         std::set<std::string_view> words;
-        for (std::size_t at = 0; at < name.size();) {
-            const std::size_t end = std::min(name.find_first_of(":_", at), name.size());
-            if (end > at) words.insert(name.substr(at, end - at));
-            at = end + 1;
-        }
+        while (!name.empty())
+            if (const std::string_view word = taken_part(name, ":_"); !word.empty())
+                words.insert(word);
         return words;
     };
     const auto asked = words_in(wanted);
@@ -17890,11 +17886,7 @@ constexpr bool has_its_numbers(const cause_row& row) {
     each_place(row.says, [&](std::string_view needed) {
         for (const derived_value& d : derived_values)
             if (d.name == needed) needed = d.numbers;
-        for (std::size_t n = 0; !needed.empty(); needed.remove_prefix(n)) {
-            n = std::min(needed.find(','), needed.size());
-            has_all = has_all && row.place_of(needed.substr(0, n)) < row.count();
-            n = std::min(n + 1, needed.size());
-        }
+        while (!needed.empty()) has_all &= row.place_of(taken_part(needed, ",")) < row.count();
     });
     return has_all;
 }
@@ -32764,9 +32756,7 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
     std::string without = look_up("no_proxy");
     if (without.empty()) without = look_up("NO_PROXY");
     for (std::string_view rest = without; !rest.empty();) {
-        const std::size_t end = std::min(rest.find(','), rest.size());
-        std::string_view name = trimmed(rest.substr(0, end));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
+        std::string_view name = trimmed(taken_part(rest, ","));
         if (name == "*" || name == u.host) return {};
         while (!name.empty() && (name.front() == '*' || name.front() == '.')) name.remove_prefix(1);
         if (!name.empty() && u.host.ends_with("." + std::string(name))) return {};

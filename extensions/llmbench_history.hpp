@@ -492,9 +492,7 @@ inline void read_history_file(std::string_view text, const std::string& file,
                               const std::string& gate = "") {
     const std::string quoted = gate.empty() ? "" : json_quoted(gate);
     for (std::size_t number = 1; !text.empty(); ++number) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
+        const std::string_view line = taken_part(text, "\n");
         if (!trimmed(line).empty() && !is_of_another_gate(line, quoted))
             read_history_line(line, file + ":" + std::to_string(number), now, to);
     }
@@ -732,9 +730,7 @@ inline std::string hash_of_arguments(std::string_view command) {
     std::string kept;
     bool passes_value = false;
     while (!command.empty()) {
-        const std::size_t n = std::min(command.find_first_of(" \t\n"), command.size());
-        const std::string_view word = command.substr(0, n);
-        command.remove_prefix(std::min(n + 1, command.size()));
+        const std::string_view word = taken_part(command, " \t\n");
         if (word.empty()) continue;
         const bool is_option = word.front() == '-';
         const bool is_value = std::exchange(passes_value, false) && !is_option;
@@ -792,14 +788,9 @@ inline void read_cards(const metrics_page& page, reported_cards& to) {
 inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
     vector<std::string> names, cards, powers;
     while (!csv.empty()) {
-        const std::size_t end = std::min(csv.find('\n'), csv.size());
-        std::string_view line = csv.substr(0, end);
-        csv.remove_prefix(std::min(end + 1, csv.size()));
+        std::string_view line = taken_part(csv, "\n");
         vector<std::string> cells;
-        for (std::size_t n = 0; !line.empty(); line.remove_prefix(std::min(n + 1, line.size()))) {
-            n = std::min(line.find(','), line.size());
-            cells.push_back(printable(trimmed(line.substr(0, n)), 60));
-        }
+        while (!line.empty()) cells.push_back(printable(trimmed(taken_part(line, ",")), 60));
         if (cells.size() != 5 || cells[1].compare(0, 4, "GPU-") != 0) continue;
         names.push_back(cells[0]);
         cards.push_back(cells[1] + " " + cells[3]);

@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of, find, find_if, min, sort
+#include <algorithm>  // any_of, find, find_if, sort
 #include <array>
 #include <cmath>  // floor
 #include <cstddef>  // size_t
@@ -83,9 +83,7 @@ inline vector<other_tool> tools_named(const std::string& list) {
         allowed += (allowed.empty() ? "" : ", ") + std::string(t.name);
     std::string_view rest = list;
     while (!rest.empty()) {
-        const std::size_t comma = std::min(rest.find(','), rest.size());
-        const std::string_view one = trimmed(rest.substr(0, comma));
-        rest.remove_prefix(std::min(comma + 1, rest.size()));
+        const std::string_view one = trimmed(taken_part(rest, ","));
         if (one.empty()) continue;
         const auto at = std::find_if(std::begin(other_tools), std::end(other_tools),
                                      [&](const other_tool_name& t) { return one == t.name; });

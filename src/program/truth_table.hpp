@@ -10,7 +10,6 @@
 #include "program/truth_log.hpp"
 #include "program/values.hpp"
 
-#include <algorithm>  // count
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -56,11 +55,8 @@ inline bool is_table(std::string_view bytes) {
             if (time_column_of(name).is_time()) return true;
         return false;
     }
-    while (!rest.empty()) {
-        const std::size_t comma = std::min(rest.find(','), rest.size());
-        if (time_column_of(trimmed(rest.substr(0, comma))).is_time()) return true;
-        rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
+    while (!rest.empty())
+        if (time_column_of(trimmed(taken_part(rest, ","))).is_time()) return true;
     return false;
 }
 
@@ -80,12 +76,9 @@ public:
         if (name == "id") row.what.id = std::string(value);
         else if (name == "ok") set_ok(value);
         else if (c.metric == "itl") {
-            std::string_view rest = value;
-            while (!rest.empty()) {
-                const std::size_t end = std::min(rest.find_first_of(" ;"), rest.size());
-                if (end > 0) row.gaps_s.push_back(c.unit_s * number(name, rest.substr(0, end)));
-                rest.remove_prefix(std::min(end + 1, rest.size()));
-            }
+            while (!value.empty())
+                if (const std::string_view one = taken_part(value, " ;"); !one.empty())
+                    row.gaps_s.push_back(c.unit_s * number(name, one));
         } else if (!c.metric.empty() && !value.empty()) {
             (c.metric == "ttft"   ? row.ttft_s
              : c.metric == "tpot" ? row.tpot_s
@@ -142,9 +135,7 @@ inline vector<timed_request> read_csv_table(std::string_view bytes, const std::s
     vector<std::string> head;
     vector<timed_request> all;
     for (std::size_t number = 1; !bytes.empty(); ++number) {
-        const std::size_t end = std::min(bytes.find('\n'), bytes.size());
-        const std::string_view line = bytes.substr(0, end);
-        bytes.remove_prefix(std::min(end + 1, bytes.size()));
+        const std::string_view line = taken_part(bytes, "\n");
         if (trimmed(line).empty()) continue;
         const vector<std::string> row = cells(line);
         if (head.empty()) {

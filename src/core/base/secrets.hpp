@@ -143,16 +143,14 @@ inline void add_secret(vector<std::string>& secrets, const std::string& s) {
 }
 /// Whether the name of a variable or a header marks a secret: HF_TOKEN, DB_PASSWORD, X-Api-Key.
 inline bool names_secret(std::string_view name) {
-    for (std::size_t at = 0; at < name.size();) {
-        const std::size_t end = std::min(name.find_first_of("_-", at), name.size());
-        const std::string_view word = name.substr(at, end - at);
+    while (!name.empty()) {
+        const std::string_view word = taken_part(name, "_-");
         for (const std::string_view ending :
              {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "AUTH", "AUTHORIZATION",
               "COOKIE", "CREDENTIAL", "CREDENTIALS"})
             if (word.size() >= ending.size() &&
                 same_ignoring_case(word.substr(word.size() - ending.size()), ending))
                 return true;
-        at = end + 1;
     }
     return false;
 }

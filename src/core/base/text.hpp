@@ -136,16 +136,21 @@ inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     if (i < s.size()) out += "...";
     return out;
 }
+/// Takes the part before the next of these characters off a text, and that character; all of it
+/// without one.
+constexpr std::string_view taken_part(std::string_view& s, std::string_view ends) {
+    const std::string_view part = s.substr(0, s.find_first_of(ends));
+    s.remove_prefix(std::min(part.size() + 1, s.size()));
+    return part;
+}
 /// Lines from outside, such as the end of a log, each behind a bar: runners take a line that begins
 /// with "::" for a command.
 inline std::string barred_lines(std::string_view s) {
     std::string out;
     while (!s.empty()) {
-        const std::size_t end = std::min(s.find('\n'), s.size());
-        std::string_view line = s.substr(0, end);
+        std::string_view line = taken_part(s, "\n");
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
         out += "\n    | " + printable(line, 4 * line.size() + 4);
-        s.remove_prefix(std::min(end + 1, s.size()));
     }
     return out;
 }

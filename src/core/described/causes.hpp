@@ -10,7 +10,7 @@
 #include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
 
-#include <algorithm>  // all_of, find_if, min
+#include <algorithm>  // all_of, find_if
 #include <cmath>  // ceil, floor, isfinite, isnan, log10, pow
 #include <cstddef>  // size_t
 #include <iterator>  // begin, end, size
@@ -178,11 +178,7 @@ constexpr bool has_its_numbers(const cause_row& row) {
     each_place(row.says, [&](std::string_view needed) {
         for (const derived_value& d : derived_values)
             if (d.name == needed) needed = d.numbers;
-        for (std::size_t n = 0; !needed.empty(); needed.remove_prefix(n)) {
-            n = std::min(needed.find(','), needed.size());
-            has_all = has_all && row.place_of(needed.substr(0, n)) < row.count();
-            n = std::min(n + 1, needed.size());
-        }
+        while (!needed.empty()) has_all &= row.place_of(taken_part(needed, ",")) < row.count();
     });
     return has_all;
 }

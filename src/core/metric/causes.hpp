@@ -1,7 +1,8 @@
 // the table of causes: why a verdict is as it is, in numbers and in words
 #pragma once
 
-#include <algorithm>  // min
+#include "core/base/text.hpp"
+
 #include <array>
 #include <cstddef>  // size_t
 #include <string_view>
@@ -62,11 +63,8 @@ struct cause_row {
     /// Returns the place of a number, or how many there are.
     constexpr std::size_t place_of(std::string_view number) const {
         std::size_t place = 0;
-        for (std::string_view left = numbers; !left.empty(); ++place) {
-            const std::size_t n = std::min(left.find(','), left.size());
-            if (left.substr(0, n) == number) break;
-            left.remove_prefix(std::min(n + 1, left.size()));
-        }
+        for (std::string_view left = numbers; !left.empty(); ++place)
+            if (taken_part(left, ",") == number) break;
         return place;
     }
     constexpr std::size_t count() const { return place_of(""); }

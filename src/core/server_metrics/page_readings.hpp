@@ -84,11 +84,9 @@ inline std::string series_text(const metrics_page& page, const page_sample& s) {
 inline std::string names_like(const metrics_page& page, std::string_view wanted) {
     const auto words_in = [](std::string_view name) {
         std::set<std::string_view> words;
-        for (std::size_t at = 0; at < name.size();) {
-            const std::size_t end = std::min(name.find_first_of(":_", at), name.size());
-            if (end > at) words.insert(name.substr(at, end - at));
-            at = end + 1;
-        }
+        while (!name.empty())
+            if (const std::string_view word = taken_part(name, ":_"); !word.empty())
+                words.insert(word);
         return words;
     };
     const auto asked = words_in(wanted);

@@ -264,14 +264,12 @@ struct server_value {
 inline bool is_of_sharing_ranks(std::string_view label) {
     if (!label.ends_with("_rank")) return false;
     bool shares = false;
-    for (std::size_t at = 0; at < label.size();) {
-        const std::size_t end = std::min(label.find('_', at), label.size());
-        const std::string_view word = label.substr(at, end - at);
+    while (!label.empty()) {
+        const std::string_view word = taken_part(label, "_");
         if (word == "dp" || word == "data") return false;
         for (const char* kind : {"tp", "pp", "ep", "cp", "sp", "dcp", "pcp", "tensor", "pipeline",
                                  "expert", "context", "sequence"})
             shares = shares || word == kind;
-        at = end + 1;
     }
     return shares;
 }

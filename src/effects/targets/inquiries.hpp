@@ -20,7 +20,7 @@
 #include "effects/net/blocking_http.hpp"
 #include "effects/load/order.hpp"
 
-#include <algorithm>  // any_of, max, min
+#include <algorithm>  // any_of, max
 #include <cstddef>  // size_t
 #include <functional>  // how a server is asked
 #include <stdexcept>  // runtime_error
@@ -60,9 +60,7 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
     std::string without = look_up("no_proxy");
     if (without.empty()) without = look_up("NO_PROXY");
     for (std::string_view rest = without; !rest.empty();) {
-        const std::size_t end = std::min(rest.find(','), rest.size());
-        std::string_view name = trimmed(rest.substr(0, end));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
+        std::string_view name = trimmed(taken_part(rest, ","));
         if (name == "*" || name == u.host) return {};
         while (!name.empty() && (name.front() == '*' || name.front() == '.')) name.remove_prefix(1);
         if (!name.empty() && u.host.ends_with("." + std::string(name))) return {};

@@ -185,6 +185,17 @@ TEST_CASE("no runner finds a command in others' words") {
     CHECK(barred_lines("").empty());
 }
 
+TEST_CASE("a part is taken off a text with the character that ends it") {
+    std::string_view s = "a,,b;c";
+    CHECK(taken_part(s, ",;") == "a");
+    CHECK(taken_part(s, ",;").empty());
+    CHECK(taken_part(s, ",;") == "b");
+    CHECK(s == "c");
+    CHECK(taken_part(s, ",;") == "c");
+    CHECK(s.empty());
+    CHECK(taken_part(s, ",;").empty());
+}
+
 TEST_CASE("what was shown once is shown the same again") {
     const std::string hostile = "a\n\x1B[0m##[x]\xC2\x9B\xFF\xE2\x80\xAE";
     const std::string once = printable(hostile);

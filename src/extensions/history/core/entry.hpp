@@ -20,7 +20,7 @@
 #include "core/wire/series.hpp"
 #include "extensions/history/core/lines.hpp"
 
-#include <algorithm>  // find, find_if, min, sort, unique, all_of, any_of
+#include <algorithm>  // find, find_if, sort, unique, all_of, any_of
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <map>
@@ -102,9 +102,7 @@ inline std::string hash_of_arguments(std::string_view command) {
     std::string kept;
     bool passes_value = false;
     while (!command.empty()) {
-        const std::size_t n = std::min(command.find_first_of(" \t\n"), command.size());
-        const std::string_view word = command.substr(0, n);
-        command.remove_prefix(std::min(n + 1, command.size()));
+        const std::string_view word = taken_part(command, " \t\n");
         if (word.empty()) continue;
         const bool is_option = word.front() == '-';
         const bool is_value = std::exchange(passes_value, false) && !is_option;
@@ -162,14 +160,9 @@ inline void read_cards(const metrics_page& page, reported_cards& to) {
 inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
     vector<std::string> names, cards, powers;
     while (!csv.empty()) {
-        const std::size_t end = std::min(csv.find('\n'), csv.size());
-        std::string_view line = csv.substr(0, end);
-        csv.remove_prefix(std::min(end + 1, csv.size()));
+        std::string_view line = taken_part(csv, "\n");
         vector<std::string> cells;
-        for (std::size_t n = 0; !line.empty(); line.remove_prefix(std::min(n + 1, line.size()))) {
-            n = std::min(line.find(','), line.size());
-            cells.push_back(printable(trimmed(line.substr(0, n)), 60));
-        }
+        while (!line.empty()) cells.push_back(printable(trimmed(taken_part(line, ",")), 60));
         if (cells.size() != 5 || cells[1].compare(0, 4, "GPU-") != 0) continue;
         names.push_back(cells[0]);
         cards.push_back(cells[1] + " " + cells[3]);

@@ -202,9 +202,7 @@ inline void read_history_file(std::string_view text, const std::string& file,
                               const std::string& gate = "") {
     const std::string quoted = gate.empty() ? "" : json_quoted(gate);
     for (std::size_t number = 1; !text.empty(); ++number) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
+        const std::string_view line = taken_part(text, "\n");
         if (!trimmed(line).empty() && !is_of_another_gate(line, quoted))
             read_history_line(line, file + ":" + std::to_string(number), now, to);
     }
