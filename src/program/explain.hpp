@@ -25,7 +25,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>  // mkdtemp, unsetenv, _Exit
-#include <exception>
 #include <filesystem>
 #include <iostream>  // cout
 #include <string>
@@ -186,15 +185,9 @@ inline int explain_gates(const given_options& o) {
         for (const gate_in_file* g : gates_named(gates, o)) {
             vector<std::string> left_out;
             const scenario s = for_a_model(g->what, left_out);
-            session& program = session::of_this_program();
-            const std::size_t before = program.number_of_gates();
-            try {
-                run_one(s, path, g->line);
-            } catch (const std::exception&) {
-                if (program.number_of_gates() == before) throw;
-            }
-            program.with_reports([&](program_reports& r) {
-                const gate_report& of = r.gates[before];
+            const std::size_t number = number_of_run([&] { run_one(s, path, g->line); });
+            session::of_this_program().with_reports([&](program_reports& r) {
+                const gate_report& of = r.gates[number];
                 if (of.outcome != gate_outcome::skipped) worst = worse_of(worst, of.outcome);
                 if (!of.rehearsal.model.empty()) model = of.rehearsal.model;
                 all.push_back(explained(*g, of, std::move(left_out)));

@@ -4,7 +4,6 @@
 #include "api/verbs.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
-#include "effects/gates/session.hpp"
 #include "effects/verbs.hpp"
 #include "extensions/capacity/api.hpp"
 #include "program/arguments.hpp"
@@ -14,9 +13,7 @@
 #include "program/sweep.hpp"
 #include "program/values.hpp"
 
-#include <cstddef>
 #include <cstdlib>  // unsetenv
-#include <exception>
 #include <string>
 
 namespace llmbench_program {
@@ -46,14 +43,8 @@ inline int run_gates(const given_options& o) {
     const vector<const gate_in_file*> gates = gates_named(all, o);
     file.of_all([&] { set_program_variables(all.common); });
     ::unsetenv("LLMBENCH_API");  // the scenarios have it
-    for (const gate_in_file* g : gates) {
-        const std::size_t before = session::of_this_program().number_of_gates();
-        try {
-            run_one(g->what, all.path, g->line);
-        } catch (const std::exception&) {
-            if (session::of_this_program().number_of_gates() == before) throw;
-        }
-    }
+    for (const gate_in_file* g : gates)
+        number_of_run([&] { run_one(g->what, all.path, g->line); });
     return exit_code();
 }
 inline int run_gate(const given_options& o) {

@@ -142,6 +142,19 @@ private:
     }
 };
 
+/// Runs a gate by `run()`, and returns its number among those of the program. One that is refused
+/// is told in its own lines and reports, so that others go on.
+template <class Run>
+std::size_t number_of_run(const Run& run) {
+    const session& program = session::of_this_program();
+    const std::size_t number = program.number_of_gates();
+    try {
+        run();
+    } catch (const std::exception&) {
+        if (program.number_of_gates() == number) throw;
+    }
+    return number;
+}
 /// Runs one gate for each value. `run`: runs a scenario.
 template <class Run>
 int run_sweep(const given_options& o, const Run& run) {
@@ -159,13 +172,7 @@ int run_sweep(const given_options& o, const Run& run) {
         gates.push_back(scenario_of(of_value));
     }
     for (std::size_t i = 0; i < gates.size(); ++i) {
-        const std::size_t before = program.number_of_gates();
-        try {
-            run(gates[i]);
-        } catch (const std::exception&) {
-            if (program.number_of_gates() == before) throw;
-        }
-        section.gates.push_back({swept.values[i], before});
+        section.gates.push_back({swept.values[i], number_of_run([&] { run(gates[i]); })});
         program.with_reports([&](program_reports& reports) {
             if (i == 0) reports.beside.push_back(&section);
         });
