@@ -4606,6 +4606,11 @@ public:
 private:
     std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
+inline fnv1a hash_of(std::string_view bytes) {
+    fnv1a h;
+    h.add(bytes.data(), bytes.size());
+    return h;
+}
 
 // ===== [C] random numbers ========================================================================
 // Own generators and distributions: std::*_distribution differ between standard libraries, and the
@@ -12262,9 +12267,7 @@ inline constexpr std::size_t max_answers_shown = 50;
 
 /// A hash of a whole answer; 0 means none.
 inline unsigned long long answer_hash(std::string_view said) {
-    fnv1a h;
-    h.add(said.data(), said.size());
-    return std::max<unsigned long long>(h.value(), 1);
+    return std::max<unsigned long long>(hash_of(said).value(), 1);
 }
 
 /// Whether a byte continues a UTF-8 character.
@@ -36938,11 +36941,7 @@ inline std::unique_ptr<execution_environment> new_environment_for(const rehearsa
 /// Differs for every execution of a gate, in this program and in others. In virtual time it is the
 /// same for every run of the program, because its servers see only this program's gates.
 inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
-    if (current_environment) {
-        fnv1a hash;
-        hash.add(gate.data(), gate.size());
-        return mixed(seed + mixed(hash.value()));
-    }
+    if (current_environment) return mixed(seed + mixed(hash_of(gate).value()));
     return mixed(entropy() ^ mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 

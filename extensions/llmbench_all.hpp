@@ -4614,6 +4614,11 @@ public:
 private:
     std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
+inline fnv1a hash_of(std::string_view bytes) {
+    fnv1a h;
+    h.add(bytes.data(), bytes.size());
+    return h;
+}
 
 // ===== [C] random numbers ========================================================================
 // Own generators and distributions: std::*_distribution differ between standard libraries, and the
@@ -12270,9 +12275,7 @@ inline constexpr std::size_t max_answers_shown = 50;
 
 /// A hash of a whole answer; 0 means none.
 inline unsigned long long answer_hash(std::string_view said) {
-    fnv1a h;
-    h.add(said.data(), said.size());
-    return std::max<unsigned long long>(h.value(), 1);
+    return std::max<unsigned long long>(hash_of(said).value(), 1);
 }
 
 /// Whether a byte continues a UTF-8 character.
@@ -36946,11 +36949,7 @@ inline std::unique_ptr<execution_environment> new_environment_for(const rehearsa
 /// Differs for every execution of a gate, in this program and in others. In virtual time it is the
 /// same for every run of the program, because its servers see only this program's gates.
 inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
-    if (current_environment) {
-        fnv1a hash;
-        hash.add(gate.data(), gate.size());
-        return mixed(seed + mixed(hash.value()));
-    }
+    if (current_environment) return mixed(seed + mixed(hash_of(gate).value()));
     return mixed(entropy() ^ mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
@@ -43947,9 +43946,7 @@ struct fingerprint {
 };
 
 inline std::string short_hash(std::string_view s) {
-    fnv1a hash;
-    hash.add(s.data(), s.size());
-    return hash.text().substr(8);
+    return hash_of(s).text().substr(8);
 }
 
 // ---- its software
@@ -51242,9 +51239,7 @@ private:
         });
         const std::string_view first = head.substr(0, head.find("\r\n"));
         const std::size_t from = std::min(first.find(' '), first.size());
-        fnv1a seed;
-        seed.add(head.data(), head.size());  // with the id of the request
-        drawn_ = seed.value();
+        drawn_ = hash_of(head).value();  // with the id of the request
         std::string nonce;
         for (int i = 0; i < 4; ++i) {
             const std::uint32_t word = random_word();

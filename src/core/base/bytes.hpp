@@ -57,6 +57,11 @@ public:
 private:
     std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
+inline fnv1a hash_of(std::string_view bytes) {
+    fnv1a h;
+    h.add(bytes.data(), bytes.size());
+    return h;
+}
 
 }  // namespace detail
 }  // inline namespace v1

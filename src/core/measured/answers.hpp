@@ -56,9 +56,7 @@ inline constexpr std::size_t max_answers_shown = 50;
 
 /// A hash of a whole answer; 0 means none.
 inline unsigned long long answer_hash(std::string_view said) {
-    fnv1a h;
-    h.add(said.data(), said.size());
-    return std::max<unsigned long long>(h.value(), 1);
+    return std::max<unsigned long long>(hash_of(said).value(), 1);
 }
 
 /// Whether a byte continues a UTF-8 character.

@@ -74,11 +74,7 @@ inline std::unique_ptr<execution_environment> new_environment_for(const rehearsa
 /// Differs for every execution of a gate, in this program and in others. In virtual time it is the
 /// same for every run of the program, because its servers see only this program's gates.
 inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
-    if (current_environment) {
-        fnv1a hash;
-        hash.add(gate.data(), gate.size());
-        return mixed(seed + mixed(hash.value()));
-    }
+    if (current_environment) return mixed(seed + mixed(hash_of(gate).value()));
     return mixed(entropy() ^ mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 

@@ -66,11 +66,6 @@ inline vector<imported_run> read_imported_runs(std::string_view bytes, const std
                                                const file_beside& beside) {
     constexpr std::size_t max_runs = 100;
     const vector<picojson::value> values = read_json_values(bytes, file);
-    const auto hash_of = [](std::string_view of) {
-        fnv1a hash;
-        hash.add(of.data(), of.size());
-        return hash.value();
-    };
     for (const picojson::value& v : values) {
         if (!v.is<picojson::object>())
             refuse({file, ": it is ", shown_value(v),
@@ -83,7 +78,7 @@ inline vector<imported_run> read_imported_runs(std::string_view bytes, const std
     const bool is_summary = is_aiperf_summary(values[0]);
     if (is_summary || is_aiperf_record(values[0])) {
         runs.push_back(read_aiperf_files(values, is_summary, file, beside));
-        runs[0].hash = hash_of(bytes);
+        runs[0].hash = hash_of(bytes).value();
         return runs;
     }
     if (values.size() > max_runs)
@@ -93,7 +88,7 @@ inline vector<imported_run> read_imported_runs(std::string_view bytes, const std
         const bool is_alone = values.size() == 1;
         runs.push_back(read_whole_run(
             v, is_alone ? file : file + printed(", run %zu", runs.size() + 1)));
-        runs.back().hash = hash_of(is_alone ? std::string(bytes) : v.serialize());
+        runs.back().hash = hash_of(is_alone ? std::string(bytes) : v.serialize()).value();
     }
     return runs;
 }

@@ -86,9 +86,7 @@ inline void add_messages(const picojson::value* v, vector<span_call::message>& t
     for (picojson::value& m : read.get<picojson::array>()) {
         if (m.is<picojson::object>()) m.get<picojson::object>().erase("finish_reason");
         const std::string text = m.serialize();
-        fnv1a h;
-        h.add(text.data(), text.size());
-        to.push_back({h.value(), static_cast<double>(text.size())});
+        to.push_back({hash_of(text).value(), static_cast<double>(text.size())});
     }
 }
 

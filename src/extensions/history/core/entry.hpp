@@ -45,9 +45,7 @@ struct fingerprint {
 };
 
 inline std::string short_hash(std::string_view s) {
-    fnv1a hash;
-    hash.add(s.data(), s.size());
-    return hash.text().substr(8);
+    return hash_of(s).text().substr(8);
 }
 
 // ---- its software

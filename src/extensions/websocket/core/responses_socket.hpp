@@ -70,9 +70,7 @@ private:
         });
         const std::string_view first = head.substr(0, head.find("\r\n"));
         const std::size_t from = std::min(first.find(' '), first.size());
-        fnv1a seed;
-        seed.add(head.data(), head.size());  // with the id of the request
-        drawn_ = seed.value();
+        drawn_ = hash_of(head).value();  // with the id of the request
         std::string nonce;
         for (int i = 0; i < 4; ++i) {
             const std::uint32_t word = random_word();
