@@ -185,17 +185,16 @@ private:
         if (word() == "of" && take("of(")) {
             const statistic_data s = value_of_run();
             expect(",");
-            return among(s, true);
+            return of_some(s, closed(all_of_some()));
         }
         const statistic_data s = statistic();
-        if (take(".of(")) return among(s, true);
-        return take("of ") ? among(s, false) : s;
+        if (take(".of(")) return of_some(s, closed(all_of_some()));
+        return take("of ") ? of_some(s, all_of_some()) : s;
     }
-    statistic_data among(const statistic_data& s, bool in_brackets) {
+    selection all_of_some() {
         selection which = some();
         while (take("&&")) which = which && some();
-        if (in_brackets) expect(")");
-        return of_some(s, which);
+        return which;
     }
     selection some() {
         if (rest_at("\"")) return label(quoted());

@@ -118,8 +118,7 @@ private:
 
     static bool is_bare(char c) { return is_letter_or_digit(c) || c == '_' || c == '-'; }
     std::string simple_key() {
-        if (starts("\"")) return quoted('"', true);
-        if (starts("'")) return quoted('\'', false);
+        if (starts("\"") || starts("'")) return quoted(rest_[0]);
         std::size_t n = 0;
         while (n < rest_.size() && is_bare(rest_[n])) ++n;
         if (n == 0)
@@ -212,7 +211,7 @@ private:
         toml_value v = new_table();
         v.is = toml_value::kind::text;
         if (starts("\"\"\"") || starts("'''")) v.text = several_lines(rest_[0]);
-        else if (starts("\"") || starts("'")) v.text = quoted(rest_[0], rest_[0] == '"');
+        else if (starts("\"") || starts("'")) v.text = quoted(rest_[0]);
         else if (take("[")) fill_list(v, depth);
         else if (take("{")) fill_table(v, depth);
         else bare(v);
@@ -290,12 +289,13 @@ private:
         return s.empty();
     }
 
-    std::string quoted(char quote, bool has_escapes) {
+    /// Only between double quotes there are escapes.
+    std::string quoted(char quote) {
         rest_.remove_prefix(1);
         std::string out;
         while (!rest_.empty() && rest_[0] != quote) {
             if (rest_[0] == '\n' || rest_[0] == '\r') refuse_here("a text has no closing quote");
-            if (has_escapes && rest_[0] == '\\') escape(out);
+            if (quote == '"' && rest_[0] == '\\') escape(out);
             else take_character(out);
         }
         if (rest_.empty()) refuse_here("a text has no closing quote");

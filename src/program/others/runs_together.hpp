@@ -39,13 +39,13 @@ namespace detail {
 /// Returns the bytes of a file that may be beside another one; nothing if there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
 
-inline imported_run read_aiperf_files(const vector<picojson::value>& values, bool is_summary,
+inline imported_run read_aiperf_files(const vector<picojson::value>& values,
                                       const std::string& file, const file_beside& beside) {
     const std::string other = aiperf_file_beside(file);
     const std::optional<std::string> bytes = beside(other);
     vector<picojson::value> others;
     if (bytes) others = read_json_values(*bytes, other);
-    if (is_summary) return read_aiperf_run(others, &values[0], file);
+    if (is_aiperf_summary(values[0])) return read_aiperf_run(others, &values[0], file);
     const bool has_summary = others.size() == 1 && is_aiperf_summary(others[0]);
     return read_aiperf_run(values, has_summary ? &others[0] : nullptr, file);
 }
@@ -75,9 +75,8 @@ inline vector<imported_run> read_imported_runs(std::string_view bytes, const std
                     ": it is a result of llmbench itself, whose records.jsonl judge() reads"});
     }
     vector<imported_run> runs;
-    const bool is_summary = is_aiperf_summary(values[0]);
-    if (is_summary || is_aiperf_record(values[0])) {
-        runs.push_back(read_aiperf_files(values, is_summary, file, beside));
+    if (is_aiperf_summary(values[0]) || is_aiperf_record(values[0])) {
+        runs.push_back(read_aiperf_files(values, file, beside));
         runs[0].hash = hash_of(bytes).value();
         return runs;
     }
