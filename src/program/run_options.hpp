@@ -149,7 +149,7 @@ inline arrival_pattern pattern_of(const given& g) {
     if (!c) g.refuse_as(allowed);
     const vector<std::string>& a = c->arguments;
     const auto open = [&](auto&& make) -> arrival_pattern {
-        const auto r = load_in(a[0], false);
+        const auto r = load_in(a[0], rate_in);
         if (!r) g.refuse_as(allowed);
         return r->is_searched ? arrival_pattern(make(up_to(request_rate(r->value))))
                               : arrival_pattern(make(request_rate(r->value)));

@@ -112,13 +112,15 @@ private:
     std::string figure(const vector<gate_report>& all, const char* what, metric_id m,
                        const char* statistic, double metric_row::*of) const {
         vector<curve_point> points;
+        const auto x_of = [](const std::string& value) {
+            return amount_or_number_in(value, metric_unit::users);
+        };
         bool are_numbers = true;
         for (const auto& [value, number] : gates)
-            are_numbers = are_numbers && amount_in(value, metric_unit::users, true).has_value();
+            are_numbers = are_numbers && x_of(value).has_value();
         double low = infinity, high = 0, most = 0;
         for (std::size_t i = 0; i < gates.size() && gates[i].second < all.size(); ++i) {
-            const double x = are_numbers ? *amount_in(gates[i].first, metric_unit::users, true)
-                                         : static_cast<double>(i + 1);
+            const double x = are_numbers ? *x_of(gates[i].first) : static_cast<double>(i + 1);
             const double y = value_of(all[gates[i].second], m, of);
             if (!std::isfinite(y)) continue;
             points.push_back({x, y});

@@ -82,25 +82,27 @@ inline std::optional<call_text> call_in(std::string_view s) {
     return c;
 }
 
-/// Returns a number with a unit in the base unit, 0.3 for "300 ms". `bare` allows a number without
-/// a unit.
-inline std::optional<double> amount_in(std::string_view s, metric_unit of, bool bare) {
+/// Returns a number with a unit in the base unit, 0.3 for "300 ms".
+inline std::optional<double> amount_in(std::string_view s, metric_unit of) {
     s = trimmed(s);
     const auto v = leading_number<double>(s);
-    if (!v || !std::isfinite(*v)) return {};
     s = trimmed(s);
-    if (s.empty()) return bare ? v : std::nullopt;
-    if (s.front() == '_') s.remove_prefix(1);
+    if (s.starts_with('_')) s.remove_prefix(1);
     for (const written_unit& u : written_units)
-        if (u.of == of && s == u.name) return *v / u.si;
+        if (v && u.of == of && s == u.name) return *v / u.si;
     return {};
+}
+/// The same, where the unit may be left out.
+inline std::optional<double> amount_or_number_in(std::string_view s, metric_unit of) {
+    const auto v = parsed_number<double>(trimmed(s));
+    return v ? v : amount_in(s, of);
 }
 inline std::optional<double> time_in(std::string_view s) {
     if (trimmed(s) == "0") return 0;
-    return amount_in(s, metric_unit::time, false);
+    return amount_in(s, metric_unit::time);
 }
 inline std::optional<double> rate_in(std::string_view s) {
-    const auto v = amount_in(s, metric_unit::requests_per_s, true);
+    const auto v = amount_or_number_in(s, metric_unit::requests_per_s);
     return v && *v > 0 ? v : std::nullopt;
 }
 
@@ -110,7 +112,7 @@ inline time_span time_of(const given& g) {
     return time_span::from_seconds(*v);
 }
 inline fraction fraction_of(const given& g) {
-    const auto v = amount_in(g.text, metric_unit::fraction, false);
+    const auto v = amount_in(g.text, metric_unit::fraction);
     if (!v || !(*v >= 0 && *v <= 1)) g.refuse_as("a share from 0% to 100%, such as 60%");
     return fraction(*v);
 }
@@ -194,21 +196,21 @@ struct load_text {
     double value = 0;
     bool is_searched = false;
 };
-inline std::optional<load_text> load_in(std::string_view s, bool in_users) {
+inline std::optional<load_text> load_in(std::string_view s,
+                                        std::optional<double> (*value_in)(std::string_view)) {
     const auto c = call_in(s);
     const bool is_searched = c && c->name == "up_to" && c->arguments.size() == 1;
-    const std::string_view most = is_searched ? std::string_view(c->arguments[0]) : s;
-    if (!in_users) {
-        const auto v = rate_in(most);
-        return v ? std::optional(load_text{*v, is_searched}) : std::nullopt;
-    }
-    const auto v = amount_in(most, metric_unit::users, true);
+    const auto v = value_in(is_searched ? std::string_view(c->arguments[0]) : s);
+    return v ? std::optional(load_text{*v, is_searched}) : std::nullopt;
+}
+inline std::optional<double> users_in(std::string_view s) {
+    const auto v = amount_or_number_in(s, metric_unit::users);
     const bool is_whole =
         v && *v >= 1 && *v <= 1e6 && *v == static_cast<double>(static_cast<long long>(*v));
-    return is_whole ? std::optional(load_text{*v, is_searched}) : std::nullopt;
+    return is_whole ? v : std::nullopt;
 }
 inline arrival_pattern users_of(const given& g) {
-    const auto n = load_in(g.text, true);
+    const auto n = load_in(g.text, users_in);
     if (!n)
         g.refuse_as(
             "a whole number from 1 to 1000000, or up_to(N) for the most that hold the "
@@ -217,7 +219,7 @@ inline arrival_pattern users_of(const given& g) {
     return n->is_searched ? closed_loop(up_to(users)) : closed_loop(users);
 }
 inline arrival_pattern rate_of(const given& g) {
-    const auto r = load_in(g.text, false);
+    const auto r = load_in(g.text, rate_in);
     if (!r)
         g.refuse_as(
             "requests a second above 0, or up_to(R) for the most that holds the "
