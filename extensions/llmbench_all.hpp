@@ -3220,6 +3220,9 @@ template <class List, class IsSo>
 constexpr bool all_of(const List& all, IsSo&& is_so) {
     return !any_of(all, [&](const auto& x) { return !is_so(x); });
 }
+inline bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+    return any_of(words, [&](std::string_view w) { return w == word; });
+}
 /// The name of an enumerator, for enumerations from 0.
 template <class Enum>
 constexpr const char* name_at(std::initializer_list<const char*> names, Enum e) {
@@ -3293,11 +3296,9 @@ inline std::size_t end_of_word(std::string_view s) {
 }
 /// Whether a text begins with a unit of the number before it.
 inline bool begins_with_unit(std::string_view s) {
-    s = s.substr(0, s.find_first_of(" ,;:)]"));
-    for (const std::string_view unit : {"%", "ns", "us", "ms", "s", "min", "h", "x", "tok/s",
-                                        "req/s", "requests/s", "users", "MiB", "GiB", "J", "W"})
-        if (s == unit) return true;
-    return false;
+    return is_one_of(s.substr(0, s.find_first_of(" ,;:)]")),
+                     {"%", "ns", "us", "ms", "s", "min", "h", "x", "tok/s", "req/s", "requests/s",
+                      "users", "MiB", "GiB", "J", "W"});
 }
 /// Returns the next word with its blanks. A number and its unit are one word.
 inline std::string_view next_word(std::string_view s) {
@@ -7364,9 +7365,8 @@ inline bool is_of_sharing_ranks(std::string_view label) {
     while (!label.empty()) {
         const std::string_view word = taken_part(label, "_");
         if (word == "dp" || word == "data") return false;
-        for (const char* kind : {"tp", "pp", "ep", "cp", "sp", "dcp", "pcp", "tensor", "pipeline",
-                                 "expert", "context", "sequence"})
-            shares = shares || word == kind;
+        shares = shares || is_one_of(word, {"tp", "pp", "ep", "cp", "sp", "dcp", "pcp", "tensor",
+                                            "pipeline", "expert", "context", "sequence"});
     }
     return shares;
 }
@@ -18727,9 +18727,7 @@ void each_other_member(const picojson::value& of, std::initializer_list<std::str
                        Each&& each) {
     if (!of.is<picojson::object>()) return;
     for (const auto& [name, value] : of.get<picojson::object>())
-        if (!value.template is<picojson::null>() &&
-            std::find(known.begin(), known.end(), name) == known.end())
-            each(name, value);
+        if (!value.template is<picojson::null>() && !is_one_of(name, known)) each(name, value);
 }
 
 /// The body fields that the options of all requests set.
@@ -18744,13 +18742,12 @@ inline field_names given_fields(const request_options& o) {
 }
 /// Fields of chat requests that are sent unread, because they are part of the load.
 inline bool is_field_of_a_chat(std::string_view name) {
-    for (const std::string_view known :
-         {"tools", "tool_choice", "parallel_tool_calls", "functions", "function_call",
-          "response_format", "temperature", "top_p", "top_k", "min_p", "stop", "seed",
-          "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "logprobs",
-          "top_logprobs", "reasoning_effort", "chat_template_kwargs", "modalities"})
-        if (name == known) return true;
-    return false;
+    return is_one_of(
+        name, {"tools", "tool_choice", "parallel_tool_calls", "functions", "function_call",
+               "response_format", "temperature", "top_p", "top_k", "min_p", "stop", "seed",
+               "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias",
+               "logprobs", "top_logprobs", "reasoning_effort", "chat_template_kwargs",
+               "modalities"});
 }
 
 /// Reads one conversation of a file, or refuses it. `fields` counts the fields that are sent and
@@ -18972,17 +18969,14 @@ private:
         const std::string_view row = in_.value_text(),
                                text = is_body ? member_text(row, "body") : row;
         for (const auto& [name, value] : of.get<picojson::object>()) {
-            const std::string_view n = name;
-            const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-                return std::find(names.begin(), names.end(), n) != names.end();
-            };
             if (value.is<picojson::null>() ||
-                is_one_of({"messages", "prompt", "completion", "response", "output_tokens",
-                           "max_tokens", "max_completion_tokens", "image", "image_files"}) ||
-                (!is_body && is_one_of({"id", "custom_id"})))
+                is_one_of(name, {"messages", "prompt", "completion", "response", "output_tokens",
+                                 "max_tokens", "max_completion_tokens", "image", "image_files"}) ||
+                (!is_body && is_one_of(name, {"id", "custom_id"})))
                 continue;
-            const bool may_be_sent = given_.count(name) == 0 && (is_body || is_field_of_a_chat(n));
-            if (may_be_sent && n == "temperature") {
+            const bool may_be_sent =
+                given_.count(name) == 0 && (is_body || is_field_of_a_chat(name));
+            if (may_be_sent && name == "temperature") {
                 d.temperature = number_from("", value, 0, 10, "a number",
                                             [&] { return here("temperature"); });
             } else if (may_be_sent && fault_of_field("", name, value).empty()) {
@@ -33432,9 +33426,9 @@ inline std::string replacing_its_shell(const std::string& command) {
     const std::string word = begin < end ? command.substr(begin, end - begin) : std::string();
     const bool is_plain = command.find_first_of(";&|<>()\n") == std::string::npos &&
                           word.find('=') == std::string::npos;
-    for (const char* own : {"", "exec", "eval", "command", "builtin", ".", "!", "{", "cd", "time"})
-        if (word == own) return command;
-    return is_plain ? "exec " + command : command;
+    const bool is_of_shell = is_one_of(
+        word, {"", "exec", "eval", "command", "builtin", ".", "!", "{", "cd", "time"});
+    return is_plain && !is_of_shell ? "exec " + command : command;
 }
 
 /// Enters the directory "$1" and sets the limit of open files "$2", if given. Waits for a line, so
@@ -37584,10 +37578,8 @@ inline bool is_option_of_doctest(std::string_view argument) {
     argument.remove_prefix(dashes);
     const std::size_t sign = argument.find('=');
     const std::string_view name = argument.substr(0, sign);
-    const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-        return std::find(names.begin(), names.end(), name) != names.end();
-    };
     const bool has_value = is_one_of(
+        name,
         {"test-case", "tc", "test-case-exclude", "tce", "source-file", "sf", "source-file-exclude",
          "sfe", "test-suite", "ts", "test-suite-exclude", "tse", "subcase", "sc",
          "subcase-exclude", "sce", "reporters", "r", "out", "o", "order-by", "ob", "rand-seed",
@@ -37595,7 +37587,8 @@ inline bool is_option_of_doctest(std::string_view argument) {
          "strip-file-prefixes", "sfp"});
     if (has_value) return sign != std::string_view::npos;
     return argument.starts_with("dt-") ||
-           is_one_of({"help", "h", "?", "version", "v", "count", "c", "list-test-cases", "ltc",
+           is_one_of(
+               name, {"help", "h", "?", "version", "v", "count", "c", "list-test-cases", "ltc",
                       "list-test-suites", "lts", "list-reporters", "lr", "success", "s",
                       "case-sensitive", "cs", "exit", "e", "duration", "d", "minimal", "m", "quiet",
                       "q", "no-throw", "nt", "no-exitcode", "ne", "no-run", "nr", "no-intro", "ni",

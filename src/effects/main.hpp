@@ -10,7 +10,6 @@
 #include "effects/system/signals.hpp"
 #include "effects/gates/session.hpp"
 
-#include <algorithm>  // find
 #include <csignal>  // signal, SIGPIPE, SIGXFSZ
 #include <cstddef>  // size_t
 #include <initializer_list>
@@ -41,10 +40,8 @@ inline bool is_option_of_doctest(std::string_view argument) {
     argument.remove_prefix(dashes);
     const std::size_t sign = argument.find('=');
     const std::string_view name = argument.substr(0, sign);
-    const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-        return std::find(names.begin(), names.end(), name) != names.end();
-    };
     const bool has_value = is_one_of(
+        name,
         {"test-case", "tc", "test-case-exclude", "tce", "source-file", "sf", "source-file-exclude",
          "sfe", "test-suite", "ts", "test-suite-exclude", "tse", "subcase", "sc",
          "subcase-exclude", "sce", "reporters", "r", "out", "o", "order-by", "ob", "rand-seed",
@@ -52,7 +49,8 @@ inline bool is_option_of_doctest(std::string_view argument) {
          "strip-file-prefixes", "sfp"});
     if (has_value) return sign != std::string_view::npos;
     return argument.starts_with("dt-") ||
-           is_one_of({"help", "h", "?", "version", "v", "count", "c", "list-test-cases", "ltc",
+           is_one_of(
+               name, {"help", "h", "?", "version", "v", "count", "c", "list-test-cases", "ltc",
                       "list-test-suites", "lts", "list-reporters", "lr", "success", "s",
                       "case-sensitive", "cs", "exit", "e", "duration", "d", "minimal", "m", "quiet",
                       "q", "no-throw", "nt", "no-exitcode", "ne", "no-run", "nr", "no-intro", "ni",

@@ -317,6 +317,9 @@ template <class List, class IsSo>
 constexpr bool all_of(const List& all, IsSo&& is_so) {
     return !any_of(all, [&](const auto& x) { return !is_so(x); });
 }
+inline bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+    return any_of(words, [&](std::string_view w) { return w == word; });
+}
 /// The name of an enumerator, for enumerations from 0.
 template <class Enum>
 constexpr const char* name_at(std::initializer_list<const char*> names, Enum e) {
@@ -390,11 +393,9 @@ inline std::size_t end_of_word(std::string_view s) {
 }
 /// Whether a text begins with a unit of the number before it.
 inline bool begins_with_unit(std::string_view s) {
-    s = s.substr(0, s.find_first_of(" ,;:)]"));
-    for (const std::string_view unit : {"%", "ns", "us", "ms", "s", "min", "h", "x", "tok/s",
-                                        "req/s", "requests/s", "users", "MiB", "GiB", "J", "W"})
-        if (s == unit) return true;
-    return false;
+    return is_one_of(s.substr(0, s.find_first_of(" ,;:)]")),
+                     {"%", "ns", "us", "ms", "s", "min", "h", "x", "tok/s", "req/s", "requests/s",
+                      "users", "MiB", "GiB", "J", "W"});
 }
 /// Returns the next word with its blanks. A number and its unit are one word.
 inline std::string_view next_word(std::string_view s) {

@@ -10,7 +10,7 @@
 #include "core/measured/answers.hpp"
 #include "core/files/byte_stream.hpp"
 
-#include <algorithm>  // find, min
+#include <algorithm>  // min
 #include <cstddef>  // ptrdiff_t, size_t
 #include <initializer_list>  // names
 #include <map>
@@ -110,9 +110,7 @@ void each_other_member(const picojson::value& of, std::initializer_list<std::str
                        Each&& each) {
     if (!of.is<picojson::object>()) return;
     for (const auto& [name, value] : of.get<picojson::object>())
-        if (!value.template is<picojson::null>() &&
-            std::find(known.begin(), known.end(), name) == known.end())
-            each(name, value);
+        if (!value.template is<picojson::null>() && !is_one_of(name, known)) each(name, value);
 }
 
 /// The body fields that the options of all requests set.
@@ -127,13 +125,12 @@ inline field_names given_fields(const request_options& o) {
 }
 /// Fields of chat requests that are sent unread, because they are part of the load.
 inline bool is_field_of_a_chat(std::string_view name) {
-    for (const std::string_view known :
-         {"tools", "tool_choice", "parallel_tool_calls", "functions", "function_call",
-          "response_format", "temperature", "top_p", "top_k", "min_p", "stop", "seed",
-          "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias", "logprobs",
-          "top_logprobs", "reasoning_effort", "chat_template_kwargs", "modalities"})
-        if (name == known) return true;
-    return false;
+    return is_one_of(
+        name, {"tools", "tool_choice", "parallel_tool_calls", "functions", "function_call",
+               "response_format", "temperature", "top_p", "top_k", "min_p", "stop", "seed",
+               "presence_penalty", "frequency_penalty", "repetition_penalty", "logit_bias",
+               "logprobs", "top_logprobs", "reasoning_effort", "chat_template_kwargs",
+               "modalities"});
 }
 
 /// Reads one conversation of a file, or refuses it. `fields` counts the fields that are sent and
@@ -355,17 +352,14 @@ private:
         const std::string_view row = in_.value_text(),
                                text = is_body ? member_text(row, "body") : row;
         for (const auto& [name, value] : of.get<picojson::object>()) {
-            const std::string_view n = name;
-            const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-                return std::find(names.begin(), names.end(), n) != names.end();
-            };
             if (value.is<picojson::null>() ||
-                is_one_of({"messages", "prompt", "completion", "response", "output_tokens",
-                           "max_tokens", "max_completion_tokens", "image", "image_files"}) ||
-                (!is_body && is_one_of({"id", "custom_id"})))
+                is_one_of(name, {"messages", "prompt", "completion", "response", "output_tokens",
+                                 "max_tokens", "max_completion_tokens", "image", "image_files"}) ||
+                (!is_body && is_one_of(name, {"id", "custom_id"})))
                 continue;
-            const bool may_be_sent = given_.count(name) == 0 && (is_body || is_field_of_a_chat(n));
-            if (may_be_sent && n == "temperature") {
+            const bool may_be_sent =
+                given_.count(name) == 0 && (is_body || is_field_of_a_chat(name));
+            if (may_be_sent && name == "temperature") {
                 d.temperature = number_from("", value, 0, 10, "a number",
                                             [&] { return here("temperature"); });
             } else if (may_be_sent && fault_of_field("", name, value).empty()) {

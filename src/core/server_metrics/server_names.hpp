@@ -267,9 +267,8 @@ inline bool is_of_sharing_ranks(std::string_view label) {
     while (!label.empty()) {
         const std::string_view word = taken_part(label, "_");
         if (word == "dp" || word == "data") return false;
-        for (const char* kind : {"tp", "pp", "ep", "cp", "sp", "dcp", "pcp", "tensor", "pipeline",
-                                 "expert", "context", "sequence"})
-            shares = shares || word == kind;
+        shares = shares || is_one_of(word, {"tp", "pp", "ep", "cp", "sp", "dcp", "pcp", "tensor",
+                                            "pipeline", "expert", "context", "sequence"});
     }
     return shares;
 }

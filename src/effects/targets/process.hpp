@@ -41,9 +41,9 @@ inline std::string replacing_its_shell(const std::string& command) {
     const std::string word = begin < end ? command.substr(begin, end - begin) : std::string();
     const bool is_plain = command.find_first_of(";&|<>()\n") == std::string::npos &&
                           word.find('=') == std::string::npos;
-    for (const char* own : {"", "exec", "eval", "command", "builtin", ".", "!", "{", "cd", "time"})
-        if (word == own) return command;
-    return is_plain ? "exec " + command : command;
+    const bool is_of_shell = is_one_of(
+        word, {"", "exec", "eval", "command", "builtin", ".", "!", "{", "cd", "time"});
+    return is_plain && !is_of_shell ? "exec " + command : command;
 }
 
 /// Enters the directory "$1" and sets the limit of open files "$2", if given. Waits for a line, so

@@ -176,9 +176,7 @@ private:
         return takes_number(row) ? "a number, or " + text : text;
     }
     static bool takes_number(const option_row& row) {
-        for (const char* kind : {"N", "R", "X", "USD", "LENGTHS", "AMOUNT"})
-            if (std::string_view(row.kind) == kind) return true;
-        return false;
+        return is_one_of(row.kind, {"N", "R", "X", "USD", "LENGTHS", "AMOUNT"});
     }
 
     void take_key(given_options& to, const std::string& key, const toml_value& v,
@@ -346,11 +344,8 @@ private:
     }
 
     static bool is_of_requests(std::string_view key) {
-        for (const char* k :
-             {"max-tokens", "temperature", "system-prompt", "extra-body", "no-stream",
-              "server-history"})
-            if (key == k) return true;
-        return false;
+        return is_one_of(key, {"max-tokens", "temperature", "system-prompt", "extra-body",
+                               "no-stream", "server-history"});
     }
     mix_of_parts mix_of(const toml_value& list, const given_options& of_gate,
                         const table_place& gate) const {

@@ -25,10 +25,8 @@ inline bool reports_parts_of_gaps(const std::string& backend) {
     return backend == "sglang" || backend == "sglang-native";
 }
 inline bool is_known_to_stream(const std::string& backend) {
-    for (const char* known : {"sglang", "sglang-native", "sglang-oai", "sglang-oai-chat", "vllm",
-                              "vllm-chat", "lmdeploy", "lmdeploy-chat"})
-        if (backend == known) return true;
-    return false;
+    return is_one_of(backend, {"sglang", "sglang-native", "sglang-oai", "sglang-oai-chat", "vllm",
+                               "vllm-chat", "lmdeploy", "lmdeploy-chat"});
 }
 
 inline void set_sglang_definitions(imported_run& run, const std::string& backend,

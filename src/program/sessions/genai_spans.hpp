@@ -153,10 +153,9 @@ inline std::optional<span_call> call_of_span(const picojson::value& v, const std
     };
     const std::string does = said.text("gen_ai.operation.name");
     const picojson::value* input = named("gen_ai.input.messages", "gen_ai.prompt");
-    bool is_call = does.empty() && input;
-    for (const char* call : {"chat", "text_completion", "generate_content", "completion",
-                             "responses", "messages", "generate"})
-        is_call |= does == call;
+    const bool is_call = is_one_of(does, {"chat", "text_completion", "generate_content",
+                                          "completion", "responses", "messages", "generate"}) ||
+                         (does.empty() && input);
     span_call c;
     set_tokens(c, said);
     other = !is_call ? "spans " + (does.empty() ? "without an operation" : "of " + does)
