@@ -10071,8 +10071,7 @@ inline page_history history_of(const server_metrics& w) {
     for (std::size_t i = 0; i < w.readings.size(); ++i) {
         const page_reading& r = w.readings[i];
         if (!std::isnan(r.began)) {
-            const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
-                                              [&](double b) { return b == r.began; });
+            const bool is_known = any_of(beginnings, [&](double b) { return b == r.began; });
             returned = returned || (is_known && beginnings.back() != r.began);
             is_new = is_new || (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
             if (!is_known) beginnings.push_back(r.began);
@@ -10610,8 +10609,7 @@ public:
             if (f.counted) continue;
             const std::uint64_t n = gap_count(f.what), at = f.gaps_at;
             if (f.what.end_ns >= ended_before_ns || done + n > most) break;
-            const bool stays = std::any_of(edges.begin(), edges.end(),
-                                           [&](long long t) { return spans(f.what, t); });
+            const bool stays = any_of(edges, [&](long long t) { return spans(f.what, t); });
             f.counted = true;
             f.gaps_at = stays ? spanning_.size() : not_listed;
             f.longest_gap_us = count_gaps(f.what, gaps_, at, pooled_);
@@ -10999,7 +10997,7 @@ inline vector<session_steps> measured_sessions(const selection& which, const rep
     }
     erase_if(all, [&](const session_steps& steps) {
         if (when && !when->holds(d.records[steps[0]].scheduled_ns)) return true;
-        return std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
+        return any_of(steps, [&](std::size_t i) {
             return !is_measured(d.records[i]) || !selected.has(d.records[i]);
         });
     });
@@ -11592,9 +11590,9 @@ inline vector<double> slices_of(const statistic_data& drift, const repeat_data& 
 
 /// Whether failures in a part of this time are exempt: a side task may have disturbed the server.
 inline bool is_excused(const repeat_facts& d, long long from_ns, long long to_ns) {
-    return std::any_of(d.side_tasks.begin(), d.side_tasks.end(), [&](const side_task_seen& t) {
+    return any_of(d.side_tasks, [&](const side_task_seen& t) {
         const auto ns = static_cast<long long>(t.excuses_s * 1e9);
-        return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
+        return ns > 0 && any_of(t.steps, [&](const side_step& s) {
             return from_ns <= s.from_ns + ns && to_ns >= s.from_ns;
         });
     });
@@ -12289,8 +12287,7 @@ inline std::string excerpt(std::string_view s, std::size_t most, std::size_t aro
 
 /// Whether the answers of a repeat can be compared.
 inline bool has_hashes(const repeat_data& d) {
-    return std::any_of(d.records.begin(), d.records.end(),
-                       [](const record& r) { return r.answer_hash != 0; });
+    return any_of(d.records, [](const record& r) { return r.answer_hash != 0; });
 }
 /// How often a server agrees with itself: the fraction of equal answers over all pairs of repeats.
 /// NaN for one repeat.
@@ -12501,8 +12498,8 @@ inline void quantity_fields(field_visitor& v, const field& f, vector<page_readin
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
     for (std::size_t q = 0; q < quantity_count; ++q) {
-        const auto is_reported = [&](page_reading& r) { return !std::isnan((r.*values)[q]); };
-        if (v.has(quantity_names[q], std::any_of(readings.begin(), readings.end(), is_reported)))
+        const auto is_reported = [&](const page_reading& r) { return !std::isnan((r.*values)[q]); };
+        if (v.has(quantity_names[q], any_of(readings, is_reported)))
             reading_fields(v, {quantity_names[q], "", at_times}, readings,
                            [&](page_reading& r) -> double& { return (r.*values)[q]; });
     }
@@ -13579,8 +13576,7 @@ auto known_in(const load_conditions& under, const repeat_data& d, const std::str
 inline std::string unsupported_reason(const load_conditions& under, const statistic_data& what) {
     for (const unsupported_metrics& u : under.unsupported) {
         const bool concerned = concerns_a_metric(what, [&](metric_id m) {
-            return std::any_of(u.of.begin(), u.of.end(),
-                               [&](metric_id lacks) { return is_or_reads(m, lacks); });
+            return any_of(u.of, [&](metric_id lacks) { return is_or_reads(m, lacks); });
         });
         if (u.of.empty() || concerned) return u.why;
     }
@@ -15766,7 +15762,7 @@ inline cross_check without_excused(cross_check c, const repeat_data& d) {
             reading_span{&read[i - 1], &read[i]}.change(server_quantity::requests_done);
     }
     for (const record& r : d.records)
-        if (r.sent_ns > 0 && std::any_of(rest.begin(), rest.end(), [&](std::size_t i) {
+        if (r.sent_ns > 0 && any_of(rest, [&](std::size_t i) {
                 return r.sent_ns <= read[i].at_ns && r.end_ns >= read[i - 1].at_ns;
             }))
             c.sent += 1 + r.resends;
@@ -16034,7 +16030,7 @@ struct load_unit {
 /// Whether a load consists of sessions. The probes of a search have few sessions, so that its
 /// requests count.
 inline bool starts_sessions(const repeat_data& d) {
-    return d.load == 0 && std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
+    return d.load == 0 && any_of(d.records, [](const record& r) {
         return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
     });
 }
@@ -16388,7 +16384,7 @@ class kept_histories {
 public:
     explicit kept_histories(const vector<record>& all) {
         const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
-        if (std::none_of(all.begin(), all.end(), goes_on)) return;
+        if (!any_of(all, goes_on)) return;
         for (const record& r : all)
             if (r.status == request_status::ok && r.depth == 0)
                 turns_.emplace(std::pair(r.conversation, r.turn), &r);
@@ -16841,8 +16837,7 @@ inline cause gaps_of_all(objective_in_check& o) {
         return pools_gaps(s.metric) && !is_all(s.which);
     };
     const auto& parts = o.s.statistic.parts;
-    if (!is_of_some(o.s.statistic) && std::none_of(parts.begin(), parts.end(), is_of_some))
-        return {};
+    if (!is_of_some(o.s.statistic) && !any_of(parts, is_of_some)) return {};
     for (const repeat_list* variant : variants_of(o.e, o.s))
         for (const repeat_data& d : *variant)
             if (d.gaps_counted) return {because::gaps_of_all};
@@ -17476,7 +17471,7 @@ inline validity_checks validity_checks_of(const measurements& e) {
 // ===== [C] the verdicts of a gate, and its calibration ===========================================
 
 inline bool states_error_rate(const vector<slo>& slos) {
-    return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
+    return any_of(slos, is_of_all_errors);
 }
 /// Returns the measurements without cut-off requests.
 inline measurements without_cut_off(measurements e) {
@@ -17528,7 +17523,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
     for (const std::string& name : labels) {
         slo own = limit;
         own.statistic = of_some(own.statistic, label(name));
-        const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
+        const bool is_stated = any_of(t.slos, [&](const slo& s) {
             return s.statistic.name == own.statistic.name && !s.is_advisory;
         });
         fraction_counts seen;
@@ -17629,8 +17624,7 @@ inline bool is_waited_for(const decision& d, awaited which) {
     return (which.invalid ? !is_shown : is_open) && (which.advisory || !d.objective.is_advisory);
 }
 inline bool all_decided(const vector<decision>& verdicts, awaited which) {
-    return std::none_of(verdicts.begin(), verdicts.end(),
-                        [&](const decision& d) { return is_waited_for(d, which); });
+    return !any_of(verdicts, [&](const decision& d) { return is_waited_for(d, which); });
 }
 
 /// The calibration of each objective without judging it. Fractions need none, and server metrics
@@ -17708,7 +17702,7 @@ enum class inconclusive_means : unsigned char { warn, fail, skip };
 /// Whether a counting objective is missed. `Verdicts`: decisions or verdicts.
 template <class Verdicts>
 bool shows_a_miss(const Verdicts& verdicts) {
-    return std::any_of(verdicts.begin(), verdicts.end(), [](const verdict_numbers& v) {
+    return any_of(verdicts, [](const verdict_numbers& v) {
         return !v.objective.is_advisory && v.outcome == verdict::fail;
     });
 }
@@ -23046,8 +23040,7 @@ inline vector<std::pair<std::string, std::size_t>> finish_reasons(const repeat_l
             if (!is_pooled(r)) continue;
             std::string reason = str(r.finish_reason);
             const auto is_same = [&](const auto& c) { return c.first == reason; };
-            if (counts.size() >= most && std::none_of(counts.begin(), counts.end(), is_same))
-                reason = "others";
+            if (counts.size() >= most && !any_of(counts, is_same)) reason = "others";
             ++found_or_added(counts, is_same, {reason, 0}).second;
         }
     sort_short(counts, 0, [](const auto& a, const auto& b) {
@@ -23105,7 +23098,7 @@ inline vector<failure_kind> failure_kinds(const repeat_list& variant) {
             ++kind.count;
             const auto is_same = [error = str(r.error)](const auto& e) { return e.first == error; };
             auto& seen = kind.examples;
-            if (seen.size() < 20 || std::any_of(seen.begin(), seen.end(), is_same))
+            if (seen.size() < 20 || any_of(seen, is_same))
                 ++found_or_added(seen, is_same, {str(r.error), 0}).second;
         }
     sort_short(kinds, 0, [](const auto& a, const auto& b) { return a.count > b.count; });
@@ -23390,8 +23383,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
                                               const repeat_list& variant) {
     vector<label_figures> all;
     if (variant.empty()) return all;
-    const bool counted = std::any_of(variant.begin(), variant.end(),
-                                     [](const repeat_data& d) { return d.gaps_counted; });
+    const bool counted = any_of(variant, [](const repeat_data& d) { return d.gaps_counted; });
     for (const std::string& name : variant.front().labels) {
         label_figures f;
         f.label = name;
@@ -24836,7 +24828,7 @@ inline headline headline_of(const gate_report& g) {
     if (!g.rehearsal.model.empty()) return headline::rehearsed;
     if (count_of(g, verdict::inconclusive) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
-    const bool shows_any = std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
+    const bool shows_any = any_of(g.verdicts, is_own_objective);
     return shows_any ? headline::passed : headline::measured;
 }
 inline std::size_t count_of(const vector<gate_report>& gates, headline h) {
@@ -26967,9 +26959,9 @@ private:
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
     double drift_third() const {
-        const bool is_held = std::any_of(
-            g_.verdicts.begin(), g_.verdicts.end(),
-            [](const slo_verdict& v) { return is_drift(v.objective.statistic.metric); });
+        const bool is_held = any_of(g_.verdicts, [](const slo_verdict& v) {
+            return is_drift(v.objective.statistic.metric);
+        });
         const vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
         return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
     }
@@ -32880,8 +32872,7 @@ inline vector<listed_model> listed_models(const api_traits& api, const http_answ
     return models;
 }
 inline bool is_named(const vector<listed_model>& models, const std::string& name) {
-    return std::any_of(models.begin(), models.end(),
-                       [&](const listed_model& m) { return m.name == name; });
+    return any_of(models, [&](const listed_model& m) { return m.name == name; });
 }
 
 inline std::string names_of(const vector<listed_model>& models, const load_target& to) {
@@ -34485,9 +34476,8 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
                std::filesystem::equivalent(a.url.socket, b.url.socket, ignored);
     }
     const vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
-    return std::any_of(mine.begin(), mine.end(), [&](const address& x) {
-        return std::any_of(others.begin(), others.end(),
-                           [&](const address& y) { return is_same_address(x, y); });
+    return any_of(mine, [&](const address& x) {
+        return any_of(others, [&](const address& y) { return is_same_address(x, y); });
     });
 }
 

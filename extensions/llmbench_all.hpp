@@ -10079,8 +10079,7 @@ inline page_history history_of(const server_metrics& w) {
     for (std::size_t i = 0; i < w.readings.size(); ++i) {
         const page_reading& r = w.readings[i];
         if (!std::isnan(r.began)) {
-            const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
-                                              [&](double b) { return b == r.began; });
+            const bool is_known = any_of(beginnings, [&](double b) { return b == r.began; });
             returned = returned || (is_known && beginnings.back() != r.began);
             is_new = is_new || (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
             if (!is_known) beginnings.push_back(r.began);
@@ -10618,8 +10617,7 @@ public:
             if (f.counted) continue;
             const std::uint64_t n = gap_count(f.what), at = f.gaps_at;
             if (f.what.end_ns >= ended_before_ns || done + n > most) break;
-            const bool stays = std::any_of(edges.begin(), edges.end(),
-                                           [&](long long t) { return spans(f.what, t); });
+            const bool stays = any_of(edges, [&](long long t) { return spans(f.what, t); });
             f.counted = true;
             f.gaps_at = stays ? spanning_.size() : not_listed;
             f.longest_gap_us = count_gaps(f.what, gaps_, at, pooled_);
@@ -11007,7 +11005,7 @@ inline vector<session_steps> measured_sessions(const selection& which, const rep
     }
     erase_if(all, [&](const session_steps& steps) {
         if (when && !when->holds(d.records[steps[0]].scheduled_ns)) return true;
-        return std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
+        return any_of(steps, [&](std::size_t i) {
             return !is_measured(d.records[i]) || !selected.has(d.records[i]);
         });
     });
@@ -11600,9 +11598,9 @@ inline vector<double> slices_of(const statistic_data& drift, const repeat_data& 
 
 /// Whether failures in a part of this time are exempt: a side task may have disturbed the server.
 inline bool is_excused(const repeat_facts& d, long long from_ns, long long to_ns) {
-    return std::any_of(d.side_tasks.begin(), d.side_tasks.end(), [&](const side_task_seen& t) {
+    return any_of(d.side_tasks, [&](const side_task_seen& t) {
         const auto ns = static_cast<long long>(t.excuses_s * 1e9);
-        return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
+        return ns > 0 && any_of(t.steps, [&](const side_step& s) {
             return from_ns <= s.from_ns + ns && to_ns >= s.from_ns;
         });
     });
@@ -12297,8 +12295,7 @@ inline std::string excerpt(std::string_view s, std::size_t most, std::size_t aro
 
 /// Whether the answers of a repeat can be compared.
 inline bool has_hashes(const repeat_data& d) {
-    return std::any_of(d.records.begin(), d.records.end(),
-                       [](const record& r) { return r.answer_hash != 0; });
+    return any_of(d.records, [](const record& r) { return r.answer_hash != 0; });
 }
 /// How often a server agrees with itself: the fraction of equal answers over all pairs of repeats.
 /// NaN for one repeat.
@@ -12509,8 +12506,8 @@ inline void quantity_fields(field_visitor& v, const field& f, vector<page_readin
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
     for (std::size_t q = 0; q < quantity_count; ++q) {
-        const auto is_reported = [&](page_reading& r) { return !std::isnan((r.*values)[q]); };
-        if (v.has(quantity_names[q], std::any_of(readings.begin(), readings.end(), is_reported)))
+        const auto is_reported = [&](const page_reading& r) { return !std::isnan((r.*values)[q]); };
+        if (v.has(quantity_names[q], any_of(readings, is_reported)))
             reading_fields(v, {quantity_names[q], "", at_times}, readings,
                            [&](page_reading& r) -> double& { return (r.*values)[q]; });
     }
@@ -13587,8 +13584,7 @@ auto known_in(const load_conditions& under, const repeat_data& d, const std::str
 inline std::string unsupported_reason(const load_conditions& under, const statistic_data& what) {
     for (const unsupported_metrics& u : under.unsupported) {
         const bool concerned = concerns_a_metric(what, [&](metric_id m) {
-            return std::any_of(u.of.begin(), u.of.end(),
-                               [&](metric_id lacks) { return is_or_reads(m, lacks); });
+            return any_of(u.of, [&](metric_id lacks) { return is_or_reads(m, lacks); });
         });
         if (u.of.empty() || concerned) return u.why;
     }
@@ -15774,7 +15770,7 @@ inline cross_check without_excused(cross_check c, const repeat_data& d) {
             reading_span{&read[i - 1], &read[i]}.change(server_quantity::requests_done);
     }
     for (const record& r : d.records)
-        if (r.sent_ns > 0 && std::any_of(rest.begin(), rest.end(), [&](std::size_t i) {
+        if (r.sent_ns > 0 && any_of(rest, [&](std::size_t i) {
                 return r.sent_ns <= read[i].at_ns && r.end_ns >= read[i - 1].at_ns;
             }))
             c.sent += 1 + r.resends;
@@ -16042,7 +16038,7 @@ struct load_unit {
 /// Whether a load consists of sessions. The probes of a search have few sessions, so that its
 /// requests count.
 inline bool starts_sessions(const repeat_data& d) {
-    return d.load == 0 && std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
+    return d.load == 0 && any_of(d.records, [](const record& r) {
         return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
     });
 }
@@ -16396,7 +16392,7 @@ class kept_histories {
 public:
     explicit kept_histories(const vector<record>& all) {
         const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
-        if (std::none_of(all.begin(), all.end(), goes_on)) return;
+        if (!any_of(all, goes_on)) return;
         for (const record& r : all)
             if (r.status == request_status::ok && r.depth == 0)
                 turns_.emplace(std::pair(r.conversation, r.turn), &r);
@@ -16849,8 +16845,7 @@ inline cause gaps_of_all(objective_in_check& o) {
         return pools_gaps(s.metric) && !is_all(s.which);
     };
     const auto& parts = o.s.statistic.parts;
-    if (!is_of_some(o.s.statistic) && std::none_of(parts.begin(), parts.end(), is_of_some))
-        return {};
+    if (!is_of_some(o.s.statistic) && !any_of(parts, is_of_some)) return {};
     for (const repeat_list* variant : variants_of(o.e, o.s))
         for (const repeat_data& d : *variant)
             if (d.gaps_counted) return {because::gaps_of_all};
@@ -17484,7 +17479,7 @@ inline validity_checks validity_checks_of(const measurements& e) {
 // ===== [C] the verdicts of a gate, and its calibration ===========================================
 
 inline bool states_error_rate(const vector<slo>& slos) {
-    return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
+    return any_of(slos, is_of_all_errors);
 }
 /// Returns the measurements without cut-off requests.
 inline measurements without_cut_off(measurements e) {
@@ -17536,7 +17531,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
     for (const std::string& name : labels) {
         slo own = limit;
         own.statistic = of_some(own.statistic, label(name));
-        const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
+        const bool is_stated = any_of(t.slos, [&](const slo& s) {
             return s.statistic.name == own.statistic.name && !s.is_advisory;
         });
         fraction_counts seen;
@@ -17637,8 +17632,7 @@ inline bool is_waited_for(const decision& d, awaited which) {
     return (which.invalid ? !is_shown : is_open) && (which.advisory || !d.objective.is_advisory);
 }
 inline bool all_decided(const vector<decision>& verdicts, awaited which) {
-    return std::none_of(verdicts.begin(), verdicts.end(),
-                        [&](const decision& d) { return is_waited_for(d, which); });
+    return !any_of(verdicts, [&](const decision& d) { return is_waited_for(d, which); });
 }
 
 /// The calibration of each objective without judging it. Fractions need none, and server metrics
@@ -17716,7 +17710,7 @@ enum class inconclusive_means : unsigned char { warn, fail, skip };
 /// Whether a counting objective is missed. `Verdicts`: decisions or verdicts.
 template <class Verdicts>
 bool shows_a_miss(const Verdicts& verdicts) {
-    return std::any_of(verdicts.begin(), verdicts.end(), [](const verdict_numbers& v) {
+    return any_of(verdicts, [](const verdict_numbers& v) {
         return !v.objective.is_advisory && v.outcome == verdict::fail;
     });
 }
@@ -23054,8 +23048,7 @@ inline vector<std::pair<std::string, std::size_t>> finish_reasons(const repeat_l
             if (!is_pooled(r)) continue;
             std::string reason = str(r.finish_reason);
             const auto is_same = [&](const auto& c) { return c.first == reason; };
-            if (counts.size() >= most && std::none_of(counts.begin(), counts.end(), is_same))
-                reason = "others";
+            if (counts.size() >= most && !any_of(counts, is_same)) reason = "others";
             ++found_or_added(counts, is_same, {reason, 0}).second;
         }
     sort_short(counts, 0, [](const auto& a, const auto& b) {
@@ -23113,7 +23106,7 @@ inline vector<failure_kind> failure_kinds(const repeat_list& variant) {
             ++kind.count;
             const auto is_same = [error = str(r.error)](const auto& e) { return e.first == error; };
             auto& seen = kind.examples;
-            if (seen.size() < 20 || std::any_of(seen.begin(), seen.end(), is_same))
+            if (seen.size() < 20 || any_of(seen, is_same))
                 ++found_or_added(seen, is_same, {str(r.error), 0}).second;
         }
     sort_short(kinds, 0, [](const auto& a, const auto& b) { return a.count > b.count; });
@@ -23398,8 +23391,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
                                               const repeat_list& variant) {
     vector<label_figures> all;
     if (variant.empty()) return all;
-    const bool counted = std::any_of(variant.begin(), variant.end(),
-                                     [](const repeat_data& d) { return d.gaps_counted; });
+    const bool counted = any_of(variant, [](const repeat_data& d) { return d.gaps_counted; });
     for (const std::string& name : variant.front().labels) {
         label_figures f;
         f.label = name;
@@ -24844,7 +24836,7 @@ inline headline headline_of(const gate_report& g) {
     if (!g.rehearsal.model.empty()) return headline::rehearsed;
     if (count_of(g, verdict::inconclusive) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
-    const bool shows_any = std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
+    const bool shows_any = any_of(g.verdicts, is_own_objective);
     return shows_any ? headline::passed : headline::measured;
 }
 inline std::size_t count_of(const vector<gate_report>& gates, headline h) {
@@ -26975,9 +26967,9 @@ private:
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
     double drift_third() const {
-        const bool is_held = std::any_of(
-            g_.verdicts.begin(), g_.verdicts.end(),
-            [](const slo_verdict& v) { return is_drift(v.objective.statistic.metric); });
+        const bool is_held = any_of(g_.verdicts, [](const slo_verdict& v) {
+            return is_drift(v.objective.statistic.metric);
+        });
         const vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
         return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
     }
@@ -32888,8 +32880,7 @@ inline vector<listed_model> listed_models(const api_traits& api, const http_answ
     return models;
 }
 inline bool is_named(const vector<listed_model>& models, const std::string& name) {
-    return std::any_of(models.begin(), models.end(),
-                       [&](const listed_model& m) { return m.name == name; });
+    return any_of(models, [&](const listed_model& m) { return m.name == name; });
 }
 
 inline std::string names_of(const vector<listed_model>& models, const load_target& to) {
@@ -34493,9 +34484,8 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
                std::filesystem::equivalent(a.url.socket, b.url.socket, ignored);
     }
     const vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
-    return std::any_of(mine.begin(), mine.end(), [&](const address& x) {
-        return std::any_of(others.begin(), others.end(),
-                           [&](const address& y) { return is_same_address(x, y); });
+    return any_of(mine, [&](const address& x) {
+        return any_of(others, [&](const address& y) { return is_same_address(x, y); });
     });
 }
 
@@ -38962,7 +38952,7 @@ capacity_result find_capacity(const scenario& s, const char* file = __builtin_FI
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CAPACITY_IMPLEMENTED)
 #define LLMBENCH_CAPACITY_IMPLEMENTED
 
-#include <algorithm>  // clamp, find_if, lower_bound, max, min, all_of, count_if, none_of, find
+#include <algorithm>  // clamp, find_if, lower_bound, max, min, count_if, find
 #include <cmath>  // fabs, isfinite, isnan, log, round, sqrt, expm1, exp, llround
 #include <cstddef>  // size_t, ptrdiff_t
 #include <map>
@@ -39193,7 +39183,7 @@ inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
     return worst;
 }
 inline bool is_all_failed(const repeat_data& d) {
-    return std::none_of(d.records.begin(), d.records.end(), is_pooled);
+    return !any_of(d.records, is_pooled);
 }
 /// Whether the load exceeded the server, or all requests failed.
 inline bool is_over(const repeat_data& d, double arrival_cv2) {
@@ -39228,7 +39218,7 @@ inline carried carried_at(const measurements& e, const judging_parameters& t,
                           int least = first_analysis) {
     if (e.candidate.size() < static_cast<std::size_t>(least)) return carried::open;
     const analysis f = analyse(e, t);
-    const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
+    const bool all_failed = all_of(e.candidate, is_all_failed);
     if (all_failed || f.on.saturated) return carried::misses;
     bool holds = true;
     for (const decision& v : f.verdicts) {
@@ -39663,13 +39653,12 @@ inline measured_load judged_search(const scenario& s, const repeat_counts& repea
 inline void divide_by_loads(const std::string& gate, const measurements& e, judging_parameters& t) {
     const repeat_list& probes = e.candidate;
     const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
-    const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
-    const bool has_capacity =
-        std::any_of(t.slos.begin(), t.slos.end(), is_of_capacity);
+    const bool searched = any_of(probes, is_a_probe);
+    const bool has_capacity = any_of(t.slos, is_of_capacity);
     if (!searched && has_capacity)
         refuse({"slos: \"", gate, "\" was measured at one load, which shows no capacity"});
     if (!searched) return;
-    const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
+    const bool one_load = all_of(probes, [&](const repeat_data& d) {
         return d.load == probes.front().load;
     });
     if (!has_capacity && !one_load)
@@ -40354,7 +40343,7 @@ inline curve_result curve(const scenario& s, const types::list<offered_load>& lo
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_COMPARE_IMPLEMENTED)
 #define LLMBENCH_COMPARE_IMPLEMENTED
 
-#include <algorithm>  // count_if, max, min, reverse, any_of, find, find_if, sort
+#include <algorithm>  // count_if, max, min, reverse, find, find_if, sort
 #include <cmath>  // exp, log, sqrt, isfinite, isnan, floor
 #include <cstddef>  // size_t
 #include <exception>
@@ -40649,8 +40638,8 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
 /// Whether the client may have affected a repeat.
 inline bool client_had_part(const repeat_data& d, double late_after) {
     return late_fraction_of(d, late_after) > most_late_fraction ||
-           std::any_of(d.records.begin(), d.records.end(),
-                       [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
+           any_of(d.records,
+                  [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
 }
 inline values_in_rounds values_of_setting(const measured_setting& m,
                                           const reported_setting& reported,
@@ -40667,7 +40656,7 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
     v.fault =
         reported.excluded.empty() ? fault_of_statistic(m, what, v.measured) : reported.excluded;
     const double late_after = late_after_s(m.judged_by);
-    const bool had_part = std::any_of(variant.begin(), variant.end(), [&](const repeat_data& d) {
+    const bool had_part = any_of(variant, [&](const repeat_data& d) {
         return client_had_part(d, late_after);
     });
     if (!v.fault.empty() || !had_part) return v;
@@ -43338,7 +43327,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_HISTORY_IMPLEMENTED)
 #define LLMBENCH_HISTORY_IMPLEMENTED
 
-#include <algorithm>  // all_of, clamp, find, max, max_element, nth_element, any_of, find_if, ...
+#include <algorithm>  // clamp, find, max, max_element, nth_element, find_if, min, move, sort, ...
 #include <cerrno>  // errno, EEXIST
 #include <cmath>  // exp, expm1, fabs, log, sqrt, isfinite, pow, round, isnan, log1p, floor, ceil
 #include <cstddef>  // size_t
@@ -43453,8 +43442,7 @@ inline vector<run_level> levels_of(const history_series& s, bool at_most) {
     vector<run_level> out;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         const vector<double>& repeats = s.runs[i].repeats;
-        const bool is_known = std::all_of(repeats.begin(), repeats.end(),
-                                          [&](double x) { return s.has_level(x); });
+        const bool is_known = all_of(repeats, [&](double x) { return s.has_level(x); });
         if (s.runs[i].is_left_out || repeats.empty() || !is_known) continue;
         vector<double> levels;
         for (const double x : repeats) levels.push_back((at_most ? 1 : -1) * s.level_of(x));
@@ -43666,7 +43654,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
         v.numbers({names[i].c_str()}, n.repeats, any_number, layout::one_line);
         const auto is_none = [](double x) { return !std::isfinite(x) || !(x >= 0); };
         const bool holds = !n.repeats.empty() && n.repeats.size() <= max_history_repeats &&
-                           std::none_of(n.repeats.begin(), n.repeats.end(), is_none);
+                           !any_of(n.repeats, is_none);
         v.must(holds, names[i].c_str(), "one to 1000 numbers from 0 on are allowed");
     }
     v.end();
@@ -43886,13 +43874,12 @@ inline history_series series_of(const history_lines& all,
             return m.kind == annotation_kind::leave_out && is_about(m, *r);
         };
         s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                          std::any_of(s.annotations.begin(), s.annotations.end(), leaves_out)});
+                          any_of(s.annotations, leaves_out)});
     }
     const auto is_zero = [&](const series_run& r) {
-        return std::any_of(r.repeats.begin(), r.repeats.end(),
-                           [&](double x) { return !s.has_level(x); });
+        return any_of(r.repeats, [&](double x) { return !s.has_level(x); });
     };
-    if (std::any_of(s.runs.begin(), s.runs.end(), is_zero)) s.scale = std::max(s.mean(), 1e-9);
+    if (any_of(s.runs, is_zero)) s.scale = std::max(s.mean(), 1e-9);
     return s;
 }
 
@@ -43919,8 +43906,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     const auto is_later = [&](const history_note& n) {
         const auto has_id = [&](const history_run& r) { return r.id == n.what.at; };
         const bool is_dated = is_utc_date(n.what.at) || is_utc_time(n.what.at);
-        return is_dated ? n.what.at > until
-                        : std::none_of(all.runs.begin(), all.runs.end(), has_id);
+        return is_dated ? n.what.at > until : !any_of(all.runs, has_id);
     };
     erase_if(all.notes, is_later);
     return all;
@@ -44237,7 +44223,7 @@ inline bool are_kept(const vector<double>& repeats, bool also_zero) {
     const auto is_one = [&](double v) {
         return std::isfinite(v) && (v > 0 || (v == 0 && also_zero));
     };
-    return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
+    return !repeats.empty() && all_of(repeats, is_one);
 }
 /// A statistic's repeats by its name.
 using all_repeats = std::map<std::string, vector<double>>;
@@ -44258,7 +44244,7 @@ inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts
 }
 inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
     const auto any = [&](verdict v) {
-        return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
+        return any_of(verdicts, [&](const slo_verdict& x) {
             return !x.objective.is_advisory && x.outcome == v;
         });
     };
@@ -44775,9 +44761,9 @@ inline vector<history_segment> with_accepted(vector<history_segment> segments,
     std::size_t accepted = 0;
     for (std::size_t i = 1; i < segments.size(); ++i) {
         history_segment& now = segments[i];
-        const bool is_annotated = std::any_of(
-            annotations.begin(), annotations.end(),
-            [&](std::size_t m) { return m + annotation_reaches >= now.first && m < now.end; });
+        const bool is_annotated = any_of(annotations, [&](std::size_t m) {
+            return m + annotation_reaches >= now.first && m < now.end;
+        });
         now.is_accepted = is_annotated || !is_worse(runs, now, segments[accepted]);
         if (now.is_accepted) accepted = i;
     }
@@ -48129,7 +48115,7 @@ has it without -fno-rtti; files with gates may go without"
 #include <llmbench stops here>
 #endif
 
-#include <algorithm>  // all_of, min, max, clamp, sort
+#include <algorithm>  // min, max, clamp, sort
 #include <array>
 #include <atomic>
 #include <cerrno>  // errno, ECONNRESET
@@ -48353,9 +48339,7 @@ private:
     }
     void begin_step(double now) {
         admit(now);
-        if (std::all_of(running_.begin(), running_.end(),
-                        [](const sequence& s) { return s.cancelled; }))
-            return;
+        if (all_of(running_, [](const sequence& s) { return s.cancelled; })) return;
         long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
         for (const sequence& s : running_) budget -= s.decoding;
         double prefilled = 0, active = 0;

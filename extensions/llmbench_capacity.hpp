@@ -153,7 +153,7 @@ capacity_result find_capacity(const scenario& s, const char* file = __builtin_FI
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CAPACITY_IMPLEMENTED)
 #define LLMBENCH_CAPACITY_IMPLEMENTED
 
-#include <algorithm>  // clamp, find_if, lower_bound, max, min, all_of, count_if, none_of, find
+#include <algorithm>  // clamp, find_if, lower_bound, max, min, count_if, find
 #include <cmath>  // fabs, isfinite, isnan, log, round, sqrt, expm1, exp, llround
 #include <cstddef>  // size_t, ptrdiff_t
 #include <map>
@@ -384,7 +384,7 @@ inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
     return worst;
 }
 inline bool is_all_failed(const repeat_data& d) {
-    return std::none_of(d.records.begin(), d.records.end(), is_pooled);
+    return !any_of(d.records, is_pooled);
 }
 /// Whether the load exceeded the server, or all requests failed.
 inline bool is_over(const repeat_data& d, double arrival_cv2) {
@@ -419,7 +419,7 @@ inline carried carried_at(const measurements& e, const judging_parameters& t,
                           int least = first_analysis) {
     if (e.candidate.size() < static_cast<std::size_t>(least)) return carried::open;
     const analysis f = analyse(e, t);
-    const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
+    const bool all_failed = all_of(e.candidate, is_all_failed);
     if (all_failed || f.on.saturated) return carried::misses;
     bool holds = true;
     for (const decision& v : f.verdicts) {
@@ -854,13 +854,12 @@ inline measured_load judged_search(const scenario& s, const repeat_counts& repea
 inline void divide_by_loads(const std::string& gate, const measurements& e, judging_parameters& t) {
     const repeat_list& probes = e.candidate;
     const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
-    const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
-    const bool has_capacity =
-        std::any_of(t.slos.begin(), t.slos.end(), is_of_capacity);
+    const bool searched = any_of(probes, is_a_probe);
+    const bool has_capacity = any_of(t.slos, is_of_capacity);
     if (!searched && has_capacity)
         refuse({"slos: \"", gate, "\" was measured at one load, which shows no capacity"});
     if (!searched) return;
-    const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
+    const bool one_load = all_of(probes, [&](const repeat_data& d) {
         return d.load == probes.front().load;
     });
     if (!has_capacity && !one_load)

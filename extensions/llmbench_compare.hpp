@@ -250,7 +250,7 @@ inline curve_result curve(const scenario& s, const types::list<offered_load>& lo
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_COMPARE_IMPLEMENTED)
 #define LLMBENCH_COMPARE_IMPLEMENTED
 
-#include <algorithm>  // count_if, max, min, reverse, any_of, find, find_if, sort
+#include <algorithm>  // count_if, max, min, reverse, find, find_if, sort
 #include <cmath>  // exp, log, sqrt, isfinite, isnan, floor
 #include <cstddef>  // size_t
 #include <exception>
@@ -545,8 +545,8 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
 /// Whether the client may have affected a repeat.
 inline bool client_had_part(const repeat_data& d, double late_after) {
     return late_fraction_of(d, late_after) > most_late_fraction ||
-           std::any_of(d.records.begin(), d.records.end(),
-                       [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
+           any_of(d.records,
+                  [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
 }
 inline values_in_rounds values_of_setting(const measured_setting& m,
                                           const reported_setting& reported,
@@ -563,7 +563,7 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
     v.fault =
         reported.excluded.empty() ? fault_of_statistic(m, what, v.measured) : reported.excluded;
     const double late_after = late_after_s(m.judged_by);
-    const bool had_part = std::any_of(variant.begin(), variant.end(), [&](const repeat_data& d) {
+    const bool had_part = any_of(variant, [&](const repeat_data& d) {
         return client_had_part(d, late_after);
     });
     if (!v.fault.empty() || !had_part) return v;

@@ -72,7 +72,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_HISTORY_IMPLEMENTED)
 #define LLMBENCH_HISTORY_IMPLEMENTED
 
-#include <algorithm>  // all_of, clamp, find, max, max_element, nth_element, any_of, find_if, ...
+#include <algorithm>  // clamp, find, max, max_element, nth_element, find_if, min, move, sort, ...
 #include <cerrno>  // errno, EEXIST
 #include <cmath>  // exp, expm1, fabs, log, sqrt, isfinite, pow, round, isnan, log1p, floor, ceil
 #include <cstddef>  // size_t
@@ -187,8 +187,7 @@ inline vector<run_level> levels_of(const history_series& s, bool at_most) {
     vector<run_level> out;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         const vector<double>& repeats = s.runs[i].repeats;
-        const bool is_known = std::all_of(repeats.begin(), repeats.end(),
-                                          [&](double x) { return s.has_level(x); });
+        const bool is_known = all_of(repeats, [&](double x) { return s.has_level(x); });
         if (s.runs[i].is_left_out || repeats.empty() || !is_known) continue;
         vector<double> levels;
         for (const double x : repeats) levels.push_back((at_most ? 1 : -1) * s.level_of(x));
@@ -400,7 +399,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
         v.numbers({names[i].c_str()}, n.repeats, any_number, layout::one_line);
         const auto is_none = [](double x) { return !std::isfinite(x) || !(x >= 0); };
         const bool holds = !n.repeats.empty() && n.repeats.size() <= max_history_repeats &&
-                           std::none_of(n.repeats.begin(), n.repeats.end(), is_none);
+                           !any_of(n.repeats, is_none);
         v.must(holds, names[i].c_str(), "one to 1000 numbers from 0 on are allowed");
     }
     v.end();
@@ -620,13 +619,12 @@ inline history_series series_of(const history_lines& all,
             return m.kind == annotation_kind::leave_out && is_about(m, *r);
         };
         s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                          std::any_of(s.annotations.begin(), s.annotations.end(), leaves_out)});
+                          any_of(s.annotations, leaves_out)});
     }
     const auto is_zero = [&](const series_run& r) {
-        return std::any_of(r.repeats.begin(), r.repeats.end(),
-                           [&](double x) { return !s.has_level(x); });
+        return any_of(r.repeats, [&](double x) { return !s.has_level(x); });
     };
-    if (std::any_of(s.runs.begin(), s.runs.end(), is_zero)) s.scale = std::max(s.mean(), 1e-9);
+    if (any_of(s.runs, is_zero)) s.scale = std::max(s.mean(), 1e-9);
     return s;
 }
 
@@ -653,8 +651,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     const auto is_later = [&](const history_note& n) {
         const auto has_id = [&](const history_run& r) { return r.id == n.what.at; };
         const bool is_dated = is_utc_date(n.what.at) || is_utc_time(n.what.at);
-        return is_dated ? n.what.at > until
-                        : std::none_of(all.runs.begin(), all.runs.end(), has_id);
+        return is_dated ? n.what.at > until : !any_of(all.runs, has_id);
     };
     erase_if(all.notes, is_later);
     return all;
@@ -971,7 +968,7 @@ inline bool are_kept(const vector<double>& repeats, bool also_zero) {
     const auto is_one = [&](double v) {
         return std::isfinite(v) && (v > 0 || (v == 0 && also_zero));
     };
-    return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
+    return !repeats.empty() && all_of(repeats, is_one);
 }
 /// A statistic's repeats by its name.
 using all_repeats = std::map<std::string, vector<double>>;
@@ -992,7 +989,7 @@ inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts
 }
 inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
     const auto any = [&](verdict v) {
-        return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
+        return any_of(verdicts, [&](const slo_verdict& x) {
             return !x.objective.is_advisory && x.outcome == v;
         });
     };
@@ -1509,9 +1506,9 @@ inline vector<history_segment> with_accepted(vector<history_segment> segments,
     std::size_t accepted = 0;
     for (std::size_t i = 1; i < segments.size(); ++i) {
         history_segment& now = segments[i];
-        const bool is_annotated = std::any_of(
-            annotations.begin(), annotations.end(),
-            [&](std::size_t m) { return m + annotation_reaches >= now.first && m < now.end; });
+        const bool is_annotated = any_of(annotations, [&](std::size_t m) {
+            return m + annotation_reaches >= now.first && m < now.end;
+        });
         now.is_accepted = is_annotated || !is_worse(runs, now, segments[accepted]);
         if (now.is_accepted) accepted = i;
     }

@@ -130,7 +130,7 @@ has it without -fno-rtti; files with gates may go without"
 #include <llmbench stops here>
 #endif
 
-#include <algorithm>  // all_of, min, max, clamp, sort
+#include <algorithm>  // min, max, clamp, sort
 #include <array>
 #include <atomic>
 #include <cerrno>  // errno, ECONNRESET
@@ -354,9 +354,7 @@ private:
     }
     void begin_step(double now) {
         admit(now);
-        if (std::all_of(running_.begin(), running_.end(),
-                        [](const sequence& s) { return s.cancelled; }))
-            return;
+        if (all_of(running_, [](const sequence& s) { return s.cancelled; })) return;
         long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
         for (const sequence& s : running_) budget -= s.decoding;
         double prefilled = 0, active = 0;

@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of, find, find_if, sort
+#include <algorithm>  // find, find_if, sort
 #include <array>
 #include <cmath>  // floor
 #include <cstddef>  // size_t
@@ -154,8 +154,7 @@ inline other_view shown_as(other_tool tool, const repeat_list& variant, bool str
         v.notes.push_back("answers that come in one piece have no first token");
         return v;
     }
-    const bool counted = std::any_of(variant.begin(), variant.end(),
-                                     [](const repeat_data& d) { return d.gaps_counted; });
+    const bool counted = any_of(variant, [](const repeat_data& d) { return d.gaps_counted; });
     for (const other_metric& m : other_metrics) {
         if (m.tool != tool) continue;
         if (m.per == divided_by::gaps && counted)

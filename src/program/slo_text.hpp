@@ -12,7 +12,7 @@
 #include "effects/system/settings.hpp"
 #include "extensions/capacity/api.hpp"
 
-#include <algorithm>  // any_of, max
+#include <algorithm>  // max
 #include <cmath>  // floor
 #include <cstddef>  // size_t
 #include <stdexcept>  // invalid_argument
@@ -133,8 +133,8 @@ private:
             if (take("baseline")) return of_baseline(s, v);
             const std::string_view before = rest_, name = word();
             const vector<metric_id> all = all_metrics();
-            const bool is_metric = std::any_of(
-                all.begin(), all.end(), [&](metric_id id) { return name == metric_name(id); });
+            const bool is_metric =
+                any_of(all, [&](metric_id id) { return name == metric_name(id); });
             if (!is_metric && rest_.substr(name.size(), 1) != "(")
                 refuse("\"baseline\", or a statistic of the same unit,");
             const statistic_data other = selected();

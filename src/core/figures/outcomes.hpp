@@ -13,7 +13,7 @@
 #include "core/traffic/requests.hpp"
 #include "core/planning/planning.hpp"
 
-#include <algorithm>  // any_of, find_if, max, none_of, sort
+#include <algorithm>  // find_if, max, sort
 #include <cmath>  // fabs, isinf, isnan
 #include <cstddef>  // size_t
 #include <string>
@@ -66,8 +66,7 @@ inline vector<std::pair<std::string, std::size_t>> finish_reasons(const repeat_l
             if (!is_pooled(r)) continue;
             std::string reason = str(r.finish_reason);
             const auto is_same = [&](const auto& c) { return c.first == reason; };
-            if (counts.size() >= most && std::none_of(counts.begin(), counts.end(), is_same))
-                reason = "others";
+            if (counts.size() >= most && !any_of(counts, is_same)) reason = "others";
             ++found_or_added(counts, is_same, {reason, 0}).second;
         }
     sort_short(counts, 0, [](const auto& a, const auto& b) {
@@ -125,7 +124,7 @@ inline vector<failure_kind> failure_kinds(const repeat_list& variant) {
             ++kind.count;
             const auto is_same = [error = str(r.error)](const auto& e) { return e.first == error; };
             auto& seen = kind.examples;
-            if (seen.size() < 20 || std::any_of(seen.begin(), seen.end(), is_same))
+            if (seen.size() < 20 || any_of(seen, is_same))
                 ++found_or_added(seen, is_same, {str(r.error), 0}).second;
         }
     sort_short(kinds, 0, [](const auto& a, const auto& b) { return a.count > b.count; });

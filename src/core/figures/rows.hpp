@@ -15,7 +15,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/figures/timelines.hpp"
 
-#include <algorithm>  // any_of, clamp, max, min
+#include <algorithm>  // clamp, max, min
 #include <cmath>  // isfinite, log10, pow
 #include <string>
 
@@ -117,8 +117,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
                                               const repeat_list& variant) {
     vector<label_figures> all;
     if (variant.empty()) return all;
-    const bool counted = std::any_of(variant.begin(), variant.end(),
-                                     [](const repeat_data& d) { return d.gaps_counted; });
+    const bool counted = any_of(variant, [](const repeat_data& d) { return d.gaps_counted; });
     for (const std::string& name : variant.front().labels) {
         label_figures f;
         f.label = name;

@@ -18,7 +18,7 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
-#include <algorithm>  // any_of, count_if, max, sort
+#include <algorithm>  // count_if, max, sort
 #include <cmath>  // fabs, isnan, round
 #include <cstddef>  // size_t
 #include <limits>
@@ -219,7 +219,7 @@ inline cross_check without_excused(cross_check c, const repeat_data& d) {
             reading_span{&read[i - 1], &read[i]}.change(server_quantity::requests_done);
     }
     for (const record& r : d.records)
-        if (r.sent_ns > 0 && std::any_of(rest.begin(), rest.end(), [&](std::size_t i) {
+        if (r.sent_ns > 0 && any_of(rest, [&](std::size_t i) {
                 return r.sent_ns <= read[i].at_ns && r.end_ns >= read[i - 1].at_ns;
             }))
             c.sent += 1 + r.resends;

@@ -20,7 +20,7 @@
 #include "core/judging/checks.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // any_of, count, count_if, find_if, max, min, none_of, sort
+#include <algorithm>  // count, count_if, find_if, max, min, sort
 #include <cmath>  // exp, isfinite, log, sqrt
 #include <optional>
 #include <string>
@@ -31,7 +31,7 @@ inline namespace v1 {
 namespace detail {
 
 inline bool states_error_rate(const vector<slo>& slos) {
-    return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
+    return any_of(slos, is_of_all_errors);
 }
 /// Returns the measurements without cut-off requests.
 inline measurements without_cut_off(measurements e) {
@@ -83,7 +83,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
     for (const std::string& name : labels) {
         slo own = limit;
         own.statistic = of_some(own.statistic, label(name));
-        const bool is_stated = std::any_of(t.slos.begin(), t.slos.end(), [&](const slo& s) {
+        const bool is_stated = any_of(t.slos, [&](const slo& s) {
             return s.statistic.name == own.statistic.name && !s.is_advisory;
         });
         fraction_counts seen;
@@ -184,8 +184,7 @@ inline bool is_waited_for(const decision& d, awaited which) {
     return (which.invalid ? !is_shown : is_open) && (which.advisory || !d.objective.is_advisory);
 }
 inline bool all_decided(const vector<decision>& verdicts, awaited which) {
-    return std::none_of(verdicts.begin(), verdicts.end(),
-                        [&](const decision& d) { return is_waited_for(d, which); });
+    return !any_of(verdicts, [&](const decision& d) { return is_waited_for(d, which); });
 }
 
 /// The calibration of each objective without judging it. Fractions need none, and server metrics

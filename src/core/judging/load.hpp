@@ -12,7 +12,7 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
-#include <algorithm>  // any_of, max, min, nth_element, sort, upper_bound
+#include <algorithm>  // max, min, nth_element, sort, upper_bound
 #include <cmath>  // isnan, pow, sqrt
 #include <cstddef>  // ptrdiff_t, size_t
 #include <map>
@@ -60,7 +60,7 @@ struct load_unit {
 /// Whether a load consists of sessions. The probes of a search have few sessions, so that its
 /// requests count.
 inline bool starts_sessions(const repeat_data& d) {
-    return d.load == 0 && std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
+    return d.load == 0 && any_of(d.records, [](const record& r) {
         return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
     });
 }

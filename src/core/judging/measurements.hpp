@@ -92,8 +92,7 @@ auto known_in(const load_conditions& under, const repeat_data& d, const std::str
 inline std::string unsupported_reason(const load_conditions& under, const statistic_data& what) {
     for (const unsupported_metrics& u : under.unsupported) {
         const bool concerned = concerns_a_metric(what, [&](metric_id m) {
-            return std::any_of(u.of.begin(), u.of.end(),
-                               [&](metric_id lacks) { return is_or_reads(m, lacks); });
+            return any_of(u.of, [&](metric_id lacks) { return is_or_reads(m, lacks); });
         });
         if (u.of.empty() || concerned) return u.why;
     }

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/text.hpp"
 
-#include <algorithm>  // any_of, find_if
+#include <algorithm>  // find_if
 #include <iterator>  // begin, end
 
 namespace llmbench {
@@ -44,7 +45,7 @@ enum class inconclusive_means : unsigned char { warn, fail, skip };
 /// Whether a counting objective is missed. `Verdicts`: decisions or verdicts.
 template <class Verdicts>
 bool shows_a_miss(const Verdicts& verdicts) {
-    return std::any_of(verdicts.begin(), verdicts.end(), [](const verdict_numbers& v) {
+    return any_of(verdicts, [](const verdict_numbers& v) {
         return !v.objective.is_advisory && v.outcome == verdict::fail;
     });
 }

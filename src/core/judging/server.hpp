@@ -17,7 +17,7 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
-#include <algorithm>  // max, min, none_of, nth_element, sort
+#include <algorithm>  // max, min, nth_element, sort
 #include <array>
 #include <cstddef>  // ptrdiff_t, size_t
 #include <iterator>  // prev
@@ -187,7 +187,7 @@ class kept_histories {
 public:
     explicit kept_histories(const vector<record>& all) {
         const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
-        if (std::none_of(all.begin(), all.end(), goes_on)) return;
+        if (!any_of(all, goes_on)) return;
         for (const record& r : all)
             if (r.status == request_status::ok && r.depth == 0)
                 turns_.emplace(std::pair(r.conversation, r.turn), &r);

@@ -27,7 +27,7 @@
 #include "core/judging/server.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // count, find, find_if, max, min, none_of, sort
+#include <algorithm>  // count, find, find_if, max, min, sort
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <initializer_list>
@@ -299,8 +299,7 @@ inline cause gaps_of_all(objective_in_check& o) {
         return pools_gaps(s.metric) && !is_all(s.which);
     };
     const auto& parts = o.s.statistic.parts;
-    if (!is_of_some(o.s.statistic) && std::none_of(parts.begin(), parts.end(), is_of_some))
-        return {};
+    if (!is_of_some(o.s.statistic) && !any_of(parts, is_of_some)) return {};
     for (const repeat_list* variant : variants_of(o.e, o.s))
         for (const repeat_data& d : *variant)
             if (d.gaps_counted) return {because::gaps_of_all};

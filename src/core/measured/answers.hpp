@@ -13,7 +13,7 @@
 #include "core/wire/http.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of, max, min
+#include <algorithm>  // max, min
 #include <cstddef>  // size_t
 #include <map>
 #include <string>
@@ -78,8 +78,7 @@ inline std::string excerpt(std::string_view s, std::size_t most, std::size_t aro
 
 /// Whether the answers of a repeat can be compared.
 inline bool has_hashes(const repeat_data& d) {
-    return std::any_of(d.records.begin(), d.records.end(),
-                       [](const record& r) { return r.answer_hash != 0; });
+    return any_of(d.records, [](const record& r) { return r.answer_hash != 0; });
 }
 /// How often a server agrees with itself: the fraction of equal answers over all pairs of repeats.
 /// NaN for one repeat.

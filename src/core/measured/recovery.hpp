@@ -5,7 +5,6 @@
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of
 #include <string>
 
 namespace llmbench {
@@ -14,9 +13,9 @@ namespace detail {
 
 /// Whether failures in a part of this time are exempt: a side task may have disturbed the server.
 inline bool is_excused(const repeat_facts& d, long long from_ns, long long to_ns) {
-    return std::any_of(d.side_tasks.begin(), d.side_tasks.end(), [&](const side_task_seen& t) {
+    return any_of(d.side_tasks, [&](const side_task_seen& t) {
         const auto ns = static_cast<long long>(t.excuses_s * 1e9);
-        return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
+        return ns > 0 && any_of(t.steps, [&](const side_step& s) {
             return from_ns <= s.from_ns + ns && to_ns >= s.from_ns;
         });
     });

@@ -13,7 +13,6 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_metrics.hpp"
 
-#include <algorithm>  // any_of
 #include <charconv>  // from_chars
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
@@ -205,8 +204,8 @@ inline void quantity_fields(field_visitor& v, const field& f, vector<page_readin
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
     for (std::size_t q = 0; q < quantity_count; ++q) {
-        const auto is_reported = [&](page_reading& r) { return !std::isnan((r.*values)[q]); };
-        if (v.has(quantity_names[q], std::any_of(readings.begin(), readings.end(), is_reported)))
+        const auto is_reported = [&](const page_reading& r) { return !std::isnan((r.*values)[q]); };
+        if (v.has(quantity_names[q], any_of(readings, is_reported)))
             reading_fields(v, {quantity_names[q], "", at_times}, readings,
                            [&](page_reading& r) -> double& { return (r.*values)[q]; });
     }

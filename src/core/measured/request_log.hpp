@@ -3,13 +3,14 @@
 
 #include "api/result.hpp"
 #include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/wire/http.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // max, any_of
+#include <algorithm>  // max
 #include <array>
 #include <cstdint>  // uint32_t, uint64_t
 #include <deque>
@@ -67,8 +68,7 @@ public:
             if (f.counted) continue;
             const std::uint64_t n = gap_count(f.what), at = f.gaps_at;
             if (f.what.end_ns >= ended_before_ns || done + n > most) break;
-            const bool stays = std::any_of(edges.begin(), edges.end(),
-                                           [&](long long t) { return spans(f.what, t); });
+            const bool stays = any_of(edges, [&](long long t) { return spans(f.what, t); });
             f.counted = true;
             f.gaps_at = stays ? spanning_.size() : not_listed;
             f.longest_gap_us = count_gaps(f.what, gaps_, at, pooled_);

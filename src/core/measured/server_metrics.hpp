@@ -9,7 +9,7 @@
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
 
-#include <algorithm>  // any_of, find, max, min, min_element
+#include <algorithm>  // find, max, min, min_element
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <cstdlib>  // llabs
@@ -108,8 +108,7 @@ inline page_history history_of(const server_metrics& w) {
     for (std::size_t i = 0; i < w.readings.size(); ++i) {
         const page_reading& r = w.readings[i];
         if (!std::isnan(r.began)) {
-            const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
-                                              [&](double b) { return b == r.began; });
+            const bool is_known = any_of(beginnings, [&](double b) { return b == r.began; });
             returned = returned || (is_known && beginnings.back() != r.began);
             is_new = is_new || (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
             if (!is_known) beginnings.push_back(r.began);

@@ -6,11 +6,12 @@
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of, max, min, partition_point, sort
+#include <algorithm>  // max, min, partition_point, sort
 #include <cmath>  // round
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
@@ -188,7 +189,7 @@ inline vector<session_steps> measured_sessions(const selection& which, const rep
     }
     erase_if(all, [&](const session_steps& steps) {
         if (when && !when->holds(d.records[steps[0]].scheduled_ns)) return true;
-        return std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
+        return any_of(steps, [&](std::size_t i) {
             return !is_measured(d.records[i]) || !selected.has(d.records[i]);
         });
     });

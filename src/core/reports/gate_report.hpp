@@ -18,7 +18,7 @@
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 
-#include <algorithm>  // any_of, find
+#include <algorithm>  // find
 #include <cstddef>  // size_t
 #include <memory>  // shared_ptr
 #include <string>
@@ -147,7 +147,7 @@ inline headline headline_of(const gate_report& g) {
     if (!g.rehearsal.model.empty()) return headline::rehearsed;
     if (count_of(g, verdict::inconclusive) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
-    const bool shows_any = std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
+    const bool shows_any = any_of(g.verdicts, is_own_objective);
     return shows_any ? headline::passed : headline::measured;
 }
 inline std::size_t count_of(const vector<gate_report>& gates, headline h) {

@@ -20,7 +20,7 @@
 #include "effects/net/blocking_http.hpp"
 #include "effects/load/order.hpp"
 
-#include <algorithm>  // any_of, max
+#include <algorithm>  // max
 #include <cstddef>  // size_t
 #include <functional>  // how a server is asked
 #include <stdexcept>  // runtime_error
@@ -187,8 +187,7 @@ inline vector<listed_model> listed_models(const api_traits& api, const http_answ
     return models;
 }
 inline bool is_named(const vector<listed_model>& models, const std::string& name) {
-    return std::any_of(models.begin(), models.end(),
-                       [&](const listed_model& m) { return m.name == name; });
+    return any_of(models, [&](const listed_model& m) { return m.name == name; });
 }
 
 inline std::string names_of(const vector<listed_model>& models, const load_target& to) {

@@ -17,7 +17,7 @@
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/server_pages.hpp"
 
-#include <algorithm>  // any_of, min
+#include <algorithm>  // min
 #include <cmath>  // isnan
 #include <cstring>  // memcmp, memcpy
 #include <filesystem>  // equivalent
@@ -76,9 +76,8 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
                std::filesystem::equivalent(a.url.socket, b.url.socket, ignored);
     }
     const vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
-    return std::any_of(mine.begin(), mine.end(), [&](const address& x) {
-        return std::any_of(others.begin(), others.end(),
-                           [&](const address& y) { return is_same_address(x, y); });
+    return any_of(mine, [&](const address& x) {
+        return any_of(others, [&](const address& y) { return is_same_address(x, y); });
     });
 }
 

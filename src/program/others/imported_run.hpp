@@ -22,7 +22,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "extensions/machines/core/clock.hpp"
 
-#include <algorithm>  // all_of, find, max, min, minmax_element
+#include <algorithm>  // find, max, min, minmax_element
 #include <cmath>  // isnan, llround, round
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
@@ -362,7 +362,7 @@ inline void set_rates(repeat_data& d, const imported_run& run) {
         return static_cast<double>(at.size() - 1) / (static_cast<double>(*last - *first) * 1e-9);
     };
     const auto is_one_time = [](const vector<long long>& at) {
-        return std::all_of(at.begin(), at.end(), [&](long long t) { return t == at[0]; });
+        return all_of(at, [&](long long t) { return t == at[0]; });
     };
     if (is_one_time(planned) || is_one_time(sent)) return;
     d.asked_rate = rate(planned);

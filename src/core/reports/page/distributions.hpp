@@ -17,7 +17,7 @@
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
-#include <algorithm>  // any_of, clamp, count, max, min
+#include <algorithm>  // clamp, count, max, min
 #include <cmath>  // isfinite, isnan, log10, pow
 #include <initializer_list>
 #include <string>
@@ -252,9 +252,9 @@ private:
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
     double drift_third() const {
-        const bool is_held = std::any_of(
-            g_.verdicts.begin(), g_.verdicts.end(),
-            [](const slo_verdict& v) { return is_drift(v.objective.statistic.metric); });
+        const bool is_held = any_of(g_.verdicts, [](const slo_verdict& v) {
+            return is_drift(v.objective.statistic.metric);
+        });
         const vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
         return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
     }

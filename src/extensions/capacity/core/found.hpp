@@ -25,7 +25,7 @@
 #include "core/described/verdict_text.hpp"
 #include "extensions/capacity/core/search.hpp"
 
-#include <algorithm>  // all_of, clamp, count_if, max, none_of
+#include <algorithm>  // clamp, count_if, max
 #include <cmath>  // expm1, fabs, isnan, log, sqrt
 #include <cstddef>  // ptrdiff_t
 #include <map>
@@ -62,7 +62,7 @@ inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
     return worst;
 }
 inline bool is_all_failed(const repeat_data& d) {
-    return std::none_of(d.records.begin(), d.records.end(), is_pooled);
+    return !any_of(d.records, is_pooled);
 }
 /// Whether the load exceeded the server, or all requests failed.
 inline bool is_over(const repeat_data& d, double arrival_cv2) {
@@ -97,7 +97,7 @@ inline carried carried_at(const measurements& e, const judging_parameters& t,
                           int least = first_analysis) {
     if (e.candidate.size() < static_cast<std::size_t>(least)) return carried::open;
     const analysis f = analyse(e, t);
-    const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
+    const bool all_failed = all_of(e.candidate, is_all_failed);
     if (all_failed || f.on.saturated) return carried::misses;
     bool holds = true;
     for (const decision& v : f.verdicts) {

@@ -143,13 +143,12 @@ inline measured_load judged_search(const scenario& s, const repeat_counts& repea
 inline void divide_by_loads(const std::string& gate, const measurements& e, judging_parameters& t) {
     const repeat_list& probes = e.candidate;
     const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
-    const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
-    const bool has_capacity =
-        std::any_of(t.slos.begin(), t.slos.end(), is_of_capacity);
+    const bool searched = any_of(probes, is_a_probe);
+    const bool has_capacity = any_of(t.slos, is_of_capacity);
     if (!searched && has_capacity)
         refuse({"slos: \"", gate, "\" was measured at one load, which shows no capacity"});
     if (!searched) return;
-    const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
+    const bool one_load = all_of(probes, [&](const repeat_data& d) {
         return d.load == probes.front().load;
     });
     if (!has_capacity && !one_load)

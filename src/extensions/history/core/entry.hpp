@@ -20,7 +20,7 @@
 #include "core/wire/series.hpp"
 #include "extensions/history/core/lines.hpp"
 
-#include <algorithm>  // find, find_if, sort, unique, all_of, any_of
+#include <algorithm>  // find, find_if, sort, unique
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <map>
@@ -343,7 +343,7 @@ inline bool are_kept(const vector<double>& repeats, bool also_zero) {
     const auto is_one = [&](double v) {
         return std::isfinite(v) && (v > 0 || (v == 0 && also_zero));
     };
-    return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
+    return !repeats.empty() && all_of(repeats, is_one);
 }
 /// A statistic's repeats by its name.
 using all_repeats = std::map<std::string, vector<double>>;
@@ -364,7 +364,7 @@ inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts
 }
 inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
     const auto any = [&](verdict v) {
-        return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
+        return any_of(verdicts, [&](const slo_verdict& x) {
             return !x.objective.is_advisory && x.outcome == v;
         });
     };

@@ -4,10 +4,11 @@
 #include "api/result.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
 #include "core/judging/rule.hpp"
 #include "extensions/history/core/levels.hpp"
 
-#include <algorithm>  // clamp, max, min, any_of
+#include <algorithm>  // clamp, max, min
 #include <cmath>  // fabs, pow, sqrt, round
 #include <cstddef>  // size_t
 #include <optional>
@@ -235,9 +236,9 @@ inline vector<history_segment> with_accepted(vector<history_segment> segments,
     std::size_t accepted = 0;
     for (std::size_t i = 1; i < segments.size(); ++i) {
         history_segment& now = segments[i];
-        const bool is_annotated = std::any_of(
-            annotations.begin(), annotations.end(),
-            [&](std::size_t m) { return m + annotation_reaches >= now.first && m < now.end; });
+        const bool is_annotated = any_of(annotations, [&](std::size_t m) {
+            return m + annotation_reaches >= now.first && m < now.end;
+        });
         now.is_accepted = is_annotated || !is_worse(runs, now, segments[accepted]);
         if (now.is_accepted) accepted = i;
     }

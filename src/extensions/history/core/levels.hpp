@@ -5,7 +5,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 
-#include <algorithm>  // all_of, clamp, find, max, max_element, nth_element
+#include <algorithm>  // clamp, find, max, max_element, nth_element
 #include <cmath>  // exp, expm1, fabs, log, sqrt
 #include <cstddef>  // size_t
 #include <string>
@@ -95,8 +95,7 @@ inline vector<run_level> levels_of(const history_series& s, bool at_most) {
     vector<run_level> out;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         const vector<double>& repeats = s.runs[i].repeats;
-        const bool is_known = std::all_of(repeats.begin(), repeats.end(),
-                                          [&](double x) { return s.has_level(x); });
+        const bool is_known = all_of(repeats, [&](double x) { return s.has_level(x); });
         if (s.runs[i].is_left_out || repeats.empty() || !is_known) continue;
         vector<double> levels;
         for (const double x : repeats) levels.push_back((at_most ? 1 : -1) * s.level_of(x));

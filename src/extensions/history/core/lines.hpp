@@ -9,7 +9,7 @@
 #include "core/metric/table.hpp"
 #include "extensions/history/core/levels.hpp"
 
-#include <algorithm>  // any_of, find_if, min, move, none_of
+#include <algorithm>  // find_if, min, move
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <iterator>  // make_move_iterator
@@ -110,7 +110,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
         v.numbers({names[i].c_str()}, n.repeats, any_number, layout::one_line);
         const auto is_none = [](double x) { return !std::isfinite(x) || !(x >= 0); };
         const bool holds = !n.repeats.empty() && n.repeats.size() <= max_history_repeats &&
-                           std::none_of(n.repeats.begin(), n.repeats.end(), is_none);
+                           !any_of(n.repeats, is_none);
         v.must(holds, names[i].c_str(), "one to 1000 numbers from 0 on are allowed");
     }
     v.end();
@@ -330,13 +330,12 @@ inline history_series series_of(const history_lines& all,
             return m.kind == annotation_kind::leave_out && is_about(m, *r);
         };
         s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                          std::any_of(s.annotations.begin(), s.annotations.end(), leaves_out)});
+                          any_of(s.annotations, leaves_out)});
     }
     const auto is_zero = [&](const series_run& r) {
-        return std::any_of(r.repeats.begin(), r.repeats.end(),
-                           [&](double x) { return !s.has_level(x); });
+        return any_of(r.repeats, [&](double x) { return !s.has_level(x); });
     };
-    if (std::any_of(s.runs.begin(), s.runs.end(), is_zero)) s.scale = std::max(s.mean(), 1e-9);
+    if (any_of(s.runs, is_zero)) s.scale = std::max(s.mean(), 1e-9);
     return s;
 }
 
@@ -363,8 +362,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     const auto is_later = [&](const history_note& n) {
         const auto has_id = [&](const history_run& r) { return r.id == n.what.at; };
         const bool is_dated = is_utc_date(n.what.at) || is_utc_time(n.what.at);
-        return is_dated ? n.what.at > until
-                        : std::none_of(all.runs.begin(), all.runs.end(), has_id);
+        return is_dated ? n.what.at > until : !any_of(all.runs, has_id);
     };
     erase_if(all.notes, is_later);
     return all;

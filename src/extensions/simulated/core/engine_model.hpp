@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "extensions/simulated/api.hpp"
 
-#include <algorithm>  // all_of, min, max
+#include <algorithm>  // min, max
 #include <cmath>  // floor
 #include <cstdint>  // uint64_t
 #include <deque>
@@ -205,9 +205,7 @@ private:
     }
     void begin_step(double now) {
         admit(now);
-        if (std::all_of(running_.begin(), running_.end(),
-                        [](const sequence& s) { return s.cancelled; }))
-            return;
+        if (all_of(running_, [](const sequence& s) { return s.cancelled; })) return;
         long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
         for (const sequence& s : running_) budget -= s.decoding;
         double prefilled = 0, active = 0;
