@@ -17392,9 +17392,9 @@ inline void make_checks(std::size_t i, std::size_t end, objective_in_check& o) {
         if (!goes_on && i < first_of_every_verdict) i = first_of_every_verdict - 1;
     }
 }
-/// The verdict on one SLO over all requests as reported.
-inline decision verdict_as_reported(objective_in_check o) {
-    make_checks(0, first_of_every_verdict, o);
+/// The verdict on one SLO by the checks up to this one, which is left out.
+inline decision verdict_before(std::size_t end, objective_in_check o) {
+    make_checks(0, end, o);
     return std::move(o.v);
 }
 /// The outcome of a request that was cut off is unknown, so a verdict that depends on it is open.
@@ -17404,8 +17404,8 @@ inline cause cut_off(objective_in_check& o) {
     if (!o.ended || o.on().invalid) return {};
     const ended_measurements& rest = *o.ended;
     const maybe_ended all_ended;
-    decision other =
-        verdict_as_reported({rest.seen, o.t, rest.on, all_ended, o.s, o.which});
+    decision other = verdict_before(first_of_every_verdict,
+                                    {rest.seen, o.t, rest.on, all_ended, o.s, o.which});
     if (o.is_guard() || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
         o.v = std::move(other);
         return {};
@@ -17478,9 +17478,6 @@ inline validity_checks validity_checks_of(const measurements& e) {
 
 // ===== [C] the verdicts of a gate, and its calibration ===========================================
 
-inline bool states_error_rate(const vector<slo>& slos) {
-    return any_of(slos, is_of_all_errors);
-}
 /// Returns the measurements without cut-off requests.
 inline measurements without_cut_off(measurements e) {
     for (repeat_list* variant : {&e.candidate, &e.baseline})
@@ -17510,9 +17507,7 @@ inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g
 inline decision decision_without_client(const measurements& e, const judging_parameters& t,
                                         const validity_checks& g, const maybe_ended& ended,
                                         const slo& s, sought which = sought::first) {
-    objective_in_check o{e, t, g, ended, s, which};
-    make_checks(0, first_of_every_verdict + 1, o);
-    return std::move(o.v);
+    return verdict_before(first_of_every_verdict + 1, {e, t, g, ended, s, which});
 }
 /// Judges the limit on errors, the gate's own or the guard, on all requests. If it does not fail on
 /// those, it is judged on each label at the level divided by their number (Holm's first step);
@@ -17605,7 +17600,7 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
         left = blocking - failed;
     }
     decision guard = guard_decision(e, at_level, f.on, ended);
-    if (!states_error_rate(t.slos) || !is_of_all_errors(guard.objective))
+    if (!any_of(t.slos, is_of_all_errors) || !is_of_all_errors(guard.objective))
         f.verdicts.push_back(std::move(guard));
     if (f.by_client && f.on.self_check.ok) {
         f.on.self_check.ok = false;

@@ -282,9 +282,9 @@ inline void make_checks(std::size_t i, std::size_t end, objective_in_check& o) {
         if (!goes_on && i < first_of_every_verdict) i = first_of_every_verdict - 1;
     }
 }
-/// The verdict on one SLO over all requests as reported.
-inline decision verdict_as_reported(objective_in_check o) {
-    make_checks(0, first_of_every_verdict, o);
+/// The verdict on one SLO by the checks up to this one, which is left out.
+inline decision verdict_before(std::size_t end, objective_in_check o) {
+    make_checks(0, end, o);
     return std::move(o.v);
 }
 /// The outcome of a request that was cut off is unknown, so a verdict that depends on it is open.
@@ -294,8 +294,8 @@ inline cause cut_off(objective_in_check& o) {
     if (!o.ended || o.on().invalid) return {};
     const ended_measurements& rest = *o.ended;
     const maybe_ended all_ended;
-    decision other =
-        verdict_as_reported({rest.seen, o.t, rest.on, all_ended, o.s, o.which});
+    decision other = verdict_before(first_of_every_verdict,
+                                    {rest.seen, o.t, rest.on, all_ended, o.s, o.which});
     if (o.is_guard() || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
         o.v = std::move(other);
         return {};

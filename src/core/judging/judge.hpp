@@ -30,9 +30,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-inline bool states_error_rate(const vector<slo>& slos) {
-    return any_of(slos, is_of_all_errors);
-}
 /// Returns the measurements without cut-off requests.
 inline measurements without_cut_off(measurements e) {
     for (repeat_list* variant : {&e.candidate, &e.baseline})
@@ -62,9 +59,7 @@ inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g
 inline decision decision_without_client(const measurements& e, const judging_parameters& t,
                                         const validity_checks& g, const maybe_ended& ended,
                                         const slo& s, sought which = sought::first) {
-    objective_in_check o{e, t, g, ended, s, which};
-    make_checks(0, first_of_every_verdict + 1, o);
-    return std::move(o.v);
+    return verdict_before(first_of_every_verdict + 1, {e, t, g, ended, s, which});
 }
 /// Judges the limit on errors, the gate's own or the guard, on all requests. If it does not fail on
 /// those, it is judged on each label at the level divided by their number (Holm's first step);
@@ -157,7 +152,7 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
         left = blocking - failed;
     }
     decision guard = guard_decision(e, at_level, f.on, ended);
-    if (!states_error_rate(t.slos) || !is_of_all_errors(guard.objective))
+    if (!any_of(t.slos, is_of_all_errors) || !is_of_all_errors(guard.objective))
         f.verdicts.push_back(std::move(guard));
     if (f.by_client && f.on.self_check.ok) {
         f.on.self_check.ok = false;

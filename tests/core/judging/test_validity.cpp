@@ -286,8 +286,8 @@ TEST_CASE("errors of some requests are no limit on those of all") {
     CHECK(judged(m, of(error_rate, "fine") <= 1_pct).estimate.value == 0);
     CHECK(judged(m, of(error_rate, "failing") <= 1_pct).outcome == verdict::fail);
     CHECK(judged(m, of(error_rate, "failing") <= 1_pct).estimate.value == about(0.9));
-    CHECK_FALSE(states_error_rate({of(error_rate, "failing") <= 50_pct}));
-    CHECK(states_error_rate({error_rate <= 50_pct}));
+    CHECK_FALSE(is_of_all_errors(of(error_rate, "failing") <= 50_pct));
+    CHECK(is_of_all_errors(error_rate <= 50_pct));
 }
 
 TEST_CASE("a label that fails by itself fails the guard, which speaks of all requests") {
