@@ -11154,11 +11154,6 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
     for (const double part : parts) sum += part;
     return sum / seconds;
 }
-/// The rate inside the steady window.
-inline double window_rate(metric_id m, const repeat_data& d,
-                          timing_bound how = timing_bound::measured, const selection& which = {}) {
-    return rate_in(m, d, d.window, how, which);
-}
 
 // ===== [C] metrics of requests and of repeats ====================================================
 
@@ -22730,10 +22725,6 @@ inline measured_load planned_load_of(const scenario& s, scenario_use use) {
                             goes_by_slices(s) ? 1 : 5),
             .slos = {s.slos.begin(), s.slos.end()}};
 }
-inline maybe<recovery_parameters> recovery_of_plan(const planned_traffic& sent,
-                                                   const slo_list& slos) {
-    return known_faults ? known_faults->recovery(sent, slos) : maybe<recovery_parameters>();
-}
 inline void check_objectives(const plan& p) {
     const slo_context context(p);
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
@@ -22794,7 +22785,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                                                                 : load.rule,
                                  .slos = load.slos,
                                  .search = load.search,
-                                 .recovery = recovery_of_plan(sent, s.slos),
+                                 .recovery = known_faults ? known_faults->recovery(sent, s.slos)
+                                                          : maybe<recovery_parameters>(),
                                  .on_fail = s.on_fail,
                                  .usd_per_hour = planned_cost(s, api)};
     const plan p{{},
@@ -23648,8 +23640,8 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
         ++r.requests;
         r.failed += has_failed(x);
     }
-    r.output_throughput = window_rate(metric_id::output_throughput, d);
-    r.request_throughput = window_rate(metric_id::request_throughput, d);
+    r.output_throughput = rate_in(metric_id::output_throughput, d, d.window);
+    r.request_throughput = rate_in(metric_id::request_throughput, d, d.window);
     r.window_s = seconds_into(d, d.window.to_ns());
     r.checked = cross_check_of(d, twin);
     r.statistics = evaluate(kept, d);

@@ -113,18 +113,13 @@ inline double interpolated(const vector<double>& sorted, double q) {
     if (below + 1 >= sorted.size()) return sorted.back();
     return sorted[below] + (at - std::floor(at)) * (sorted[below + 1] - sorted[below]);
 }
-inline other_row row_of_values(std::string name, vector<double> values, bool nearest) {
-    other_row r{std::move(name)};
-    if (values.empty()) return r;
+/// `at`: the value of a percentile.
+inline other_row row_of_values(std::string name, vector<double> values,
+                               double (*at)(const vector<double>& sorted, double q)) {
+    if (values.empty()) return {std::move(name)};
     std::sort(values.begin(), values.end());
-    const auto at = [&](double q) {
-        return nearest ? nearest_rank(values, q) : interpolated(values, q);
-    };
-    r.mean = mean_of(values);
-    r.p50 = at(0.50);
-    r.p90 = at(0.90);
-    r.p99 = at(0.99);
-    return r;
+    return {std::move(name), mean_of(values), at(values, 0.50), at(values, 0.90),
+            at(values, 0.99)};
 }
 /// The values of the completed requests. One of a single token has no time per later token.
 inline vector<double> values_by(const other_metric& m, const repeat_list& variant) {
@@ -161,7 +156,8 @@ inline other_view shown_as(other_tool tool, const repeat_list& variant, bool str
             v.notes.push_back(std::string(m.name) + ": the gaps were too many to keep each one");
         else
             v.rows.push_back(
-                row_of_values(m.name, values_by(m, variant), tool == other_tool::guidellm));
+                row_of_values(m.name, values_by(m, variant),
+                              tool == other_tool::guidellm ? nearest_rank : interpolated));
     }
     if (*name.note) v.notes.push_back(name.note);
     return v;

@@ -123,8 +123,8 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
         ++r.requests;
         r.failed += has_failed(x);
     }
-    r.output_throughput = window_rate(metric_id::output_throughput, d);
-    r.request_throughput = window_rate(metric_id::request_throughput, d);
+    r.output_throughput = rate_in(metric_id::output_throughput, d, d.window);
+    r.request_throughput = rate_in(metric_id::request_throughput, d, d.window);
     r.window_s = seconds_into(d, d.window.to_ns());
     r.checked = cross_check_of(d, twin);
     r.statistics = evaluate(kept, d);

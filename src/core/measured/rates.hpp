@@ -137,11 +137,6 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
     for (const double part : parts) sum += part;
     return sum / seconds;
 }
-/// The rate inside the steady window.
-inline double window_rate(metric_id m, const repeat_data& d,
-                          timing_bound how = timing_bound::measured, const selection& which = {}) {
-    return rate_in(m, d, d.window, how, which);
-}
 
 }  // namespace detail
 }  // inline namespace v1

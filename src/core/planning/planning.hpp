@@ -230,10 +230,6 @@ inline measured_load planned_load_of(const scenario& s, scenario_use use) {
                             goes_by_slices(s) ? 1 : 5),
             .slos = {s.slos.begin(), s.slos.end()}};
 }
-inline maybe<recovery_parameters> recovery_of_plan(const planned_traffic& sent,
-                                                   const slo_list& slos) {
-    return known_faults ? known_faults->recovery(sent, slos) : maybe<recovery_parameters>();
-}
 inline void check_objectives(const plan& p) {
     const slo_context context(p);
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
@@ -294,7 +290,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                                                                 : load.rule,
                                  .slos = load.slos,
                                  .search = load.search,
-                                 .recovery = recovery_of_plan(sent, s.slos),
+                                 .recovery = known_faults ? known_faults->recovery(sent, s.slos)
+                                                          : maybe<recovery_parameters>(),
                                  .on_fail = s.on_fail,
                                  .usd_per_hour = planned_cost(s, api)};
     const plan p{{},
