@@ -327,35 +327,29 @@ inline std::string paragraph_of(const machine_findings& m, const server_findings
                at_once_text(at_once).c_str());
 }
 inline std::string doctor_json(const machine_findings& m, const server_findings& f) {
-    const auto number = [](double v) {
-        return std::isnan(v) || std::isinf(v) ? std::string("null") : printed("%.9g", v);
-    };
-    std::string s =
-        "{\"schema\":\"llmbench/doctor/1\",\n\"says\":" + json_quoted(paragraph_of(m, f)) +
-        ",\n\"machine\":{\"os\":" + json_quoted(m.machine.os) +
-        ",\"cpu\":" + json_quoted(m.machine.cpu) +
-        printed(",\"cores\":%d,\"wake_up_p50_s\":", m.machine.cores) + number(m.wakes.p50_s) +
-        ",\"wake_up_p99_s\":" + number(m.wakes.p99_s) +
-        printed(",\"streams\":%lld,\"limited_by_server\":%s,\"errors\":[", m.streams,
-                m.is_by_server ? "true" : "false");
-    for (const own_error& e : m.errors)
-        s += (s.back() == '[' ? "\n" : ",\n") +
-             printed("{\"streams\":%lld,\"threads\":%lld,\"stamps\":\"%s\",\"failed\":%zu",
-                     e.streams, e.threads, e.has_stamps ? "kernel" : "read", e.failed) +
-             ",\"ttft_p50_s\":" + number(e.ttft_p50_s) + ",\"ttft_p99_s\":" + number(e.ttft_p99_s) +
-             ",\"tpot_p99_s\":" + number(e.tpot_p99_s) + ",\"itl_p99_s\":" + number(e.itl_p99_s) +
-             ",\"server_late_p99_s\":" + number(e.server_late_p99_s) + "}";
-    s += "]},\n\"server\":";
-    if (f.rows.empty()) return s + "null}\n";
-    s += "{\"url\":" + json_quoted(f.url) + ",\"load\":" + json_quoted(f.load) +
-         printed(",\"repeats\":%d,\"repeat_s\":", f.repeats) + number(f.repeat_s) +
-         ",\"metrics\":[";
-    for (const noise_row& r : f.rows)
-        s += (s.back() == '[' ? "\n" : ",\n") + std::string("{\"statistic\":") +
-             json_quoted(r.statistic) + ",\"estimate\":" + number(r.estimate) +
-             ",\"sd\":" + number(r.sd) + ",\"found_by_a_limit\":" + number(r.by_limit) +
-             ",\"found_in_turns\":" + number(r.in_turns) + ",\"found_at_once\":" + number(r.at_once) + "}";
-    return s + "]}}\n";
+    json_writer j;
+    j.open('{').field("schema", "llmbench/doctor/1").field("says", paragraph_of(m, f));
+    j.key("machine").open('{').field("os", m.machine.os).field("cpu", m.machine.cpu);
+    j.field("cores", m.machine.cores).field("wake_up_p50_s", m.wakes.p50_s);
+    j.field("wake_up_p99_s", m.wakes.p99_s).field("streams", m.streams);
+    j.field("limited_by_server", m.is_by_server).key("errors").open('[');
+    for (const own_error& e : m.errors) {
+        j.open('{').field("streams", e.streams).field("threads", e.threads);
+        j.field("stamps", e.has_stamps ? "kernel" : "read").field("failed", e.failed);
+        j.field("ttft_p50_s", e.ttft_p50_s).field("ttft_p99_s", e.ttft_p99_s);
+        j.field("tpot_p99_s", e.tpot_p99_s).field("itl_p99_s", e.itl_p99_s);
+        j.field("server_late_p99_s", e.server_late_p99_s).close();
+    }
+    j.close().close().key("server");
+    if (f.rows.empty()) return j.raw("null").close().text() + "\n";
+    j.open('{').field("url", f.url).field("load", f.load).field("repeats", f.repeats);
+    j.field("repeat_s", f.repeat_s).key("metrics").open('[');
+    for (const noise_row& r : f.rows) {
+        j.open('{').field("statistic", r.statistic).field("estimate", r.estimate);
+        j.field("sd", r.sd).field("found_by_a_limit", r.by_limit);
+        j.field("found_in_turns", r.in_turns).field("found_at_once", r.at_once).close();
+    }
+    return j.close().close().close().text() + "\n";
 }
 
 inline int doctor(const given_options& o) {

@@ -20,7 +20,7 @@
 #include "program/values.hpp"
 
 #include <algorithm>  // all_of, max, min, sort
-#include <cmath>      // fabs, isinf, isnan
+#include <cmath>      // fabs, isnan
 #include <cstddef>
 #include <iterator>  // begin, end
 #include <optional>
@@ -319,25 +319,15 @@ inline std::string lost_text(const matched_requests& m) {
     return out;
 }
 inline std::string errors_json(const vector<error_figures>& all, const matched_requests& m) {
-    const auto number = [](double v) {
-        return std::isnan(v) || std::isinf(v) ? std::string("null") : printed("%.9g", v);
-    };
-    std::string out =
-        printed("{\"schema\":\"llmbench/client_error/1\",\"matched_by\":\"%s\",\"errors\":[",
-                matching_names[static_cast<std::size_t>(m.by)]);
-    bool is_first = true;
+    json_writer j;
+    j.open('{').field("schema", "llmbench/client_error/1");
+    j.field("matched_by", matching_names[static_cast<std::size_t>(m.by)]).key("errors").open('[');
     for (const error_figures& f : all) {
-        out += (is_first ? "\n" : ",\n") +
-               printed(
-                   "{\"metric\":%s,\"definition\":\"%s\",\"requests\":%zu,"
-                   "\"lost\":%zu",
-                   json_quoted(f.name).c_str(), f.is_ours ? "llmbench" : "tool", f.sizes.size(),
-                   f.lost);
-        out += ",\"p50_s\":" + number(f.at(0.5)) + ",\"p99_s\":" + number(f.at(0.99)) +
-               ",\"max_s\":" + number(f.at(1)) + ",\"bias_s\":" + number(f.bias) + "}";
-        is_first = false;
+        j.open('{').field("metric", f.name).field("definition", f.is_ours ? "llmbench" : "tool");
+        j.field("requests", f.sizes.size()).field("lost", f.lost).field("p50_s", f.at(0.5));
+        j.field("p99_s", f.at(0.99)).field("max_s", f.at(1)).field("bias_s", f.bias).close();
     }
-    return out + "]}\n";
+    return j.close().close().text() + "\n";
 }
 
 inline int judge_truth(const given_options& o) {
