@@ -3490,7 +3490,14 @@ public:
         if (s.size() < usual && values_.capacity() > usual) values_ = {};
         if (s.size() < usual && decoded_.capacity() > usual) std::string().swap(decoded_);
         begin(s);
-        return read_all() ? values_.data() : nullptr;
+        return read_all() && at_ == end_ ? values_.data() : nullptr;
+    }
+    /// The value with which a text begins, which is taken off it; null if there is none.
+    const json_view* read_first(std::string_view& s) {
+        begin(s);
+        if (!read_all()) return nullptr;
+        s.remove_prefix(place());
+        return values_.data();
     }
     /// Why the last text was none, "" where no more is known than that it is not JSON.
     std::string why() const {
@@ -3550,6 +3557,7 @@ private:
         return true;
     }
     std::uint32_t place() const { return static_cast<std::uint32_t>(at_ - begin_); }
+    /// Reads a value and the blanks behind it.
     bool read_all() {
         std::uint32_t open[most_levels];
         std::size_t levels = 0;
@@ -3583,7 +3591,7 @@ private:
                 values_.push_back(v);
             }
             for (;; --levels) {  // what ends behind it
-                if (levels == 0) return skip_blanks(), at_ == end_;
+                if (levels == 0) return skip_blanks(), true;
                 if (take(',')) break;
                 json_view& whole = values_[open[levels - 1]];
                 if (!take(whole.is_object() ? '}' : ']')) return false;
@@ -3982,8 +3990,9 @@ inline std::string without_half_pairs(std::string_view s) {
     }
     return out;
 }
-/// A value as a tree, which outlives its text.
-inline picojson::value tree_of(const json_view& v) {
+/// A value as a tree, which outlives its text. Members with names that are `unread` are left out.
+inline picojson::value tree_of(const json_view& v,
+                               std::initializer_list<std::string_view> unread = {}) {
     using kind = json_view::kind;
     if (v.is == kind::null) return {};
     if (v.is == kind::boolean) return picojson::value(is_true(v));
@@ -3991,8 +4000,9 @@ inline picojson::value tree_of(const json_view& v) {
     if (v.is_string()) return picojson::value(std::string(v.text));
     picojson::value tree(v.is_object() ? picojson::object_type : picojson::array_type, false);
     for (const json_view& of : items_of(v))
-        if (v.is_object()) tree.get<picojson::object>()[std::string(of.name)] = tree_of(of);
-        else tree.get<picojson::array>().push_back(tree_of(of));
+        if (!v.is_object()) tree.get<picojson::array>().push_back(tree_of(of, unread));
+        else if (!is_one_of(of.name, unread))
+            tree.get<picojson::object>()[std::string(of.name)] = tree_of(of, unread);
     return tree;
 }
 /// Returns false unless the text is exactly one JSON value. `why` becomes the reason, "" if

@@ -3,8 +3,10 @@
 
 #include "core/base/json.hpp"
 #include "core/base/json_reader.hpp"
-#include "program/others/imported_run.hpp"
+#include "core/base/text.hpp"
 
+#include <algorithm>
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -12,9 +14,33 @@ namespace json_views {
 
 using namespace llmbench::detail;
 
+/// Whether a text is no JSON though picojson accepts it, which recurses without a limit, and reads
+/// numbers by strtod: 007, 1., +1.
+inline bool is_looser_than_json(std::string_view s) {
+    std::size_t depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        const char c = s[i];
+        if (quoted) {
+            if (c == '\\') ++i;
+            else if (c == '"') quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > json_reader::most_levels) return true;
+        } else if (c == '}' || c == ']') {
+            --depth;
+        } else if ((c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.') {
+            const std::size_t end = std::min(s.find_first_of(",:]} \t\r\n\"[{", i), s.size());
+            if (json_number_length(s.substr(i, end - i)) != end - i) return true;
+            i = end - 1;
+        }
+    }
+    return false;
+}
 /// Whether picojson, which is looser than JSON, reads a text alone, and what it makes of it.
 inline bool picojson_reads(std::string_view s, picojson::value& tree) {
-    if (!looser_than_json(s).empty()) return false;
+    if (is_looser_than_json(s)) return false;
     const std::string whole_pairs = without_half_pairs(s);
     const char* const last = whole_pairs.data() + whole_pairs.size();
     try {

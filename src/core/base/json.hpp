@@ -13,6 +13,7 @@
 #include <charconv>  // to_chars
 #include <cmath>  // floor, isfinite
 #include <cstddef>  // size_t
+#include <initializer_list>
 #include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
@@ -164,8 +165,9 @@ inline std::string without_half_pairs(std::string_view s) {
     }
     return out;
 }
-/// A value as a tree, which outlives its text.
-inline picojson::value tree_of(const json_view& v) {
+/// A value as a tree, which outlives its text. Members with names that are `unread` are left out.
+inline picojson::value tree_of(const json_view& v,
+                               std::initializer_list<std::string_view> unread = {}) {
     using kind = json_view::kind;
     if (v.is == kind::null) return {};
     if (v.is == kind::boolean) return picojson::value(is_true(v));
@@ -173,8 +175,9 @@ inline picojson::value tree_of(const json_view& v) {
     if (v.is_string()) return picojson::value(std::string(v.text));
     picojson::value tree(v.is_object() ? picojson::object_type : picojson::array_type, false);
     for (const json_view& of : items_of(v))
-        if (v.is_object()) tree.get<picojson::object>()[std::string(of.name)] = tree_of(of);
-        else tree.get<picojson::array>().push_back(tree_of(of));
+        if (!v.is_object()) tree.get<picojson::array>().push_back(tree_of(of, unread));
+        else if (!is_one_of(of.name, unread))
+            tree.get<picojson::object>()[std::string(of.name)] = tree_of(of, unread);
     return tree;
 }
 /// Returns false unless the text is exactly one JSON value. `why` becomes the reason, "" if

@@ -140,7 +140,14 @@ public:
         if (s.size() < usual && values_.capacity() > usual) values_ = {};
         if (s.size() < usual && decoded_.capacity() > usual) std::string().swap(decoded_);
         begin(s);
-        return read_all() ? values_.data() : nullptr;
+        return read_all() && at_ == end_ ? values_.data() : nullptr;
+    }
+    /// The value with which a text begins, which is taken off it; null if there is none.
+    const json_view* read_first(std::string_view& s) {
+        begin(s);
+        if (!read_all()) return nullptr;
+        s.remove_prefix(place());
+        return values_.data();
     }
     /// Why the last text was none, "" where no more is known than that it is not JSON.
     std::string why() const {
@@ -200,6 +207,7 @@ private:
         return true;
     }
     std::uint32_t place() const { return static_cast<std::uint32_t>(at_ - begin_); }
+    /// Reads a value and the blanks behind it.
     bool read_all() {
         std::uint32_t open[most_levels];
         std::size_t levels = 0;
@@ -233,7 +241,7 @@ private:
                 values_.push_back(v);
             }
             for (;; --levels) {  // what ends behind it
-                if (levels == 0) return skip_blanks(), at_ == end_;
+                if (levels == 0) return skip_blanks(), true;
                 if (take(',')) break;
                 json_view& whole = values_[open[levels - 1]];
                 if (!take(whole.is_object() ? '}' : ']')) return false;

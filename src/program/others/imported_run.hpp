@@ -22,12 +22,10 @@
 #include "core/traffic/arrivals.hpp"
 #include "extensions/machines/core/clock.hpp"
 
-#include <algorithm>  // find, max, min, minmax_element
+#include <algorithm>  // max, min, minmax_element
 #include <cmath>  // isnan, llround, round
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
-#include <exception>
-#include <iterator>  // begin, end
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -37,32 +35,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// Large members that no judging needs: they are skipped, and take no memory.
-inline constexpr std::string_view unread_members[] = {
-    "request_args", "traceback", "trace_data", "response_metrics", "telemetry_data",
-    "cached_tokens_details", "spec_decode_acceptance"};
-
-class lean_context : public picojson::default_parse_context {
-public:
-    explicit lean_context(picojson::value& out) : default_parse_context(&out) {}
-    template <class Input>
-    bool parse_array_item(Input& in, std::size_t) {
-        auto& items = out_->get<picojson::array>();
-        items.emplace_back();
-        lean_context item(items.back());
-        return picojson::_parse(item, in);
-    }
-    template <class Input>
-    bool parse_object_item(Input& in, const std::string& key) {
-        picojson::null_parse_context nothing;
-        if (std::find(std::begin(unread_members), std::end(unread_members), key) !=
-            std::end(unread_members))
-            return picojson::_parse(nothing, in);
-        lean_context member(out_->get<picojson::object>()[key]);
-        return picojson::_parse(member, in);
-    }
-};
 
 /// Returns Python's NaN and infinities as strings, so that a reader of numbers can name them in its
 /// refusal.
@@ -88,71 +60,42 @@ inline std::string with_quoted_numbers(std::string_view s) {
     return out;
 }
 
-/// Why a text is invalid though picojson accepts it, "" otherwise. picojson recurses without a
-/// limit, so a hostile answer could exhaust the stack, and it reads numbers by strtod: 007, 1., +1.
-inline std::string looser_than_json(std::string_view s) {
-    constexpr int max_depth = json_reader::most_levels;
+/// Whether a text ends inside of a string or of brackets.
+inline bool ends_inside(std::string_view s) {
     int depth = 0;
     bool quoted = false;
     for (std::size_t i = 0; i < s.size(); ++i) {
         const char c = s[i];
-        if (quoted) {
-            if (c == '\\') ++i;
-            else if (c == '"') quoted = false;
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > max_depth)
-                return printed("its JSON nests deeper than %d levels", max_depth);
-        } else if (c == '}' || c == ']') {
-            --depth;
-        } else if ((c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.') {
-            const std::size_t end = std::min(s.find_first_of(",:]} \t\r\n\"[{", i), s.size());
-            const std::string_view word = s.substr(i, end - i);
-            if (json_number_length(word) != word.size())
-                return "it is not JSON: " + printable(word, 40) + " is no number there";
-            i = end - 1;
-        }
+        if (quoted && c == '\\') ++i;
+        else if (c == '"') quoted = !quoted;
+        else if (!quoted) depth += (c == '{' || c == '[') - (c == '}' || c == ']');
     }
-    return {};
+    return quoted || depth > 0;
 }
-/// Returns the JSON values of a file. Throws std::invalid_argument if it holds anything else, or
-/// ends inside of a value.
+/// Returns the JSON values of a file, without large members that no judging needs. Throws
+/// std::invalid_argument if it holds anything else, or ends inside of a value.
 inline vector<picojson::value> read_json_values(std::string_view s, const std::string& file) {
-    const auto require_json = [&](bool sound, const std::string& why) {
-        if (!sound) refuse({file, ": ", why});
-    };
-    if (s.substr(0, 3) == "\xEF\xBB\xBF") s.remove_prefix(3);
-    std::string whole, repaired;
+    std::string repaired;
+    if (s.starts_with("\xEF\xBB\xBF")) s.remove_prefix(3);
     if (s.find("NaN") != std::string_view::npos || s.find("Infinity") != std::string_view::npos)
         s = repaired = with_quoted_numbers(s);
-    const std::string loose = looser_than_json(s);
-    require_json(loose.empty(), loose);
-    if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
-        s = whole = without_half_pairs(s);
     vector<picojson::value> values;
-    const char *at = s.data(), *const last = s.data() + s.size();
-    const auto skip_blanks = [&] {
-        while (at != last && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n')) ++at;
-    };
-    for (skip_blanks(); at != last; skip_blanks()) {
-        values.emplace_back();
-        std::string error;
-        lean_context context(values.back());
-        try {
-            at = picojson::_parse(context, at, last, &error);
-        } catch (const std::exception&) {
-            error = "it has a number that no double holds";
+    json_reader reader;
+    while (s.find_first_not_of(" \t\r\n") != std::string_view::npos) {
+        const json_view* const v = reader.read_first(s);
+        if (!v) {
+            const std::string why = reader.why();
+            refuse({file, ": ", !why.empty() ? why
+                    : ends_inside(s)
+                        ? printed("it ends inside of its JSON value %zu: the file is cut off",
+                                  values.size() + 1)
+                        : "it is not JSON: " + printable(s, 60)});
         }
-        // The message quotes the text after a mistake; at the end of the file that is empty.
-        const std::string_view words = error, nothing = "near: ";
-        const bool is_cut = words.size() >= nothing.size() &&
-                            words.substr(words.size() - nothing.size()) == nothing;
-        require_json(!is_cut, printed("it ends inside of its JSON value %zu: the file is cut off",
-                                      values.size()));
-        require_json(error.empty(), "it is not JSON: " + printable(error, 100));
+        values.push_back(tree_of(*v, {"request_args", "traceback", "trace_data",
+                                      "response_metrics", "telemetry_data",
+                                      "cached_tokens_details", "spec_decode_acceptance"}));
     }
-    require_json(!values.empty(), "it is empty");
+    if (values.empty()) refuse({file, ": it is empty"});
     return values;
 }
 
