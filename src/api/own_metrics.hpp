@@ -26,12 +26,11 @@ inline constexpr auto first_own_metric =
     static_cast<metric_id>(static_cast<int>(metric_id::capacity_in_users) + 1);
 inline constexpr auto no_own_metric =
     static_cast<metric_id>(static_cast<int>(first_own_metric) + max_own_metrics);
-template <class U, bound_side Side>
-using user_row = of_requests<U, Side, metric_id{}>;
-user_row<time_span, bound_side::at_most> row_of_own(own_time);
-user_row<token_rate, bound_side::at_least> row_of_own(own_speed);
-user_row<plain_number, bound_side::at_most> row_of_own(own_cost);
-user_row<plain_number, bound_side::at_least> row_of_own(own_value);
+// Each with one of our metrics that has its unit and side.
+of_requests<time_span, bound_side::at_most, metric_id::ttft> row_of_own(own_time);
+of_requests<token_rate, bound_side::at_least, metric_id::prefill_speed> row_of_own(own_speed);
+of_requests<plain_number, bound_side::at_most, metric_id::preemptions> row_of_own(own_cost);
+of_requests<plain_number, bound_side::at_least, metric_id::tokens_per_event> row_of_own(own_value);
 
 enum class counted : unsigned char { nothing, prompt, cached, output };
 struct request_source {
@@ -91,19 +90,15 @@ namespace detail {
 template <class Kind>
 constexpr metric_id id_of(const metric<Kind>& m) { return m.id(); }
 
-metric_id own_metric(const char* name, bool is_time, bool is_number, bool at_most,
-                     double (*value)(const request_view&));
+metric_id own_metric(const char* name, metric_id like, double (*value)(const request_view&));
 }  // namespace detail
 
 /// `const metric gap = of_request("gap", in_seconds, [](const request_view& r) { ... });`
 /// The function is called for completed requests only; failed ones have the worst value.
 template <class Kind>
 metric<Kind> of_request(const char* name, Kind, double (*value)(const request_view&)) {
-    using traits = decltype(detail::row_of_own(Kind{}));
-    return metric<Kind>(detail::own_metric(
-        name, __is_same(typename traits::unit, time_span),
-        __is_same(typename traits::unit, plain_number),
-        traits::side == detail::bound_side::at_most, value));
+    constexpr auto like = decltype(detail::row_of_own(Kind{}))::first;
+    return metric<Kind>(detail::own_metric(name, like, value));
 }
 
 }  // inline namespace v1

@@ -25,6 +25,7 @@ inline selection turns(int first, int last = 0) { return {{}, {}, first, last, -
 inline selection depth(int n) { return {{}, {}, 1, 0, n}; }
 /// The requests that both select: `label("chat") && depth(1)`.
 selection operator&&(const selection& a, const selection& b);
+struct predicate;
 
 namespace detail {
 
@@ -55,10 +56,9 @@ statistic_data make_gauge(statistic_kind kind, const text& gauge, double q);
 statistic_data make_drift(const statistic_data& of);
 statistic_data make_ratio(const statistic_data& of, const statistic_data& to);
 statistic_data of_some(const statistic_data& what, const selection& which);
-list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
+predicate condition_on(metric_id metric, bound_side side, double bound);
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
-                             bool both);
-text comparison_text(metric_id metric, bool at_most, double bound);
+                             predicate_step::op_kind op);
 }  // namespace detail
 
 /// A limit as a multiple of the baseline: `1.10 * baseline`.
@@ -152,25 +152,25 @@ struct predicate {
         return {};
     }
     friend predicate operator&&(const predicate& a, const predicate& b) {
-        return {detail::combine(a.steps, b.steps, true), a.text + " && " + b.text};
+        return {detail::combine(a.steps, b.steps, detail::predicate_step::op_kind::both),
+                a.text + " && " + b.text};
     }
     friend predicate operator||(const predicate& a, const predicate& b) {
-        return {detail::combine(a.steps, b.steps, false), "(" + a.text + " || " + b.text + ")"};
+        return {detail::combine(a.steps, b.steps, detail::predicate_step::op_kind::either),
+                "(" + a.text + " || " + b.text + ")"};
     }
 };
 template <detail::time_metric M, class T>
     requires detail::gives<detail::unit_of<M>, T>
 predicate operator<=(M m, const T& bound) {
-    const double b = detail::si(detail::unit_of<M>(bound));
-    return {detail::one_step(detail::id_of(m), true, b),
-            detail::comparison_text(detail::id_of(m), true, b)};
+    return detail::condition_on(detail::id_of(m), detail::bound_side::at_most,
+                                detail::si(detail::unit_of<M>(bound)));
 }
 template <detail::rate_metric M, class T>
     requires detail::gives<detail::unit_of<M>, T>
 predicate operator>=(M m, const T& bound) {
-    const double b = detail::si(detail::unit_of<M>(bound));
-    return {detail::one_step(detail::id_of(m), false, b),
-            detail::comparison_text(detail::id_of(m), false, b)};
+    return detail::condition_on(detail::id_of(m), detail::bound_side::at_least,
+                                detail::si(detail::unit_of<M>(bound)));
 }
 
 /// A limit as a multiple of another statistic of the same unit: `1.25 * p90(ttft).of("base")`.

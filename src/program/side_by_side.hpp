@@ -248,7 +248,7 @@ inline std::string curves_figure(metric_id id, const gate_side& a, const gate_si
     draw("c1", "B", second.pooled);
     for (const slo& s : limits) {
         const std::string name = str(s.statistic.name);
-        p.limit(s.bound, s.statistic.kind == statistic_kind::mean ? not_a_number : s.statistic.q, s.at_most,
+        p.limit(s.bound, s.statistic.kind == statistic_kind::mean ? not_a_number : s.statistic.q, s,
                 filled("{statistic} {at_most?<|>}= {limit}",
                        {{"statistic", name.substr(0, name.find('('))}, {"at_most", s.at_most},
                         {"limit", value_text(id, s.bound)}}));

@@ -345,9 +345,9 @@ private:
         }
         const metric_id m = metric([](metric_id id, metric_shape) { return is_of_requests(id); },
                                    "a metric of each request");
-        const bool at_most = side(facts_of(m).side);
-        const double bound = in_unit(m, number());
-        return {one_step(m, at_most, bound), comparison_text(m, at_most, bound)};
+        const bound_side allowed = facts_of(m).side;
+        side(allowed);
+        return condition_on(m, allowed, in_unit(m, number()));
     }
 
     std::string_view whole_, rest_;

@@ -528,7 +528,7 @@ void print_lives(int trials, levels& to) {
             const vector<double> logs = run(of_this_run, repeats_a_run);
             if (n > 55 || (n >= 40 && n < 45)) {  // a regression that nobody mended or marked
                 const history_analysis l =
-                    judged_against(history_read_as(s, true, true).learned, logs, 0, true);
+                    judged_against(history_read_as(s, true).learned, logs, 0, true);
                 main_red.add(l.outcome, 0);
             }
             series_run appended;
@@ -537,7 +537,7 @@ void print_lives(int trials, levels& to) {
             s.runs.push_back(appended);
             // A branch of today's main, after main's own run of the run.
             if (n + 1 >= fewest_runs) {
-                const learned_history h = history_read_as(s, true, false).learned;
+                const learned_history h = history_read_as(s, false).learned;
                 const vector<double> today = run(0.01 * g.normal(), 5);
                 add(all, h, today, 0, line);
                 if (n >= 10 && since >= 4) add(with_client_error, h, today, 0, line);

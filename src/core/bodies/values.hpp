@@ -138,13 +138,8 @@ inline std::string statistic_name(statistic_kind kind, const std::string& of, do
     }
     return of;
 }
-metric_id own_metric(const char* name, bool is_time, bool is_number, bool at_most,
-                     double (*value)(const request_view&)) {
-    const metric_unit unit = is_time     ? metric_unit::time
-                             : is_number ? metric_unit::none
-                                         : metric_unit::tokens_per_s;
-    return own_id(own_metrics.add(own_metric_row_of(
-        name, unit, at_most ? bound_side::at_most : bound_side::at_least, value)));
+metric_id own_metric(const char* name, metric_id like, double (*value)(const request_view&)) {
+    return own_id(own_metrics.add(own_metric_row_of(name, like, value)));
 }
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
     statistic_data s;
@@ -193,23 +188,19 @@ statistic_data make_gauge(statistic_kind kind, const text& gauge, double q) {
     s.name = statistic_name(kind, "server_metric(\"" + str(gauge) + "\")", q);
     return s;
 }
-list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {
+predicate condition_on(metric_id metric, bound_side side, double bound) {
+    const bool at_most = side == bound_side::at_most;
     list<predicate_step> steps;
     steps.push_back({predicate_step::op_kind::compare, metric, at_most, bound});
-    return steps;
+    return {steps, metric_name(metric) + std::string(at_most ? " <= " : " >= ") +
+                       limit_text(metric, bound)};
 }
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
-                             bool both) {
+                             predicate_step::op_kind op) {
     list<predicate_step> steps = a;
     for (const predicate_step& s : b) steps.push_back(s);
-    predicate_step op;
-    op.op = both ? predicate_step::op_kind::both : predicate_step::op_kind::either;
-    steps.push_back(op);
+    steps.push_back({op});
     return steps;
-}
-text comparison_text(metric_id metric, bool at_most, double bound) {
-    return std::string(metric_name(metric)) + (at_most ? " <= " : " >= ") +
-           limit_text(metric, bound);
 }
 }  // namespace detail
 

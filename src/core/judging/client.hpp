@@ -29,16 +29,15 @@ namespace detail {
 /// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
 inline double late_after_s(const judging_parameters& t) {
     double least = infinity;
-    const auto see = [&](metric_id m, bool at_most, double limit) {
+    const auto see = [&](metric_id m, const auto& of) {
         const bool is_ttft = m == metric_id::ttft || is_of_turns(m);
-        if (is_ttft && at_most && limit > 0) least = std::min(least, limit / 100);
+        if (is_ttft && of.at_most && of.bound > 0) least = std::min(least, of.bound / 100);
     };
     for (const auto* slos : {&t.slos, &t.objectives_held})
         for (const slo& s : *slos) {
-            if (s.factor == 0) see(s.statistic.metric, s.at_most, s.bound);
+            if (s.factor == 0) see(s.statistic.metric, s);
             for (const predicate_step& step : s.statistic.where)
-                if (step.op == predicate_step::op_kind::compare)
-                    see(step.metric, step.at_most, step.bound);
+                if (step.op == predicate_step::op_kind::compare) see(step.metric, step);
         }
     return least < infinity ? least : late_send_ns * 1e-9;
 }

@@ -28,9 +28,6 @@ inline namespace v1 {
 namespace detail {
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
-inline bool is_worse(bool at_most, double value, double bound) {
-    return at_most ? value > bound : value < bound;
-}
 inline double allowed_misses(const slo& s) {
     if (s.statistic.kind == statistic_kind::percentile)
         return s.at_most ? 1 - s.statistic.q : s.statistic.q;
@@ -39,7 +36,8 @@ inline double allowed_misses(const slo& s) {
 inline vector<bool> misses_of(const slo& s, const column& c) {
     if (is_request_fraction(s.statistic.metric)) return c.misses;
     vector<bool> misses;
-    for (const double v : c.values->in_order) misses.push_back(is_worse(s.at_most, v, s.bound));
+    for (const double v : c.values->in_order)
+        misses.push_back(s.at_most ? v > s.bound : v < s.bound);
     return misses;
 }
 inline vector<vector<bool>> misses_of(const slo& s, const variant_columns& of,

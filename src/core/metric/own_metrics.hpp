@@ -79,10 +79,10 @@ inline bool is_metric_name(const std::string& name) {
 }
 /// Never throws, since metrics are made before main(). Errors are reported where the metric is
 /// used.
-inline own_metric_row own_metric_row_of(const std::string& name, metric_unit unit, bound_side side,
+inline own_metric_row own_metric_row_of(const std::string& name, metric_id like,
                                         double (*value)(const request_view&)) {
     own_metric_row row{.name = name, .value = value, .facts = {
-                           .name = "", .unit = unit, .side = side,
+                           .name = "", .unit = facts_of(like).unit, .side = facts_of(like).side,
                            .needs = value_needs::own_value}};
     if (!is_metric_name(name)) {
         row.problem = "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and "

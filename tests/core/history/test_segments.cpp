@@ -35,7 +35,7 @@ history_series drawn(std::size_t count, const std::function<double(std::size_t)>
     return s;
 }
 vector<history_segment> segments(const history_series& s) {
-    const auto runs = levels_of(s, true);
+    const auto runs = levels_of(s);
     return with_accepted(segments_of(s, runs), s, runs);
 }
 double step_at_20(std::size_t i) { return i < 20 ? 0 : 0.10; }
@@ -139,8 +139,9 @@ TEST_CASE("a regression that was mended is accepted again, half of it is not") {
 }
 
 TEST_CASE("a lower limit turns the signs: less throughput is a regression") {
-    const history_series s = drawn(40, [](std::size_t i) { return i < 20 ? 0 : -0.06; });
-    const auto runs = levels_of(s, false);
+    history_series s = drawn(40, [](std::size_t i) { return i < 20 ? 0 : -0.06; });
+    s.at_most = false;
+    const auto runs = levels_of(s);
     const auto all = with_accepted(segments_of(s, runs), s, runs);
     REQUIRE(all.size() == 2);
     CHECK_FALSE(all[1].is_accepted);
@@ -149,7 +150,7 @@ TEST_CASE("a lower limit turns the signs: less throughput is a regression") {
 TEST_CASE("a drift that no step shows is told with its interval") {
     const auto slowly = [](std::size_t i) { return 0.001 * static_cast<double>(i); };
     const history_series s = drawn(60, slowly);
-    const history_read r = history_read_as(s, true, true);
+    const history_read r = history_read_as(s, true);
     const auto d = drift_of_level(r.runs, r.segments, r.learned.spread);
     REQUIRE(d);
     CHECK(d->by == doctest::Approx(0.05).epsilon(0.2));
@@ -157,8 +158,7 @@ TEST_CASE("a drift that no step shows is told with its interval") {
     CHECK(d->high > 0.05);
     CHECK(d->low > 0.01);
 
-    const history_read still = history_read_as(drawn(60, [](std::size_t) { return 0.0; }), true,
-                                               true);
+    const history_read still = history_read_as(drawn(60, [](std::size_t) { return 0.0; }), true);
     CHECK_FALSE(drift_of_level(still.runs, still.segments, still.learned.spread));
     CHECK_FALSE(drift_of_level({}, {}, {}));
 }

@@ -82,7 +82,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                          : what.kind == statistic_kind::min      ? y.low
                                                                  : not_a_number;
         const std::string name = str(what.name);
-        p.limit(v.limit, q, v.objective.at_most,
+        p.limit(v.limit, q, v.objective,
                 filled("{statistic} {at_most?<|>}= {limit}[, far {far}]",
                        {{"statistic", name.substr(0, name.find('('))},
                         {"at_most", v.objective.at_most}, {"limit", limit_text(id, v.limit)},

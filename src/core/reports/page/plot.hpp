@@ -1,6 +1,7 @@
 // the report page: drawings
 #pragma once
 
+#include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -76,8 +77,8 @@ public:
     }
     /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
     /// crosses it misses it; of a mean it is a mark on the axis.
-    void limit(double x, double q, bool at_most, const std::string& words) {
-        add("limit", {words}, {x, q, at_most ? 1.0 : 0.0});
+    void limit(double x, double q, const slo& of, const std::string& words) {
+        add("limit", {words}, {x, q, of.at_most ? 1.0 : 0.0});
     }
     void limit_across(double y, const std::string& words) { add("across", {words}, {y}); }
     void stretch(double from, double to) { add("stretch", {}, {from, to}); }

@@ -280,10 +280,9 @@ struct history_read {
     vector<history_segment> segments{};
     learned_history learned{};
 };
-inline history_read history_read_as(const history_series& s, bool at_most, bool is_main,
-                                    double given_sd = 0) {
+inline history_read history_read_as(const history_series& s, bool is_main, double given_sd = 0) {
     history_read r;
-    r.runs = levels_of(s, at_most);
+    r.runs = levels_of(s);
     r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
     r.learned = learned_from(r.runs, r.segments, is_main, given_sd);
     return r;

@@ -91,14 +91,14 @@ struct run_level {
     double mean = 0, variance = 0, repeats = 0;
 };
 /// Without runs that lack the statistic or that an annotation leaves out.
-inline vector<run_level> levels_of(const history_series& s, bool at_most) {
+inline vector<run_level> levels_of(const history_series& s) {
     vector<run_level> out;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         const vector<double>& repeats = s.runs[i].repeats;
         const bool is_known = all_of(repeats, [&](double x) { return s.has_level(x); });
         if (s.runs[i].is_left_out || repeats.empty() || !is_known) continue;
         vector<double> levels;
-        for (const double x : repeats) levels.push_back((at_most ? 1 : -1) * s.level_of(x));
+        for (const double x : repeats) levels.push_back((s.at_most ? 1 : -1) * s.level_of(x));
         out.push_back({i, mean_of(levels), sample_variance(levels),
                        static_cast<double>(levels.size())});
     }

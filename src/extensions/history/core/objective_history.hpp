@@ -149,8 +149,8 @@ inline objective_history objective_history_of(history_series s, const slo& what,
     s.scale = is_difference(what) ? std::max(std::fabs(what.offset), s.mean()) : 0;
     o.scale = s.scale;
     o.statistic = str(what.statistic.name);
-    o.at_most = what.at_most;
-    const history_read r = history_read_as(s, what.at_most, asked.appends, asked.given_sd);
+    o.at_most = s.at_most = what.at_most;
+    const history_read r = history_read_as(s, asked.appends, asked.given_sd);
     o.learned = r.learned;
     if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;

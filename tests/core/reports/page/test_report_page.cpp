@@ -176,7 +176,7 @@ std::string page_flaw(std::string_view s) {
 TEST_CASE("a drawing is data for the script, and what has no value is null") {
     plot p({}, plot_unit::none, {plot_scale::shape::nines, 0, 0.99}, plot_unit::percentile);
     p.line("c", "a<b", {{0, 0}, {0, 0}, {0.5, not_a_number}, {infinity, 1}});
-    p.limit(0.5, not_a_number, true, "mean <= half");
+    p.limit(0.5, not_a_number, mean(ttft) <= 500_ms, "mean <= half");
     const std::string h = p.figure("caption", "what is seen", read_along::y);
     CHECK(holds(h, "{\"x\":[\"linear\",0,1,\"none\"],\"y\":[\"nines\",0,0.99,\"percentile\"],"
                    "\"by\":\"y\""));
@@ -213,7 +213,7 @@ TEST_CASE("windows over time lose nothing") {
     m.candidate = {d};
     const timeline_grid grid = grid_of(m);
     CHECK(grid.step == 0.1);
-    const repeat_timeline t = timeline_of(d, grid, one_step(metric_id::ttft, true, 0.1));
+    const repeat_timeline t = timeline_of(d, grid, (ttft <= 100_ms).steps);
     const auto total = [&](const vector<double>& v) {
         double sum = 0;
         for (const double x : v) sum += x * grid.step;
