@@ -48,8 +48,8 @@ int main(int argc, char** argv) {
         const double before = bench::cpu_seconds();
         for (int k = 0; k < rounds; ++k) {
             for (detail::answer_reader& r : readers)
-                r.reset(detail::traits_of(s.api), true, s.keeps_text,
-                        {.most_prompt_tokens = 100, .most_output_tokens = 2000, .expects_usage = true});
+                r.reset(detail::traits_of(s.api), {.most_prompt_tokens = 100, .most_output_tokens = 2000, .expects_usage = true,
+                                                   .is_kept = s.keeps_text});
             for (std::string_view rest = bytes; !rest.empty(); rest.remove_prefix(std::min<std::size_t>(rest.size(), 32768)))
                 for (detail::answer_reader& r : readers) r.feed(rest.substr(0, 32768), now += 50000);
             for (std::size_t i = 0; i < streams; ++i) {

@@ -195,7 +195,7 @@ struct event_streams {
         for (std::size_t i = 0; i < std::size(apis); ++i) {
             if (!apis[i].read) continue;
             stream_memory &m = memories[i], &n = alone[i];
-            m.keeps_answer = n.keeps_answer = true;
+            m.asked.is_kept = n.asked.is_kept = true;
             const llmbench::detail::stream_event& e = readers[i].read(type, data, apis[i].read, m);
             json_reader again;
             const auto by_itself = read_json_event(type, data, again.read(data), apis[i].read, n);
@@ -204,7 +204,7 @@ struct event_streams {
             must_agree(m.said.joined(), n.said.joined(), "the texts so far");
             if (!may_be_line) continue;
             stream_memory& b = in_blocks[i];
-            b.keeps_answer = true;
+            b.asked.is_kept = true;
             std::string_view rest = stream;
             const llmbench::detail::stream_event* next = of_blocks[i].read_next(rest, apis[i].read, b);
             if (next) must_agree(rest, std::string_view("data: {"), "the length of an event");
@@ -362,7 +362,7 @@ void fuzz::api_answer(std::string_view input) {
                     body,
                     [&] {
                         answer_reader r;
-                        r.reset(api, streamed, true);
+                        r.reset(api, {.is_streamed = streamed, .is_kept = true});
                         r.feed(head, 1000);
                         return r;
                     },

@@ -63,12 +63,10 @@ public:
     const stream_timeline& timeline() const { return timeline_; }
     const generated_text& said() const { return reader_.said(); }
     const std::string& words() const { return said().answer; }
-    /// `keeps_answer`: the text is needed for grading, comparison or a conversation's next turn.
-    void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false,
-               const asked_answer& asked = {}) {
-        timeline_.reset(asked.expects_usage);
+    void reset(const api_traits& api = apis[0], const asked_answer& asked = {}) {
+        timeline_.reset(asked);
         http_.reset();
-        reader_.reset(api, streamed, keeps_answer, asked);
+        reader_.reset(api, asked);
         body_.clear();
         body_is_ = body_kind::unknown;
         more_came_ = false;
@@ -113,7 +111,8 @@ private:
     /// The usual answer is events that are alike, in a chunk each: they pass no other reader.
     bool take_chunks(std::string_view& rest, long long now_ns) {
         return body_is_ == body_kind::asked_for && !timeline_.ended() &&
-               reader_.take_next(rest, [&](const stream_event& e) { on_event(e, now_ns); }, true);
+               reader_.take_next(rest, [&](const stream_event& e) { on_event(e, now_ns); },
+                                 between::chunk_lines);
     }
     void on_complete(long long now_ns) {
         if (!is_asked_for()) return on_other_answer();

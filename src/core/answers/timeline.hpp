@@ -161,7 +161,7 @@ public:
         r.cached_tokens = t.cached;
         r.reasoning_tokens = t.reasoning;
         r.token_source = reported       ? token_origin::usage
-                         : tells_usage_ ? token_origin::no_usage
+                         : expects_usage_ ? token_origin::no_usage
                                         : token_origin::events;
         r.output_tokens = reported ? t.output : came_.events;
         r.tokens_at_once = at_once(r.output_tokens - std::max(t.hidden, 0), r.first_event_tokens);
@@ -169,12 +169,11 @@ public:
         r.finish_reason = printable(finish_reason_, 40);
         r.error = error_;
     }
-    /// `tells_usage`: the answer should report usage.
-    void reset(bool tells_usage = false) {
+    void reset(const asked_answer& asked = {}) {
         gap_list gaps = std::move(gaps_);
         vector<std::uint32_t> bytes = std::move(bytes_);
         *this = stream_timeline();
-        tells_usage_ = tells_usage;
+        expects_usage_ = asked.expects_usage;
         gaps.clear();
         bytes.clear();
         gaps_ = std::move(gaps);
@@ -286,7 +285,7 @@ private:
     streamed_content came_{};
     usage_counts usage_{};
     request_status status_ = request_status::unsent;
-    bool ended_ = false, tokenless_ = false, has_media_ = false, tells_usage_ = false;
+    bool ended_ = false, tokenless_ = false, has_media_ = false, expects_usage_ = false;
 };
 
 }  // namespace detail

@@ -271,8 +271,8 @@ bool api_event::flag(const char* way) const {
     return v && is_true(*v);
 }
 void api_event::content(const types::text& bytes) {
-    of_.says.take(detail::str(bytes), false);
-    of_.memory.keep(detail::str(bytes), false);
+    of_.says.take(detail::str(bytes));
+    of_.memory.keep(detail::str(bytes));
 }
 void api_event::prompt_tokens(double n) {
     if (n >= 0) of_.says.prompt_tokens = static_cast<int>(std::min(n, detail::max_reported_tokens));

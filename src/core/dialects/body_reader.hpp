@@ -23,14 +23,11 @@ class body_reader {
 public:
     static constexpr std::size_t most = event_stream_parser::max_event;
 
-    /// `keeps_answer`: texts are kept.
-    void reset(const api_traits& a, bool streamed, bool keeps_answer = false,
-               const asked_answer& asked = {}) {
+    void reset(const api_traits& a, const asked_answer& asked = {}) {
         *this = body_reader();
-        memory_.keeps_answer = keeps_answer;
         memory_.asked = asked;
         api_ = &a;
-        framed_ = streamed ? a.framed : framing::document;
+        framed_ = asked.is_streamed ? a.framed : framing::document;
     }
     const generated_text& said() const { return memory_.said; }
     /// Whether this content type is the one asked for; others are errors.
@@ -62,16 +59,15 @@ public:
                                            : "a JSON document";
     }
     /// Takes events like the one before off the start of the bytes. False if there is none.
-    /// `in_chunks`: the bytes are behind the data of a chunk, and each event has one of its own.
     template <class OnEvent>
-    bool take_next(std::string_view& bytes, OnEvent&& on_event, bool in_chunks = false) {
+    bool take_next(std::string_view& bytes, OnEvent&& on_event, between events = between::none) {
         const bool is_between = framed_ == framing::events  ? events_.is_between_events()
                                 : framed_ == framing::lines ? held_.empty()
                                                             : false;
         if (!is_between || room_ == 0) return false;
-        if (api_->is_own) return !in_chunks && take_next_own(bytes, on_event);
+        if (api_->is_own) return events == between::none && take_next_own(bytes, on_event);
         const stream_event* const e =
-            events_of_thread().read_next(bytes, api_->read, memory_, room_, in_chunks);
+            events_of_thread().read_next(bytes, api_->read, memory_, room_, events);
         if (e) on_event(*e);
         return e;
     }
@@ -110,7 +106,7 @@ public:
             if (room_ == 0 || bytes.empty()) return true;
             if (api_->own_read) on_data("", bytes, {}, on_event);
             if (api_->own_read) return true;
-            if (memory_.keeps_answer) memory_.said.answer += bytes;
+            memory_.keep(bytes);
             on_event(text_event(bytes));
             return true;
         case framing::document: break;
@@ -137,7 +133,7 @@ public:
 private:
     static stream_event text_event(std::string_view text) {
         stream_event e;
-        e.take(text, false);
+        e.take(text);
         return e;
     }
     template <class OnEvent>

@@ -20,6 +20,9 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// What stands between events: nothing, or the lines of chunks, of which each event has its own.
+enum class between : unsigned char { none, chunk_lines };
+
 /// Reads the events of the streams of a thread, one after the other. Most differ from the one
 /// before in a text and some numbers. If the API's function looked at these only to take a text or
 /// a count, or not at all, they are all that is read of the next one.
@@ -43,11 +46,11 @@ public:
     }
     /// Takes events off the start of a stream's bytes, at most so many, while each is like the last
     /// one. Returns the last of them, which tells of those before it; null if there is none.
-    /// `in_chunks`: the bytes are behind the data of a chunk, and each event has one of its own.
     const stream_event* read_next(std::string_view& bytes, read_t by, stream_memory& memory,
-                                  std::size_t most = 1, bool in_chunks = false) {
+                                  std::size_t most = 1, between events = between::none) {
         if (by != read_) return nullptr;
         sizes_.clear();
+        const bool in_chunks = events == between::chunk_lines;
         int reasoning_bytes = 0;
         bool is_plain = ends_block_ && all_of(varying_, [](const json_view* v) {
             return v->is_string() && v->used != use::read && v->used != use::count;
@@ -208,11 +211,10 @@ private:
                 last_.*all_counts[v->which] = count_of(*v);
                 continue;
             }
-            const bool reasons = v->used == use::thought;
             const auto bytes = static_cast<int>(v->text.size());
             last_.text_bytes += bytes;
-            if (reasons) last_.reasoning_bytes = bytes;
-            memory.keep(v->text, reasons);
+            if (v->used == use::thought) last_.reasoning_bytes = bytes;
+            memory.keep(v->text, v->used);
         }
         last_.own_bytes = last_.text_bytes;
         if (last_.counts_usage) last_.first_tokens = last_.completion_tokens;

@@ -14,26 +14,26 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
+/// Calls `take(text, as)` for each text of an output field: a text, or a list of parts, where
 /// a part may have its own list (Mistral's API, some gateways). What is opaque is left out. False
 /// for an unknown form.
 template <class Take>
-bool each_text(const json_view& v, bool reasons, stream_event& e, Take&& take) {
-    if (v.is_string()) return take(v, reasons), true;
+bool each_text(const json_view& v, taken_as as, stream_event& e, Take&& take) {
+    if (v.is_string()) return take(v, as), true;
     if (is_list(v))
         return all_of(items_of(v), [&](const json_view& part) {
-            return each_text(part, reasons, e, take);
+            return each_text(part, as, e, take);
         });
     const std::string_view type = string_member(v, "type");
-    reasons = reasons || is_marked_as_thought(v);
+    if (is_marked_as_thought(v)) as = taken_as::thought;
     if (is_opaque(type) || has_any_of(type, {"status", "progress"}))
-        return e.note_opaque(type, reasons), true;
+        return e.note_opaque(type, as), true;
     if (names_call(type)) return e.take_call(serialized(v).size()), true;
     for (const char* name :
          {"text", "thinking", "reasoning", "summary", "refusal", "content", "delta"})
         if (const json_view* m = member(v, name); m && is_truthy(*m))
-            return each_text(*m, reasons || names_thoughts(name), e, take);
-    for (const auto& [name, said] : members_of(v)) e.note_opaque(name, reasons);
+            return each_text(*m, names_thoughts(name) ? taken_as::thought : as, e, take);
+    for (const auto& [name, said] : members_of(v)) e.note_opaque(name, as);
     return !type.empty() || !says_something(v);
 }
 
@@ -43,36 +43,40 @@ inline bool take_output(const json_view& choice, const char* output, stream_even
                         stream_memory* memory) {
     const int before = e.text_bytes;
     bool texts = false, thoughts = false;
-    const auto take = [&](const json_view& said, bool reasons) {
+    const auto take = [&](const json_view& said, taken_as of_all) {
         const bool repeats_text = texts, repeats_thought = thoughts;
-        return each_text(said, reasons, e, [&](const json_view& text, bool thinks) {
+        return each_text(said, of_all, e, [&](const json_view& text, taken_as as) {
             if (text.text.empty()) return;
-            if ((thinks ? repeats_thought : repeats_text) && !is_nothing(text.text)) text.ignore();
-            if (thinks ? repeats_thought : repeats_text) return;
+            const bool thinks = as == taken_as::thought;
+            const bool repeats = thinks ? repeats_thought : repeats_text;
+            if (repeats && !is_nothing(text.text)) text.ignore();
+            if (repeats) return;
             (thinks ? thoughts : texts) = true;
-            if (memory) memory->take(e, text, thinks);
-            else e.take(text.text, thinks);
+            if (memory) memory->take(e, text, as);
+            else e.take(text.text, as);
         });
     };
     const json_view* delta = member(choice, output);
-    const bool marked = delta && is_marked_as_thought(*delta);
-    const auto take_known = [&](const json_view& from, const char* name, bool reasons) {
+    const taken_as marked =
+        delta && is_marked_as_thought(*delta) ? taken_as::thought : taken_as::text;
+    const auto take_known = [&](const json_view& from, const char* name, taken_as as) {
         const json_view* said = member(from, name);
-        if (!said || take(*said, reasons)) return;
+        if (!said || take(*said, as)) return;
         e.malformed = true;
         e.error = printed("\"%s\" is in a form that is not known: ", name) +
                   printable(serialized(*said), 60);
     };
-    take_known(choice, "text", false);
+    take_known(choice, "text", taken_as::text);
     if (!delta || !delta->is_object()) return e.text_bytes > before;
     for (const char* name : {"content", "refusal"}) take_known(*delta, name, marked);
-    for (const char* name : {"reasoning_content", "reasoning"}) take_known(*delta, name, true);
+    for (const char* name : {"reasoning_content", "reasoning"})
+        take_known(*delta, name, taken_as::thought);
     for (const auto& [name, said] : members_of(*delta)) {
-        const bool is_thought = names_thoughts(name);
-        if (is_thought || name == "content_blocks" || name == "parts") take(*said, is_thought);
-        if (says_something(*said)) e.note_opaque(name, false);
+        if (names_thoughts(name)) take(*said, taken_as::thought);
+        else if (name == "content_blocks" || name == "parts") take(*said, taken_as::text);
+        if (says_something(*said)) e.note_opaque(name);
     }
-    if (const json_view* words = value_at(*delta, "audio.transcript")) take(*words, false);
+    if (const json_view* words = value_at(*delta, "audio.transcript")) take(*words, taken_as::text);
     if (value_at(*delta, "extra_content.google.thought_signature")) e.hides_thought = true;
     const auto call = [&](const json_view& called) {
         stream_memory none;

@@ -130,7 +130,7 @@ inline void read_ollama(const json_view& v, stream_event& e, stream_memory& memo
     for (const json_view* from : {&v, message}) {
         if (!from) continue;
         for (const char* name : {"content", "response"}) memory.take(e, *from, name);
-        memory.take(e, *from, "thinking", true);
+        memory.take(e, *from, "thinking", taken_as::thought);
         for (const json_view& tool : array_member(*from, "tool_calls"))
             if (const json_view* function = member(tool, "function"))
                 e.take_call(memory.call(e, *function));
@@ -178,10 +178,10 @@ inline void read_sglang(const json_view& v, stream_event& e, stream_memory& memo
                                ids == memory.ids;
     if (is_same_piece || !text.starts_with(memory.text)) memory.cumulative = false;
     memory.ids = ids;
-    e.take(text.substr(memory.cumulative ? memory.text.size() : 0), false);
+    e.take(text.substr(memory.cumulative ? memory.text.size() : 0));
     std::string& said = memory.said.answer;
-    if (memory.keeps_answer && memory.cumulative) said = text;
-    else if (memory.keeps_answer) said += text;
+    if (memory.asked.is_kept && memory.cumulative) said = text;
+    else if (memory.asked.is_kept) said += text;
     memory.text = text;
     note_output_tokens(e, count_at(v, "meta_info.completion_tokens"));
     e.prompt_tokens = count_at(v, "meta_info.prompt_tokens");
@@ -210,10 +210,10 @@ inline void read_anthropic_usage(const json_view& v, stream_event& e) {
 }
 inline void take_anthropic_piece(const json_view& piece, stream_event& e, stream_memory& memory) {
     const std::string_view type = string_member(piece, "type");
-    e.note_opaque(type, false);
+    e.note_opaque(type);
     memory.take(e, piece, "text");
-    memory.take(e, piece, "thinking", true);
-    e.take(string_member(piece, "partial_json"), false);
+    memory.take(e, piece, "thinking", taken_as::thought);
+    e.take(string_member(piece, "partial_json"));
     const std::size_t called =
         memory.call(e, piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
     if (names_call(type)) e.take_call(called);
@@ -269,10 +269,10 @@ inline void read_responses(const json_view& v, stream_event& e, stream_memory& m
     if (type.ends_with(".delta") && has_text(v, "delta")) {
         const bool reasons = names_thoughts(type);
         if (reasons || has_any_of(type, {"output_text", "transcript"}))
-            memory.take(e, v, "delta", reasons);
-        else if (type == "response.refusal.delta") e.take(string_member(v, "delta"), false);
+            memory.take(e, v, "delta", reasons ? taken_as::thought : taken_as::text);
+        else if (type == "response.refusal.delta") e.take(string_member(v, "delta"));
         else if (names_call(type)) e.take_call(string_member(v, "delta").size());
-        else e.note_opaque(type, false);
+        else e.note_opaque(type);
         if (names_call(type) || type == "response.refusal.delta")
             memory.call(e, v, "name", "delta");
     }
@@ -297,8 +297,9 @@ inline void read_responses_whole(const json_view& v, stream_event& e, stream_mem
         if (has_text(item, "encrypted_content")) e.hides_thought = true;
         for (const char* list : {"summary", "content"})
             for (const json_view& piece : array_member(item, list)) {
-                memory.take(e, piece, "text", type == "reasoning");
-                e.take(string_member(piece, "refusal"), false);
+                memory.take(e, piece, "text",
+                            type == "reasoning" ? taken_as::thought : taken_as::text);
+                e.take(string_member(piece, "refusal"));
             }
     }
     memory.keep_id(e, v);

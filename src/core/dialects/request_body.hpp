@@ -75,7 +75,7 @@ inline std::string fault_of_field(const std::string& who, const std::string& nam
     return {};
 }
 
-/// Bounds on the answer to a request.
+/// What an answer to a request may hold, and how it is read.
 struct asked_answer {
     int results = 0;             // vectors or scores; 0: generated text, or unknown
     int documents = 0;           // read with a query
@@ -83,6 +83,8 @@ struct asked_answer {
     int most_prompt_tokens = 0;  // in usage; 0: unknown; negative: beside a history of the server
     int most_output_tokens = 0;  // asked for; 0: no limit
     bool expects_usage = false;  // expected, since tokens are unknown without it
+    bool is_streamed = true;     // else one document
+    bool is_kept = false;        // its text, for grading, comparison or a conversation's next turn
 };
 
 /// The prompt for an API without roles, without the system prompt or with it.

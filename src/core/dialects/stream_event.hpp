@@ -39,6 +39,9 @@ inline std::string finish_reason_of(std::string_view said) {
     return is_nothing(said) ? "" : std::string(said);
 }
 
+/// Generated text is taken as text of the answer or as thought.
+using taken_as = json_view::use;
+
 /// One event of a stream, with its usage.
 struct stream_event : usage_counts {
     bool content = false;           // has output in any choice
@@ -80,15 +83,15 @@ struct stream_event : usage_counts {
         if (completion_tokens > 0) count(completion_tokens);
         return counts_usage = completion_tokens > 0;
     }
-    /// Counts generated text, if any; `reasons`: it is reasoning.
-    void take(std::string_view text, bool reasons) {
+    /// Counts generated text, if any.
+    void take(std::string_view text, taken_as as = taken_as::text) {
         if (text.empty()) return;
         const auto bytes = static_cast<int>(text.size());
         content = true;
-        answer = answer || !reasons;
+        answer = answer || as == taken_as::text;
         text_bytes += bytes;
         own_bytes += bytes;
-        reasoning_bytes += reasons ? bytes : 0;
+        reasoning_bytes += as == taken_as::thought ? bytes : 0;
     }
     /// A fragment of a call, with its length. Its tokens are unknown, so it counts as many.
     void take_call(std::size_t bytes = 0) {
@@ -98,8 +101,9 @@ struct stream_event : usage_counts {
     }
     static constexpr int call_bytes = 256;
     /// Notes what is no output, by its name.
-    void note_opaque(std::string_view name, bool reasons) {
-        reasons = reasons || has_any_of(name, {"think", "thought", "reason"});
+    void note_opaque(std::string_view name, taken_as as = taken_as::text) {
+        const bool reasons =
+            as == taken_as::thought || has_any_of(name, {"think", "thought", "reason"});
         hides_thought = hides_thought || (reasons && is_opaque(name));
         has_media = has_media || has_any_of(name, {"audio", "image"});
     }
@@ -208,26 +212,25 @@ struct stream_memory {
     bool cumulative = true;  // until an event disproves it
     int tokens = 0;          // so far, if each event reports its own
     asked_answer asked{};
-    bool keeps_answer = false;
     generated_text said{};   // if kept
 
     /// Takes the text of a member: the event counts it, the memory keeps it.
-    void take(stream_event& e, const json_view& v, const char* name, bool reasons = false) {
-        if (const json_view* m = member(v, name); m && m->is_string()) take(e, *m, reasons);
+    void take(stream_event& e, const json_view& v, const char* name,
+              taken_as as = taken_as::text) {
+        if (const json_view* m = member(v, name); m && m->is_string()) take(e, *m, as);
     }
-    void take(stream_event& e, const json_view& piece, bool reasons) {
-        e.take(piece.text, reasons);
-        keep(piece.text, reasons);
+    void take(stream_event& e, const json_view& piece, taken_as as) {
+        e.take(piece.text, as);
+        keep(piece.text, as);
         // One that is as good as none may have come to more than its text.
-        if (!is_nothing(piece.text))
-            piece.used = reasons ? json_view::use::thought : json_view::use::text;
+        if (!is_nothing(piece.text)) piece.used = as;
     }
-    void keep(std::string_view piece, bool reasons) {
-        if (keeps_answer) (reasons ? said.reasoning : said.answer) += piece;
+    void keep(std::string_view piece, taken_as as = taken_as::text) {
+        if (asked.is_kept) (as == taken_as::thought ? said.reasoning : said.answer) += piece;
     }
     void keep_id(stream_event& e, const json_view& v) {
         e.is_like_no_other = true;
-        if (keeps_answer && said.id.empty()) said.id = string_member(v, "id");
+        if (asked.is_kept && said.id.empty()) said.id = string_member(v, "id");
     }
     /// A call or a part of one, without its id, which varies. Returns its length.
     std::size_t call(stream_event& e, const json_view& v, const char* name = "name",
@@ -236,7 +239,7 @@ struct stream_memory {
         for (const char* field : {name, input})
             if (const json_view* m = member(v, field); m && is_truthy(*m))
                 call += m->is_string() ? std::string(m->text) : serialized(*m);
-        if (keeps_answer) said.calls += call;
+        if (asked.is_kept) said.calls += call;
         e.is_like_no_other = e.is_like_no_other || !call.empty();
         return call.size();
     }

@@ -251,6 +251,7 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
     if (!r.previous_response.empty()) asked.most_prompt_tokens *= -1;
     asked.most_output_tokens = r.max_tokens;
     asked.expects_usage = a.reports_usage && !r.events_are_tokens;
+    asked.is_streamed = r.stream;
     return asked;
 }
 inline std::string request_body(const api_traits& a, const std::string& model,

@@ -59,7 +59,6 @@ struct dispatched_request {
     std::string bytes{};
     long long dispatched_ns = 0;
     long long late_ns = 0;      // caused by the client
-    bool keeps_answer = false;  // the next turn of the conversation needs its text
     asked_answer asked{};
     double cancel_after_s = 0;
 };
@@ -90,7 +89,7 @@ public:
         rec_.late_ns = r.late_ns;
         rec_.most_prompt_tokens = r.asked.most_prompt_tokens;
         rec_.most_output_tokens = r.asked.most_output_tokens;
-        answer_.reset(*io_.target.api, io_.streamed, r.keeps_answer, r.asked);
+        answer_.reset(*io_.target.api, r.asked);
         connect_from_ns_ = r.dispatched_ns;
         // One opened ahead counts as new, unless the server may have timed it out.
         idle_ns_ = r.dispatched_ns - (answers_ > 0 ? answered_ns_ : opened_ns_);

@@ -215,11 +215,11 @@ private:
         io_.alert.on_step(now);
         some_leave_ = some_leave_ || r.cancel_after_s > 0;
         agenda_.on_dispatched(next.what, now);
-        const bool is_read = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
+        r.asked.is_kept = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
         const std::size_t conversation =
             order_.target->transport ? index / sent_.stride : connection::nobody;
         pool_.take(conversation)
-            .start({next.what, std::move(r.bytes), now, now - next.possible_ns, is_read, r.asked,
+            .start({next.what, std::move(r.bytes), now, now - next.possible_ns, r.asked,
                     r.cancel_after_s});
     }
     /// Building a long prompt takes longer than sending it, so one request is built in each turn,

@@ -267,15 +267,14 @@ inline std::size_t largest_id(const http_answer& a) {
     return largest < 1e9 ? static_cast<std::size_t>(largest) : 0;
 }
 /// Prompt tokens in an answer's usage; -1: not reported.
-inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed,
-                       const asked_answer& asked = {}) {
+inline int used_tokens(const api_traits& api, const http_answer& a, const asked_answer& asked) {
     int n = -1;
     if (a.status != 200) return n;
     const auto note = [&](const stream_event& e) {
         if (e.prompt_tokens >= 0) n = e.prompt_tokens;
     };
     body_reader reader;
-    reader.reset(api, streamed, false, asked);
+    reader.reset(api, asked);
     if (reader.feed(a.body, note)) reader.end(note);
     return n;
 }
@@ -344,7 +343,7 @@ private:
         const std::string body = request_body(*to_.api, to_.model, short_one);
         if (const int n = r.token_ids.empty() ? tokenized(body) : -1; n > 0) return n;
         return used_tokens(*to_.api, answer_to(r.stream ? to_.path : to_.whole_path, body),
-                           r.stream, asked_by(*to_.api, r, body.size()));
+                           asked_by(*to_.api, r, body.size()));
     }
 
     const load_target& to_;
@@ -369,7 +368,7 @@ inline std::string why_no_answer(const load_target& to, const request_spec& r,
     if (a.status == 0) return printable(without_secrets(a.error, to.secrets), 200);
     if (a.status / 100 != 2) return printed("HTTP %d", a.status);
     body_reader reader;
-    reader.reset(*to.api, r.stream);
+    reader.reset(*to.api, {.is_streamed = r.stream});
     if (!reader.takes(a.content_type) && !reader.begins_as_asked(a.body).value_or(false))
         return "\"" + printable(a.content_type, 60) + "\" is not " + reader.wanted();
     stream_timeline seen;
@@ -387,7 +386,7 @@ inline std::string why_no_answer(const load_target& to, const request_spec& r,
 inline std::string mistyped_text(const load_target& to, const request_spec& r,
                                  const http_answer& a) {
     body_reader reader;
-    reader.reset(*to.api, r.stream);
+    reader.reset(*to.api, {.is_streamed = r.stream});
     if (a.status / 100 != 2 || reader.takes(a.content_type) ||
         !reader.begins_as_asked(a.body).value_or(false))
         return {};

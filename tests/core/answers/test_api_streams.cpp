@@ -25,7 +25,7 @@ struct heard_answer {
 heard_answer read_bytes(api_format api, const std::string& bytes, std::size_t n, bool streamed,
                         bool closes, const std::string& error = "") {
     answer_reader reader;
-    reader.reset(traits_of(api), streamed, true);
+    reader.reset(traits_of(api), {.is_streamed = streamed, .is_kept = true});
     long long now = 0;
     for (std::size_t at = 0; at < bytes.size() && !reader.finished(); at += n)
         reader.feed(std::string_view(bytes).substr(at, n), now += 1'000'000);
@@ -461,7 +461,7 @@ TEST_CASE("counts that no answer has do not overflow") {
 
 TEST_CASE("an event of a read without the kernel's time is not after the next one") {
     answer_reader reader;
-    reader.reset(traits_of(plain_text), true, true);
+    reader.reset(traits_of(plain_text), {.is_kept = true});
     reader.feed("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nOne", 5'000'000);
     reader.feed(" two", 3'000'000);
     reader.feed(" three", 9'000'000);
@@ -993,7 +993,7 @@ TEST_CASE("reasoning in two fields is one, and what is opaque is no event") {
 TEST_CASE("content that is marked as a thought is reasoning") {
     const std::string marked = R"(,"extra_content":{"google":{"thought":true}})";
     answer_reader reader;
-    reader.reset(traits_of(openai_chat), true, true);
+    reader.reset(traits_of(openai_chat), {.is_kept = true});
     reader.feed("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n", 1);
     long long now = 0;
     for (const std::string& event :
@@ -1028,7 +1028,7 @@ TEST_CASE("the bytes of an answer tell what it is, where its content type does n
 TEST_CASE("an answer without end is none") {
     stream_timeline timeline;
     stream_event e;
-    e.take(std::string(1 << 20, 'a'), false);
+    e.take(std::string(1 << 20, 'a'));
     for (int i = 0; i < 64; ++i) timeline.on_event(e, i);
     CHECK_FALSE(timeline.ended());
     timeline.on_event(e, 64);
@@ -1077,7 +1077,7 @@ TEST_CASE("of an API that tells usage events are tokens only where somebody says
         request_spec r;
         r.events_are_tokens = events_are_tokens;
         answer_reader reader;
-        reader.reset(traits_of(api), true, false, asked_by(traits_of(api), r, 100));
+        reader.reset(traits_of(api), asked_by(traits_of(api), r, 100));
         reader.feed("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: " +
                         std::to_string(body.size()) + "\r\n\r\n" + body, 1'000'000);
         record x;

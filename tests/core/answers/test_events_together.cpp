@@ -42,7 +42,7 @@ heard heard_by(const answer_reader& reader) {
 /// The answer up to `cut`, and 7 ms later the rest; at most so many bytes in a read.
 heard read_in(const api_traits& api, const std::string& bytes, std::size_t cut, std::size_t most) {
     answer_reader reader;
-    reader.reset(api, true, true, {.expects_usage = true});
+    reader.reset(api, {.expects_usage = true, .is_kept = true});
     constexpr long long now = 1000 * ms;
     for (std::size_t from = 0; from < bytes.size() && !reader.finished();) {
         const std::size_t to = std::min(from + most, from < cut ? cut : bytes.size());
@@ -221,16 +221,16 @@ TEST_CASE("a timeline has room for as many events as cannot end it") {
     stream_timeline t;
     CHECK(t.room() == 1);  // the first one says more than others
     stream_event e;
-    e.take("five!", false);
+    e.take("five!");
     e.note_if_alone();
     t.on_event(e, 1);
     CHECK(t.room() == (64 << 20) / stream_event::most_alike - 1);
     stream_event most;
-    most.take(std::string((64 << 20) - 5 - 3 * stream_event::most_alike, 'x'), false);
+    most.take(std::string((64 << 20) - 5 - 3 * stream_event::most_alike, 'x'));
     t.on_event(most, 2);
     CHECK(t.room() == 3);
     stream_event two;
-    two.take(std::string(2 * stream_event::most_alike + 1, 'x'), false);
+    two.take(std::string(2 * stream_event::most_alike + 1, 'x'));
     t.on_event(two, 3);
     CHECK(t.room() == 1);
     t.fail(request_status::timeout, "late");
@@ -241,7 +241,7 @@ TEST_CASE("events that came together count as one after the other at that time")
     for (const bool reasons : {false, true}) {
         const auto event = [&](std::size_t bytes) {
             stream_event e;
-            e.take(std::string(bytes, 'x'), reasons);
+            e.take(std::string(bytes, 'x'), reasons ? taken_as::thought : taken_as::text);
             e.note_if_alone();
             return e;
         };

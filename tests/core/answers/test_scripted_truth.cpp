@@ -146,7 +146,7 @@ std::string in_chunk(const std::string& s) { return printed("%zx\r\n", s.size())
 void add_answer(request_log& log, api_format api, const script& s, std::size_t index) {
     answer_reader reader;
     const api_traits& a = traits_of(api);
-    reader.reset(a, true);
+    reader.reset(a);
     const bool lines = a.framed == framing::lines, bare = a.framed == framing::pieces;
     reader.feed(std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: ") +
                     (lines ? "application/x-ndjson" : bare ? "text/plain" : "text/event-stream") +
@@ -302,7 +302,7 @@ TEST_CASE("a server that counts its own reasoning apart from the output loses no
     const script s{};
     record r;
     answer_reader reader;
-    reader.reset(traits_of(openai_chat), true);
+    reader.reset(traits_of(openai_chat));
     std::string body;
     for (int i = 0; i < s.events; ++i) body += openai_event(s, true, i, false);
     body += data("{\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{"
@@ -402,12 +402,12 @@ TEST_CASE("wrong prompt tokens spoil what is counted in them, and nothing else")
 namespace {
 record scored(api_format api, const std::string& body, int documents = 16,
               const std::string& extra = "") {
-    request_spec r;
+    request_spec r{.stream = false};
     for (int i = 0; i < 40; ++i) r.prompt += "word ";
     r.documents = documents;
     r.extra_fields = extra;
     answer_reader reader;
-    reader.reset(traits_of(api), false, false, asked_by(traits_of(api), r, 500));
+    reader.reset(traits_of(api), asked_by(traits_of(api), r, 500));
     reader.feed("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " +
                     std::to_string(body.size()) + "\r\n\r\n" + body,
                 at_ms(10));

@@ -37,7 +37,7 @@ std::string openai_body(api_format api, const std::string& model, const request_
 /// The words that one event brings into a conversation.
 std::string answer_text(const std::string& data) {
     body_reader r;
-    r.reset(traits_of(openai_chat), true, true);
+    r.reset(traits_of(openai_chat), {.is_kept = true});
     r.feed("data: " + data + "\n\n", [](const stream_event&) {});
     return r.said().answer;
 }

@@ -56,7 +56,7 @@ TEST_CASE("an event of any API says in a stream what it says alone") {
         CAPTURE(event);
         const api_traits& a = *api_named(api);
         event_reader together, in_blocks;
-        stream_memory in_stream{.keeps_answer = true}, alone{.keeps_answer = true}, in_block{.keeps_answer = true};
+        stream_memory in_stream{.asked = {.is_kept = true}}, alone = in_stream, in_block = in_stream;
         stream_timeline by_block, by_event;
         long long now = 1;
         const auto must_agree = [&](const std::string& data) {
@@ -115,9 +115,9 @@ TEST_CASE("events that are alike are taken off together, as far as they are whol
             return all;
         };
         event_reader reader;
-        stream_memory memory{.keeps_answer = true};
+        stream_memory memory{.asked = {.is_kept = true}};
         const auto next = [&](std::string_view& rest, std::size_t most) {
-            return reader.read_next(rest, a.read, memory, most, in_chunks);
+            return reader.read_next(rest, a.read, memory, most, in_chunks ? between::chunk_lines : between::none);
         };
         const std::string first = event("one"), more = stream({"", "g"}), all = stream({"a", "bcd", "\\n", "ef"}) + more;
         std::string_view rest = all, none;
@@ -169,7 +169,7 @@ TEST_CASE("what one stream has said is no part of the next one's answer") {
     const std::string event = R"({"type":"response.created","response":{"id":"r1"}})";
     event_reader reader;
     for (int i = 0; i < 2; ++i) {
-        stream_memory memory{.keeps_answer = true};
+        stream_memory memory{.asked = {.is_kept = true}};
         reader.read("", event, api_named("openai_responses")->read, memory);
         CHECK(memory.said.id == "r1");
     }

@@ -41,7 +41,7 @@ const api_traits& dialect(const std::string& name) {
     return *a;
 }
 stream_event event_of(const api_traits& a, std::string data) {
-    stream_memory memory{.keeps_answer = true};
+    stream_memory memory{.asked = {.is_kept = true}};
     if (a.read == read_openai && data.find("\"usage\"") == std::string::npos)
         data = R"({"choices":[{"index":0,"delta":)" + data + "}]}";
     json_reader json;
@@ -79,10 +79,10 @@ TEST_CASE("each usage is read as the page of fields says") {
         REQUIRE(row.size() == 8);
         CAPTURE(row[3]);
         stream_timeline timeline;
-        timeline.reset(true);
+        timeline.reset({.expects_usage = true});
         for (int i = 0; i < 40; ++i) {
             stream_event word;
-            word.take(" word", row[2] == "thinks" && i < 20);
+            word.take(" word", row[2] == "thinks" && i < 20 ? taken_as::thought : taken_as::text);
             timeline.on_event(word, 1'000'000 * (i + 1));
         }
         timeline.on_event(event_of(dialect(row[1]), row[3]), 50'000'000);

@@ -201,7 +201,7 @@ TEST_CASE("an answer that begins with a lump begins in a burst, though in one ev
     request q(0);
     const auto text = [](int bytes) {
         stream_event e;
-        e.take(std::string(static_cast<std::size_t>(bytes), 'a'), false);
+        e.take(std::string(static_cast<std::size_t>(bytes), 'a'));
         return e;
     };
     q.event(2000, text(1000));

@@ -30,11 +30,10 @@ const api words{.name = "words",
                 .tells_usage = true};
 
 vector<stream_event> events_of(const api& a, const vector<std::string>& reads,
-                               bool streamed = true, bool keeps = false,
-                               std::string* said = nullptr) {
+                               const asked_answer& asked = {}, std::string* said = nullptr) {
     const any_api held = a;
     body_reader reader;
-    reader.reset(traits_of(held), streamed, keeps);
+    reader.reset(traits_of(held), asked);
     vector<stream_event> seen;
     const auto note = [&](const stream_event& e) { seen.push_back(e); };
     for (const std::string& bytes : reads) REQUIRE(reader.feed(bytes, note));
@@ -77,7 +76,7 @@ TEST_CASE("an API of one's own reads server-sent events") {
         {"data: {\"choices\":[{\"text\":\"one\"}]}\n\ndata: {\"choices\":[{\"te",
          "xt\":\" two\"}]}\n\n: still here\n\ndata: {\"choices\":[]}\n\n",
          "data: {\"why\":\"length\",\"usage\":{\"in\":5,\"out\":2},\"over\":true}\n\n"},
-        true, true, &said);
+        {.is_kept = true}, &said);
     REQUIRE(seen.size() == 4);
     CHECK(seen[0].content);
     CHECK(seen[0].text_bytes == 3);
@@ -115,7 +114,7 @@ TEST_CASE("lines, whole documents and bare bytes are read as well") {
     a.framed = answer_parts::lines;
     CHECK(events_of(a, {"{\"choices\":[{\"text\":\"x\"}]}\n{\"over\":", "true}"}).size() == 2);
     const auto whole = events_of(words, {"{\"choices\":[{\"text\":\"all\"}],", "\"usage\":{\"out\":3}}"},
-                                 false);
+                                 {.is_streamed = false});
     REQUIRE(whole.size() == 1);
     CHECK(whole[0].done);
     CHECK(whole[0].completion_tokens == 3);

@@ -135,7 +135,7 @@ TEST_CASE("a server agrees with itself as often as two of its repeats do") {
 TEST_CASE("all that was generated is kept, whichever API brings it, without the ids of calls") {
     const auto said = [](api_format api, const std::string& body, bool streamed = true) {
         body_reader r;
-        r.reset(traits_of(api), streamed, true);
+        r.reset(traits_of(api), {.is_streamed = streamed, .is_kept = true});
         r.feed(body, [](const stream_event&) {});
         if (!streamed) r.end([](const stream_event&) {});
         return r.said().joined();

@@ -68,7 +68,7 @@ struct heard_answer {
 };
 heard_answer heard(const answer_facts& f, const given& a) {
     answer_reader reader;
-    reader.reset(traits_of(f.asked.api), f.asked.streamed, true);
+    reader.reset(traits_of(f.asked.api), {.is_streamed = f.asked.streamed, .is_kept = true});
     long long now = 0;
     for (const std::string& part : a.parts) reader.feed(part, now += 1'000'000);
     heard_answer h;

@@ -76,13 +76,13 @@ public:
 inline const std::string request_end = "\r\n\r\n{}";
 /// A request that is to be sent now.
 inline dispatched_request asking(std::size_t index = 0, const std::string& body = "{}",
-                                 bool keeps_answer = false) {
+                                 const asked_answer& asked = {}) {
     const long long now = now_ns();
     return {{index, now, -1},
             request_text(http_method::post, "/v1/completions", "127.0.0.1", "", body),
             now,
             0,
-            keeps_answer};
+            asked};
 }
 inline std::string healthy(int tokens = 3, const std::string& fields = "") {
     return scripted::sized_stream(scripted::healthy_events(tokens), fields);

@@ -25,7 +25,7 @@ plan comparing() {
 }
 /// An answer of so many bytes.
 void answer_with(answer_reader& a, std::size_t bytes) {
-    a.reset(traits_of(plain_text), true, true);
+    a.reset(traits_of(plain_text), {.is_kept = true});
     a.feed("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
                std::to_string(bytes) + "\r\n\r\n" + std::string(bytes, 'x'),
            1000);

@@ -145,7 +145,7 @@ TEST_CASE("events of one read share its stamp and are counted as read together")
 TEST_CASE("the words of an answer are kept where they are wanted") {
     for (const bool wanted : {false, true}) {
         pair_of_them p;
-        p.c.start(asking(0, "{}", wanted));
+        p.c.start(asking(0, "{}", {.is_kept = wanted}));
         REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened == 1; }));
         REQUIRE(p.server.accept());
         p.server.say(healthy(2));

@@ -167,23 +167,24 @@ TEST_CASE("the usage of an answer tells the prompt's tokens, streamed or in one 
     const std::string stream = "data: " + content + "\n\ndata: {\"choices\":[]," + usage +
                                "}\n\ndata: [DONE]\n\n";
     const std::string whole = R"({"choices":[{"message":{"content":"a"}}],)" + usage + "}";
-    CHECK(used_tokens(api, ok(stream), true) == 12);
-    CHECK(used_tokens(api, ok(whole), false) == 12);
-    CHECK(used_tokens(api, ok("data: " + content + "\n\ndata: [DONE]\n\n"), true) == -1);
-    CHECK(used_tokens(api, ok(""), true) == -1);
-    CHECK(used_tokens(api, ok("nothing of the kind"), false) == -1);
-    CHECK(used_tokens(api, {.status = 500, .body = whole}, false) == -1);
+    const asked_answer in_one_piece{.is_streamed = false};
+    CHECK(used_tokens(api, ok(stream), {}) == 12);
+    CHECK(used_tokens(api, ok(whole), in_one_piece) == 12);
+    CHECK(used_tokens(api, ok("data: " + content + "\n\ndata: [DONE]\n\n"), {}) == -1);
+    CHECK(used_tokens(api, ok(""), {}) == -1);
+    CHECK(used_tokens(api, ok("nothing of the kind"), in_one_piece) == -1);
+    CHECK(used_tokens(api, {.status = 500, .body = whole}, in_one_piece) == -1);
 }
 
 TEST_CASE("usage that counts the input's characters tells no tokens of it") {
     // As Infinity counts where it was not told --lengths-via-tokenize: the query once for each
     // document.
-    request_spec r{.prompt = "the way home is n\xc3\xa9w"};
+    request_spec r{.prompt = "the way home is n\xc3\xa9w", .stream = false};
     const auto used = [&](api_format api, const std::string& results, int tokens) {
         r.documents = api == api_format::rerank ? 2 : 1;
         const std::string body = "{" + results + ",\"usage\":{\"prompt_tokens\":" +
                                  std::to_string(tokens) + "}}";
-        return used_tokens(traits_of(api), ok(body), false, asked_by(traits_of(api), r, 100));
+        return used_tokens(traits_of(api), ok(body), asked_by(traits_of(api), r, 100));
     };
     const std::string vector = R"("data":[{"embedding":[0.5]}])",
                       scores = R"("results":[{"index":0,"relevance_score":0.5},)"
