@@ -22,11 +22,11 @@ class drawer : public lb::field_visitor {
 public:
     /// `beyond`: also numbers outside of their ranges, which a server may report.
     explicit drawer(lb::generator& random, bool beyond = false)
-        : field_visitor(true), random_(random), beyond_(beyond) {}
+        : random_(random), beyond_(beyond) {}
     /// Whether what was drawn goes together.
     bool is_sound() const { return sound_; }
 
-    void visit_flag(const field&, bool& b, bool) override { b = coin(); }
+    void visit_flag(const field&, bool& b) override { b = coin(); }
     void visit_number(const field&, double& n, const lb::number_range& of) override {
         if (beyond_ && coin()) {
             n = coin() ? 1e300 : -1e300;
@@ -64,9 +64,9 @@ public:
         all.resize(random_.below(4));
         for (std::string& t : all) t = some_text();
     }
-    void must(bool be_so, const char*, const char*) override { sound_ = sound_ && be_so; }
+    void misfit(const char*, const char*) override { sound_ = false; }
     bool has(const char*, bool) override { return true; }
-    bool begin(const field& f, bool) override {
+    bool begin(const field& f) override {
         return f.is_there == lb::presence::always || coin();
     }
     /// In the order in which they are read.

@@ -19,7 +19,7 @@ using lb::field;
 /// Describes fields one a line, objects of a kind of their own under `$defs`.
 class schema_writer : public lb::field_visitor {
 public:
-    schema_writer() : field_visitor(true) { open_.push_back({}); }
+    schema_writer() { open_.push_back({}); }
     /// The whole document.
     std::string document(const std::string& title, const std::string& about) const {
         std::string all = "{\n" + line("$schema", "https://json-schema.org/draft/2020-12/schema") +
@@ -33,7 +33,7 @@ public:
         return indented(all + "\n}\n}\n");
     }
 
-    void visit_flag(const field& f, bool&, bool) override { add(f, type("boolean")); }
+    void visit_flag(const field& f, bool&) override { add(f, type("boolean")); }
     void visit_number(const field& f, double&, const lb::number_range& of) override {
         add(f, R"("type": ["number", "null"])" + range(of.least, of.most));
     }
@@ -53,7 +53,7 @@ public:
         add(f, list_of(type("string")));
     }
     bool has(const char*, bool) override { return true; }
-    bool begin(const field& f, bool) override {
+    bool begin(const field& f) override {
         open_.push_back({f});
         return true;
     }

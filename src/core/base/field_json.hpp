@@ -25,8 +25,8 @@ namespace detail {
 /// Writes fields into the open object.
 class field_writer : public field_visitor {
 public:
-    explicit field_writer(json_writer& j) : field_visitor(false), j_(j) {}
-    void visit_flag(const field& f, bool& b, bool) override {
+    explicit field_writer(json_writer& j) : j_(j) { assigns_ = false; }
+    void visit_flag(const field& f, bool& b) override {
         j_.key(f.name).raw(b ? "true" : "false");
     }
     void visit_number(const field& f, double& n, const number_range& of) override {
@@ -65,9 +65,9 @@ public:
         for (const std::string& t : all) j_.value(std::string_view(t));
         j_.close();
     }
-    bool begin(const field& f, bool there) override {
-        if (there) j_.key(f.name).open('{');
-        return there;
+    bool begin(const field& f) override {
+        j_.key(f.name).open('{');
+        return true;
     }
     void end() override { j_.close(); }
 
@@ -134,12 +134,12 @@ public:
     /// `place`: this object's index among the document's numbers of each name.
     field_reader(const checked_object& of, document_digits& digits, std::size_t place = 0,
                  bool insists = false)
-        : field_visitor(true), digits_(digits), place_(place), insists_(insists), in_{of} {}
+        : digits_(digits), place_(place), insists_(insists), in_{of} {}
 
-    void visit_flag(const field& f, bool& b, bool otherwise) override {
+    void visit_flag(const field& f, bool& b) override {
         const picojson::value* v = present(f);
         if (v && !v->is<bool>()) at().refuse(f.name, "true or false is allowed");
-        b = v ? v->get<bool>() : otherwise;
+        b = v && v->get<bool>();
     }
     void visit_number(const field& f, double& n, const number_range& of) override {
         const picojson::value* v = present(f);
@@ -173,11 +173,9 @@ public:
         for (const picojson::value& t : array_member(at().value(), f.name))
             all.push_back(t.is<std::string>() ? t.get<std::string>() : "");
     }
-    void must(bool be_so, const char* name, const char* allowed) override {
-        if (!be_so) at().refuse(name, allowed);
-    }
+    void misfit(const char* name, const char* allowed) override { at().refuse(name, allowed); }
     bool has(const char* name, bool) override { return at().has(name); }
-    bool begin(const field& f, bool) override {
+    bool begin(const field& f) override {
         const bool there = present(f) != nullptr;
         if (there) in_.push_back(at().at(f.name));
         return there;

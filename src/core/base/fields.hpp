@@ -72,7 +72,7 @@ struct time_groups {
 /// be constant. Functions with empty bodies here are for kinds of fields that most visitors ignore.
 class field_visitor {
 public:
-    explicit field_visitor(bool assigns) : assigns_(assigns) {}
+    field_visitor() = default;
     field_visitor(const field_visitor&) = delete;
     field_visitor& operator=(const field_visitor&) = delete;
     virtual ~field_visitor() = default;
@@ -113,8 +113,8 @@ public:
                      [](int k) { return to_string(static_cast<Enum>(k)); });
         if (assigns_) e = static_cast<Enum>(to);
     }
-    void flag(const field& f, bool& b, bool where_it_is_not_there = false) {
-        if (is_here(f, b)) visit_flag(f, b, where_it_is_not_there);
+    void flag(const field& f, bool& b) {
+        if (is_here(f, b)) visit_flag(f, b);
     }
     void number(const field& f, double& n, const number_range& of = {}) {
         if (is_here(f, n > 0)) visit_number(f, n, of);
@@ -145,21 +145,19 @@ public:
             high = both[1];
         }
     }
-    /// Refuses a field if fields do not fit together.
-    virtual void must(bool /* be so */, const char* /* name */, const char* /* allowed */) {}
+    /// Refuses a field that does not fit with others.
+    virtual void misfit(const char* /* name */, const char* /* allowed */) {}
     /// Whether a field is present: `there`, or as in the file.
     virtual bool has(const char*, bool there) { return there; }
     /// An object, up to end(), unless it returns false.
-    virtual bool begin(const field&, bool there = true) { return there; }
+    virtual bool begin(const field&) { return true; }
     virtual void end() {}
     template <class T, class... More>
-    void object_if(const field& f, bool there, T& of, More&... more) {
-        if (!begin(f, there)) return;
+    void object(const field& f, T& of, More&... more) {
+        if (!begin(f)) return;
         fields_of(*this, of, more...);
         end();
     }
-    template <class T, class... More>
-    void object(const field& f, T& of, More&... more) { object_if(f, true, of, more...); }
     /// The names of variable fields: `have`, or as in the file.
     virtual vector<std::string> names(const vector<std::string>& have) { return have; }
     template <class List, class Each>
@@ -180,7 +178,7 @@ protected:
     virtual bool visit_text_or_null(const field& f, std::string_view t, std::string& to) {
         return visit_text(f, t, to);
     }
-    virtual void visit_flag(const field&, bool&, bool) {}
+    virtual void visit_flag(const field&, bool&) {}
     virtual void visit_number(const field&, double&, const number_range&) {}
     virtual void visit_texts(const field&, vector<std::string>&) {}
     virtual void visit_whole(const field&, long long&, const whole_range&) {}
@@ -188,14 +186,13 @@ protected:
     virtual std::size_t begin_list(const field&, std::size_t n) { return n; }
     virtual void begin_element(std::size_t) {}
     virtual void end_list() {}
+    bool assigns_ = true;
 
 private:
     static std::string shown(const std::string& t) { return printable(t, 4 * t.size() + 4); }
     bool is_here(const field& f, bool any) {
         return f.is_there != presence::if_any || has(f.name, any);
     }
-
-    const bool assigns_;
 };
 
 }  // namespace detail

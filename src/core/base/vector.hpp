@@ -21,9 +21,6 @@ inline constexpr bool checks_bounds = true;
 #else
 inline constexpr bool checks_bounds = false;
 #endif
-inline void trap_if(bool is_beyond) {
-    if (is_beyond) __builtin_trap();
-}
 
 /// Returns memory for `n` objects. Throws std::length_error if their size cannot be told.
 [[gnu::noinline]] inline void* memory_for(std::size_t n, std::size_t size) {
@@ -87,11 +84,11 @@ public:
     T* data() { return items_; }
     const T* data() const { return items_; }
     T& operator[](std::size_t i) {
-        if constexpr (checks_bounds) trap_if(i >= size_);
+        if (checks_bounds && i >= size_) __builtin_trap();
         return items_[i];
     }
     const T& operator[](std::size_t i) const {
-        if constexpr (checks_bounds) trap_if(i >= size_);
+        if (checks_bounds && i >= size_) __builtin_trap();
         return items_[i];
     }
     const T& at(std::size_t i) const {
@@ -126,7 +123,7 @@ public:
         return items_[size_++];
     }
     void pop_back() {
-        if constexpr (checks_bounds) trap_if(size_ == 0);
+        if (checks_bounds && size_ == 0) __builtin_trap();
         end_at(size_ - 1);
     }
     void clear() { end_at(0); }
@@ -157,7 +154,7 @@ public:
     }
     iterator insert(const_iterator at, T item) {
         const std::ptrdiff_t i = at - items_;
-        if constexpr (checks_bounds) trap_if(at < items_ || at > end());
+        if (checks_bounds && (at < items_ || at > end())) __builtin_trap();
         emplace_back(static_cast<T&&>(item));
         return rotated(i, size_ - 1);
     }
@@ -174,7 +171,7 @@ public:
     }
     iterator erase(const_iterator at) { return erase(at, at + 1); }
     iterator erase(const_iterator from, const_iterator to) {
-        if constexpr (checks_bounds) trap_if(from < items_ || from > to || to > end());
+        if (checks_bounds && (from < items_ || from > to || to > end())) __builtin_trap();
         T* const first = items_ + (from - items_);
         T* kept = first;
         for (T* item = items_ + (to - items_); item != end(); ++item, ++kept)

@@ -115,7 +115,7 @@ inline constexpr double max_missed = 1e6;  // readings of a repeat
 inline void handshake_fields(field_visitor& v, handshakes_t& full, handshakes_t& resumed) {
     const bool has_any = full.count + resumed.count != 0;
     const auto fields_of_kind = [&](const field& f, handshakes_t& h) {
-        if (!v.begin(f, has_any)) return;
+        if (!v.has(f.name, has_any) || !v.begin(f)) return;
         v.whole({"count"}, h.count);
         v.number({"mean_s"}, h.mean, {0, longest_time_s, 0});
         v.number({"max_s"}, h.max, {0, longest_time_s, 0});
@@ -184,7 +184,7 @@ inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from
         v.time_after({"due_ns", "after window_from_ns"}, s.due_ns, window_from_ns);
         v.time_after({"from_ns", "when it began"}, s.from_ns, window_from_ns);
         v.time_after({"to_ns", "when it had ended"}, s.to_ns, window_from_ns);
-        v.must(s.to_ns >= s.from_ns, "to_ns", "a step ends after it began");
+        if (s.to_ns < s.from_ns) v.misfit("to_ns", "a step ends after it began");
         v.text({"failed", "why, empty where it did not"}, s.failed);
     });
 }
@@ -216,8 +216,8 @@ inline void joules_fields(field_visitor& v, vector<page_reading>& readings) {
     std::set<std::string> cards;
     for (const page_reading& r : readings)
         for (const auto& [name, joules] : r.joules) cards.insert(name);
-    if (v.begin({"joules", "of each accelerator's counter of energy, in the same way", at_times},
-                !cards.empty())) {
+    if (v.has("joules", !cards.empty()) &&
+        v.begin({"joules", "of each accelerator's counter of energy, in the same way", at_times})) {
         for (const std::string& name : v.names({cards.begin(), cards.end()})) {
             vector<double> joules;
             for (page_reading& r : readings) {
@@ -254,8 +254,9 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
              w.from_s, {-max_count, max_count});
     v.flag({"several_processes", "several processes answer at its address, in turns", at_times},
            w.is_of_several);
-    if (v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
-                 at_times}, checked.is_made)) {
+    if (v.has("cross_check", checked.is_made) &&
+        v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
+                 at_times})) {
         if (v.assigns()) checked.is_made = true;
         fields_of(v, checked);
         v.end();
@@ -311,8 +312,9 @@ inline void named_fields(field_visitor& v, const field& f, vector<named_number>&
 
 inline void fields_of(field_visitor& v, answer_differences& differ) {
     const bool any = differ.tokens > 0 || differ.without_place > 0 || !differ.places.empty();
-    if (!v.begin({"answer_differences", "of the answers that were held against the baseline's",
-                  at_times}, any))
+    if (!v.has("answer_differences", any) ||
+        !v.begin({"answer_differences", "of the answers that were held against the baseline's",
+                  at_times}))
         return;
     v.numbers({"places", "characters before each first difference"}, differ.places,
               {0, max_text_bytes}, layout::one_line);
@@ -323,8 +325,9 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
 }
 
 inline void fields_of(field_visitor& v, early_end& e) {
-    if (!v.begin({"ended_early", "no more was sent, since too many requests missed an objective",
-                  at_times}, !e.by.empty()))
+    if (!v.has("ended_early", !e.by.empty()) ||
+        !v.begin({"ended_early", "no more was sent, since too many requests missed an objective",
+                  at_times}))
         return;
     v.text({"by", "the statistic of that objective. Here it counts as if all requests that were "
                   "planned besides were good ones; other objectives leave the repeat out"},
@@ -382,7 +385,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.time({"window_from_ns", "CLOCK_MONOTONIC, the window in which throughput is counted"},
            from_ns, exact_range);
     v.time({"window_to_ns"}, to_ns, exact_range);
-    v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
+    if (to_ns < from_ns) v.misfit("window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
     v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);
     client_fields(v, d);
@@ -412,9 +415,9 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     double error = d.gaps_counted ? gap_error : 0;  // not read back
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
-    if (v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
-                           "on those of exporters", at_times, "server"},
-                d.server.is_read)) {
+    if (v.has("server", d.server.is_read) &&
+        v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
+                           "on those of exporters", at_times, "server"})) {
         if (v.assigns()) d.server.is_read = true;
         fields_of(v, d.server, checked, from_ns);
         v.end();

@@ -93,9 +93,10 @@ inline void identity_fields(field_visitor& v, gate_report& g) {
 }
 inline void fields_of(field_visitor& v, gate_report& g) {
     identity_fields(v, g);
-    v.object_if({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, "
-                              "nothing was sent, and nothing here is evidence of any", at_times},
-                !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
+    if (v.has("rehearsal", !g.rehearsal.model.empty()))
+        v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, "
+                               "nothing was sent, and nothing here is evidence of any", at_times},
+                 g.rehearsal, g.took_s);
     bool is_calibrated = !g.calibration.empty();
     v.flag({"calibrated", "LLMBENCH_CALIBRATE: calibration.json has what came of it", if_any},
            is_calibrated);
@@ -105,13 +106,13 @@ inline void fields_of(field_visitor& v, gate_report& g) {
            g.refusal.empty() ? judged : g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
     v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
-    v.object_if({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline,
-                g.baseline);
+    if (v.has("baseline_target", g.what.judged->has_baseline))
+        v.object({"baseline_target", "", at_times, "target"}, g.baseline);
     load_facts load = load_facts_of(g.what);
     v.object({"scenario", "the load as it was asked for", at_times}, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, each);
-    v.object_if({"capacity", "what a search for the most load found", at_times},
-             g.figures.search != nullptr, g.figures.search);
+    if (v.has("capacity", g.figures.search != nullptr))
+        v.object({"capacity", "what a search for the most load found", at_times}, g.figures.search);
     expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
                            expected_requests(g.what),
                            expected_first_turns(g.what)};
@@ -119,8 +120,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
              g.under, expected);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         const bool is_baseline = variant == run_variant::baseline;
-        v.object_if({to_string(variant), "what was measured on one target", at_times, "arm"},
-                 !is_baseline || g.what.judged->has_baseline,
+        if (!v.has(to_string(variant), !is_baseline || g.what.judged->has_baseline)) continue;
+        v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
                  is_baseline ? g.figures.baseline : g.figures.candidate,
                  (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
                  g.figures.kept);
@@ -129,8 +130,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},
              g.self_check, has_figures);
-    v.object_if({"profile", "what came of `on_fail`, of a gate that failed", at_times},
-             g.profile != nullptr, g.profile);
+    if (v.has("profile", g.profile != nullptr))
+        v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times}, g.profile);
 }
 
 struct run_report {

@@ -32,8 +32,9 @@ inline void fields_of(field_visitor& v, length_figures& f) {
 }
 /// The lengths of synthetic prompts: planned, counted by the server, and how they were fitted.
 inline void prompt_fields(field_visitor& v, prompt_lengths& p, token_fit& fit) {
-    if (!v.begin({"prompt_lengths", "tokens of made-up prompts in answered requests; missing for "
-                                    "other workloads", at_times}, p.known))
+    if (!v.has("prompt_lengths", p.known) ||
+        !v.begin({"prompt_lengths", "tokens of made-up prompts in answered requests; missing for "
+                                    "other workloads", at_times}))
         return;
     if (v.assigns()) p.known = true;
     v.choice({"calibration", "how lengths were aimed at; unknown: a word for a token"},
@@ -123,14 +124,16 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
                                         "one server asked in two ways", at_times}, a.tokens);
     v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
            [&](label_figures& f) { fields_of(v, f); });
-    if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
-                                 "the server does not say", at_times}, a.prefix_cache.prompt > 0)) {
+    if (v.has("prefix_cache", a.prefix_cache.prompt > 0) &&
+        v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
+                                 "the server does not say", at_times})) {
         v.number({"cached_tokens"}, a.prefix_cache.cached);
         v.number({"prompt_tokens"}, a.prefix_cache.prompt);
         v.end();
     }
-    v.object_if({"reasoning", "requests that reasoned; missing where none did", at_times},
-             a.reasoning.requests > 0, a.reasoning);
+    if (v.has("reasoning", a.reasoning.requests > 0))
+        v.object({"reasoning", "requests that reasoned; missing where none did", at_times},
+                 a.reasoning);
     if (v.begin({"statuses", "measured requests by outcome"})) {
         for (status_count& c : a.statuses)
             v.whole({to_string(c.status), "", presence::at_times}, c.count);

@@ -88,7 +88,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.number({"warmup_s"}, t.warmup_s, {0, longest_time_s, 0});
     v.text({"extent"}, l.extent);
     v.text({"options"}, l.options);
-    v.flag({"stream"}, t.common.stream, true);
+    if (v.has("stream", true)) v.flag({"stream"}, t.common.stream);
     v.text({"scores", "the API, where it generates nothing", if_any}, t.scores);
     v.whole({"requests"}, t.requests);
     v.number({"duration_s"}, t.duration_s, {0, longest_time_s, 0});
@@ -103,12 +103,13 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"plan", "the load in one line", if_any}, l.plan);
     v.text({"baseline_workload", "where the baseline is the same server with another one", if_any},
            l.baseline_workload);
-    if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
-                           "0", at_times}, !l.shard.is_whole()))
+    if (!v.has("shard", !l.shard.is_whole()) ||
+        !v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
+                           "0", at_times}))
         return;
     v.whole({"index"}, l.shard.index, {0, max_shards - 1});
     v.whole({"count"}, l.shard.count, {1, max_shards});
-    v.must(l.shard.index < l.shard.count, "index", "one below the count is allowed");
+    if (l.shard.index >= l.shard.count) v.misfit("index", "one below the count is allowed");
     v.end();
 }
 
@@ -153,11 +154,11 @@ struct expected_load {
 inline void fields_of(field_visitor& v, judging_rule& r) {
     constexpr number_range level{0, 1}, quantile{0, 1000};
     const auto positive = [&](const char* name, double n) {
-        v.must(n > 0, name, "a number above 0 is allowed");
+        if (!(n > 0)) v.misfit(name, "a number above 0 is allowed");
     };
     std::string traffic = "replayed";
     v.text({"traffic", "replayed: the same in all repeats"}, traffic);
-    v.must(traffic == "replayed", "traffic", "\"replayed\" is allowed");
+    if (traffic != "replayed") v.misfit("traffic", "\"replayed\" is allowed");
     v.whole({"interim_analyses"}, r.analyses, {1, 100});
     positive("interim_analyses", v.has("interim_analyses", true) ? r.analyses : 0);
     v.whole({"most"}, r.most, {1, most_of_few});

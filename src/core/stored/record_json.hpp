@@ -53,8 +53,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 /// to field_reader, which knows what is allowed and says what is not.
 class line_reader : public field_visitor {
 public:
-    explicit line_reader(const json_view& line)
-        : field_visitor(true), next_(&line + 1), line_(line) {}
+    explicit line_reader(const json_view& line) : next_(&line + 1), line_(line) {}
     /// Once all fields are read: each member was one, so that none has a name twice.
     bool is_odd() const { return is_odd_ || read_ != items_of(line_).size(); }
 
@@ -71,7 +70,7 @@ protected:
         to = v->text;
         return true;
     }
-    void visit_flag(const field& f, bool& b, bool) override {
+    void visit_flag(const field& f, bool& b) override {
         const json_view* const v = find(f);
         is_odd_ = is_odd_ || !v || v->is != json_view::kind::boolean;
         b = v && v->text == "true";

@@ -83,7 +83,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     v.text({"schema"}, schema);
     v.text({"id"}, r.id);
     v.text({"at"}, r.at);
-    v.must(is_utc_time(r.at), "at", "a time such as 2026-11-23T02:15:04Z is allowed");
+    if (!is_utc_time(r.at)) v.misfit("at", "a time such as 2026-11-23T02:15:04Z is allowed");
     v.text({"gate"}, r.gate);
     v.text({"cohort"}, r.run_series);
     v.quoted({"commit"}, r.commit);
@@ -111,7 +111,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
         const auto is_none = [](double x) { return !std::isfinite(x) || !(x >= 0); };
         const bool holds = !n.repeats.empty() && n.repeats.size() <= max_history_repeats &&
                            !any_of(n.repeats, is_none);
-        v.must(holds, names[i].c_str(), "one to 1000 numbers from 0 on are allowed");
+        if (!holds) v.misfit(names[i].c_str(), "one to 1000 numbers from 0 on are allowed");
     }
     v.end();
     v.texts({"more_is_better", "statistics whose names do not say it", if_any}, r.more_is_better);
@@ -125,7 +125,7 @@ inline void fields_of(field_visitor& v, history_note& n) {
     v.text({"cohort", "of every one where there is none", at_times}, n.run_series);
     v.quoted({"at", "a date, or the id of a run"}, n.what.at);
     v.quoted({"why"}, n.what.why);
-    v.must(!n.what.why.empty(), "why", "a text that is not empty is allowed");
+    if (n.what.why.empty()) v.misfit("why", "a text that is not empty is allowed");
     v.quoted({"by", "", at_times}, n.what.by);
 }
 
