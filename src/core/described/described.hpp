@@ -266,23 +266,23 @@ inline std::string suggestion_of(const calibrated& c) {
 inline std::string difference_text(const cross_check& c) {
     const bool all_finished = c.finished >= 0.99 * c.sent;
     std::string t;
-    const auto add = [&](bool is_so, const char* format,
-                         std::initializer_list<named_filling> values) {
-        if (is_so) fill(t, "{;}{difference}", {{"difference", filled(format, values)}});
-    };
-    add(foreign_requests(c) > 0, "{requests:.0f} request{requests:s} of somebody else",
-        {{"requests", foreign_requests(c)}});
-    add(counts_each_again(c), "it counts each request {times:.0f} times",
-        {{"times", c.requests_reported / c.finished}});
-    add(reports_too_many(c),
-        "it tells of {reported:.0f} requests at once, of ours at most {ours:.0f} were in flight",
-        {{"reported", c.at_once_reported}, {"ours", c.at_once}});
-    add(all_finished && differs(c.tokens_reported, c.tokens),
-        "it counts {reported:.0f} generated tokens, the usage in its answers {usage:.0f}",
-        {{"reported", c.tokens_reported}, {"usage", c.tokens}});
-    add(all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens),
-        "it counts {reported:.0f} prompt tokens, the usage in its answers {usage:.0f}",
-        {{"reported", c.prompt_tokens_reported}, {"usage", c.prompt_tokens}});
+    if (foreign_requests(c) > 0)
+        fill(t, "{;}{requests:.0f} request{requests:s} of somebody else",
+             {{"requests", foreign_requests(c)}});
+    if (counts_each_again(c))
+        fill(t, "{;}it counts each request {times:.0f} times",
+             {{"times", c.requests_reported / c.finished}});
+    if (reports_too_many(c))
+        fill(t, "{;}it tells of {reported:.0f} requests at once, of ours at most {ours:.0f} were "
+                "in flight",
+             {{"reported", c.at_once_reported}, {"ours", c.at_once}});
+    if (all_finished && differs(c.tokens_reported, c.tokens))
+        fill(t, "{;}it counts {reported:.0f} generated tokens, the usage in its answers "
+                "{usage:.0f}",
+             {{"reported", c.tokens_reported}, {"usage", c.tokens}});
+    if (all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens))
+        fill(t, "{;}it counts {reported:.0f} prompt tokens, the usage in its answers {usage:.0f}",
+             {{"reported", c.prompt_tokens_reported}, {"usage", c.prompt_tokens}});
     return t;
 }
 

@@ -326,7 +326,7 @@ public:
                 set_image(d.turns.back().image, image.get<std::string>());
             }
         check_images(d);
-        add_fields(d, v, body != nullptr);
+        add_fields(d, line, body);
         if (body) leave_out_others(line, {"custom_id", "method", "url", "body"});
         return d;
     }
@@ -348,17 +348,17 @@ private:
             fields_.leave_out(name, line_);
         });
     }
-    void add_fields(dialogue& d, const picojson::value& of, bool is_body) const {
+    void add_fields(dialogue& d, const picojson::value& line, const picojson::value* body) const {
         const std::string_view row = in_.value_text(),
-                               text = is_body ? member_text(row, "body") : row;
-        for (const auto& [name, value] : of.get<picojson::object>()) {
+                               text = body ? member_text(row, "body") : row;
+        for (const auto& [name, value] : (body ? *body : line).get<picojson::object>()) {
             if (value.is<picojson::null>() ||
                 is_one_of(name, {"messages", "prompt", "completion", "response", "output_tokens",
                                  "max_tokens", "max_completion_tokens", "image", "image_files"}) ||
-                (!is_body && is_one_of(name, {"id", "custom_id"})))
+                (!body && is_one_of(name, {"id", "custom_id"})))
                 continue;
             const bool may_be_sent =
-                given_.count(name) == 0 && (is_body || is_field_of_a_chat(name));
+                given_.count(name) == 0 && (body || is_field_of_a_chat(name));
             if (may_be_sent && name == "temperature") {
                 d.temperature = number_from("", value, 0, 10, "a number",
                                             [&] { return here("temperature"); });

@@ -77,8 +77,8 @@ inline vector<std::string> names_of(const vector<planned_task>& tasks) {
     return all;
 }
 /// Returns why answers to the same prompt cannot be compared with the baseline's, "" if they can.
-inline std::string why_not_compared(const planned_traffic& t, bool has_live_baseline) {
-    if (!has_live_baseline)
+inline std::string why_not_compared(const planned_traffic& t, const planned_judging& j) {
+    if (!j.has_baseline)
         return "it needs a live baseline, whose answers are there to be compared: a server, "
                "or otherwise{...}";
     if (!t.scores.empty()) return t.scores + " generates nothing";
@@ -144,7 +144,7 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         refuse({given, "the scenario does not say what the server costs: .cost = "
                        "usd_per_hour(2.5)"});
     if (w.metric == metric_id::same_answers && !c.sent.described.is_there)
-        if (const std::string why = why_not_compared(c.sent, c.judged.has_baseline); !why.empty())
+        if (const std::string why = why_not_compared(c.sent, c.judged); !why.empty())
             refuse({given, why});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||

@@ -84,17 +84,16 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
         refuse({"options.extra_body has no \"", api.needs_field, "\": ", api.name,
                 " answers no request without it"});
     if (api.generates) return;
-    const auto unused_option = [&](bool given, const char* option) {
-        if (given)
-            refuse({"options.", option, " is set, and ", api.name,
-                    " generates nothing that it could be of"});
-    };
-    unused_option(static_cast<bool>(o.max_tokens), "max_tokens");
-    unused_option(static_cast<bool>(o.temperature), "temperature");
-    unused_option(!field.empty(), "max_tokens_field");
-    unused_option(!o.system_prompt.empty(), "system_prompt");
-    unused_option(o.ignore_eos, "ignore_eos");
-    unused_option(o.events_are_tokens, "events_are_tokens");
+    const char* unused = o.max_tokens               ? "max_tokens"
+                         : o.temperature            ? "temperature"
+                         : !field.empty()           ? "max_tokens_field"
+                         : !o.system_prompt.empty() ? "system_prompt"
+                         : o.ignore_eos             ? "ignore_eos"
+                         : o.events_are_tokens      ? "events_are_tokens"
+                                                    : nullptr;
+    if (unused)
+        refuse({"options.", unused, " is set, and ", api.name,
+                " generates nothing that it could be of"});
 }
 /// Cancelled requests are load only: some must stay, so that answers can be judged.
 inline void check_somebody_stays(const request_options& o) {

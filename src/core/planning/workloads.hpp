@@ -42,10 +42,9 @@ inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace
     return a;
 }
 
-inline scenario completed(const scenario& s, const workload_files& files, const api_traits& api,
-                          bool in_a_mix = false) {
+inline scenario completed(const scenario& s, const workload_files& files, const api_traits& api) {
     const bool knows = s.workload.what().get<extension_workload>() && files.of_extension;
-    return knows ? files.of_extension->completed(s, api, in_a_mix) : s;
+    return knows ? files.of_extension->completed(s, api) : s;
 }
 inline bool plays_sessions(const any_workload& w) {
     const auto* e = w.what().get<extension_workload>();
@@ -57,7 +56,7 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const api_traits& api, std::uint64_t default_seed) {
     check_options(s.options);
     check_options_of(api, s.options);
-    plan_part part = workload_of(s, arrivals, *files, api.generates, default_seed);
+    plan_part part = workload_of(s, arrivals, *files, api, default_seed);
     part.stride = part.source->facts().most_turns;
     part.files = files;
     part.forces_length = part.forces_length && api.generates;
@@ -147,8 +146,10 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
         all.parts.push_back(refused_as("part \"" + str(of.name) + "\" of the mix", [&] {
             const auto own = files_of_part(files, i);
             check_no_recorded_lengths(of, arrivals);
-            const scenario alone = completed(scenario_of(s, of), *own, api, true);
-            plan_part part = planned_part(alone, arrivals, own, api, default_seed);
+            scenario alone = scenario_of(s, of);
+            alone.requests = 0;  // they are of all parts; each starts over at its end
+            plan_part part = planned_part(completed(alone, *own, api), arrivals, own, api,
+                                          default_seed);
             if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
                 refuse({"it is streamed and the first part is not, or the other way round; give "
                         "all parts the same options.stream"});

@@ -283,7 +283,8 @@ struct progress_facts {
 };
 
 /// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
-inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
+inline std::string progress_line(const progress_facts& f, std::size_t width,
+                                 const console_style& style = {}) {
     const std::string stage = filled("{stage}[{has_both?}, ]{phase}",
                                      {{"stage", f.stage},
                                       {"has_both", !f.stage.empty() && !f.phase.empty()},
@@ -317,7 +318,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
         int parts = 0;
         for (const std::string& part : {time, reported, latency, decided, which}) {
-            const std::string more = (unicode ? " \u00B7 " : " | ") + part;
+            const std::string more = (style.unicode ? " \u00B7 " : " | ") + part;
             const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
             if (part.empty() || !fits) continue;
             line += more;

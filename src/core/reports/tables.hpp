@@ -41,9 +41,10 @@ struct report_table {
     table_cell& last() { return rows.back().back(); }
 };
 
-/// Returns the table for the console. The first column is to the left; so are all `to_the_left`.
-inline std::string console_table(const report_table& t, std::size_t first_width = 10,
-                                 bool to_the_left = false) {
+/// Returns the table for the console. The first column is to the left; without a width of it, all
+/// are, as narrow as they can be.
+inline std::string console_table(const report_table& t, std::size_t first_width = 10) {
+    const bool to_the_left = first_width == 0;
     vector<vector<std::string>> lines = {t.head};
     for (const auto& row : t.rows) {
         lines.emplace_back();

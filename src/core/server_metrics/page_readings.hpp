@@ -193,16 +193,16 @@ inline void read_accelerators(page_reading& into, const metrics_page& page,
     }
 }
 
-/// The first page is the server's own, if it has one; others are exporters'. A server's
-/// accelerators count only without exporters.
-inline page_reading reading_of(const vector<metrics_page>& pages, bool first_is_servers,
-                               const vector<std::string>& selectors) {
+/// The first `own` pages, 0 or 1, are the server's; others are exporters'. A server's accelerators
+/// count only without exporters.
+inline page_reading reading_of(const vector<metrics_page>& pages,
+                               const vector<std::string>& selectors = {}, std::size_t own = 1) {
     page_reading r;
     std::array<std::set<std::string>, quantity_count> known;  // accelerators
     for (std::size_t i = pages.size(); i-- > 0;) {
         const server_traits* const server = found_in(pages[i]);
         if (!server) continue;
-        const bool is_server = i == 0 && first_is_servers;
+        const bool is_server = i < own;
         for (std::size_t k = 0; k < quantity_count; ++k) {
             const auto q = static_cast<server_quantity>(k);
             if (is_of_accelerator(q)) {
@@ -213,7 +213,7 @@ inline page_reading reading_of(const vector<metrics_page>& pages, bool first_is_
             }
         }
     }
-    if (first_is_servers && !pages.empty()) r.began = beginning_of(pages[0]);
+    if (own > 0 && !pages.empty()) r.began = beginning_of(pages[0]);
     for (const std::string& text : selectors) {
         const series_selector wanted = selector_of(text);
         double value = not_a_number;

@@ -153,8 +153,6 @@ inline void add_salt(std::string& text, const trace_position& place, const promp
 struct recorded_dialogues final : prompt_source {
     std::size_t most_turns = 1;
     bool salted = false;    // prompts begin with a line of new words
-    explicit recorded_dialogues(std::size_t most = 1, bool is_salted = false)
-        : most_turns(most), salted(is_salted) {}
 
     const dialogue& at(std::size_t conversation, const workload_files& files) const {
         return files.dialogues[conversation % files.dialogues.size()];

@@ -45,14 +45,14 @@ struct token_fit {
     }
     /// A prompt has at least one word.
     int words_of_prompt(double tokens) const { return std::max(1, words_in(tokens - overhead)); }
-    /// The first word has no space before it and may count otherwise; an exact fit always takes the
-    /// same one.
-    std::string drawn_word(generator& random, bool is_first) const {
+    /// A word to go behind others. The first one has no space before it and may count otherwise; an
+    /// exact fit always takes the same one.
+    std::string drawn_word(generator& random, const std::string& others) const {
         if (last_id > 0)
             return std::to_string(first_token_id + random.below(last_id - first_token_id + 1));
         if (words.empty()) return prompt_words[random.below(std::size(prompt_words))];
         const std::size_t at = random.below(words.size());
-        return word(words[is_first && lengths == quality::exact && !as_ids ? 0 : at]);
+        return word(words[others.empty() && lengths == quality::exact && !as_ids ? 0 : at]);
     }
     std::string all_words() const {
         std::string all;
@@ -200,9 +200,9 @@ inline std::string fit_text(const token_fit& f, double shortest = 0) {
 inline void append_words(std::string& out, int count, generator& random,
                          const token_fit& fit = {}) {
     for (int i = 0; i < count; ++i) {
-        const bool is_first = out.empty();
-        if (!is_first) out += ' ';
-        out += fit.drawn_word(random, is_first);
+        const std::string word = fit.drawn_word(random, out);
+        if (!out.empty()) out += ' ';
+        out += word;
     }
 }
 

@@ -50,8 +50,8 @@ inline void check_dataset(const dataset& d) {
 class read_workload {
 public:
     virtual ~read_workload() = default;
-    /// Fills in defaults that this workload knows. In a mix conversations start over at the end.
-    virtual scenario completed(scenario s, const api_traits&, bool /*in_a_mix*/) const { return s; }
+    /// Fills in defaults that this workload knows.
+    virtual scenario completed(scenario s, const api_traits&) const { return s; }
     virtual plan_part planned(const scenario& s, const arrival_data& a,
                               std::uint64_t seed) const = 0;
     /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
@@ -70,7 +70,6 @@ protected:
     ~workload_extension() = default;
 };
 
-inline const char* at_most(bool is_forced) { return is_forced ? "" : "at most "; }
 inline std::string think_text(const time_distribution& d) {
     return d.a + d.b > 0 ? ", think " + distribution_text(d) : "";
 }
@@ -113,10 +112,12 @@ inline plan_part workload_of(const dataset& d, const request_options& o,
                                     const vector<dialogue>& sample) {
     check_dataset(d);
     if (sample.empty()) refuse({str(d.path), " was not read"});
+    const auto source = std::make_shared<recorded_dialogues>();
+    source->salted = d.salted;
     double prompt_tokens = 0;
-    std::size_t turns = 0, most_turns = 1;
+    std::size_t turns = 0;
     for (const dialogue& x : sample) {
-        most_turns = std::max(most_turns, x.turns.size());
+        source->most_turns = std::max(source->most_turns, x.turns.size());
         turns += x.turns.size();
         prompt_tokens += estimated_prompt_tokens(x);
     }
@@ -124,7 +125,7 @@ inline plan_part workload_of(const dataset& d, const request_options& o,
     return {.workload_text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
                                      format_name(d.format), "), about ",
                                      printed("%.0f tokens each", prompt_tokens / n),
-                                     most_turns == 1
+                                     source->most_turns == 1
                                          ? ""
                                          : printed(", %.1f turns each",
                                                    static_cast<double>(turns) / n),
@@ -132,7 +133,7 @@ inline plan_part workload_of(const dataset& d, const request_options& o,
                                      d.force_output ? "" : ", answers as long as they get",
                                      d.salted ? "" : ", not salted"}),
             .sent_as_given = !d.salted ? "prompts" : have_images(sample) ? "images" : "",
-            .source = std::make_shared<const recorded_dialogues>(most_turns, d.salted),
+            .source = source,
             .think = d.think,
             .forces_length = d.force_output || o.ignore_eos};
 }
@@ -214,7 +215,7 @@ inline plan_part workload_of(const conversations& c, const request_options& o) {
     const bool is_forced = c.force_output || o.ignore_eos;
     plan_part w{.workload_text = joined({"conversations, ", length_text(c.turns),
                                          " turns, messages of ", length_text(c.user_tokens),
-                                         " tokens, answers of ", at_most(is_forced),
+                                         " tokens, answers of ", is_forced ? "" : "at most ",
                                          length_text(c.output_tokens), system, helpers_text(c),
                                          think_text(c.think)}),
                 .think = c.think,
@@ -255,7 +256,7 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
 }
 inline plan_part workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
-                                    bool generates) {
+                                    const api_traits& api) {
     check_synthetic(w, a);
     const bool is_forced = w.force_output || o.ignore_eos;
     const auto before =
@@ -269,9 +270,9 @@ inline plan_part workload_of(const synthetic& w, const arrival_data& a,
             prefix += printed(" for %.9g %% of the prompts", w.prefix_fraction.value * 100);
     }
     return {.workload_text = joined({"synthetic, prompt ", length_text(w.prompt_tokens), " tokens",
-                                     generates ? ", output " : "",
-                                     generates ? at_most(is_forced) : "",
-                                     generates ? length_text(w.output_tokens) + " tokens" : "",
+                                     api.generates ? ", output " : "",
+                                     api.generates && !is_forced ? "at most " : "",
+                                     api.generates ? length_text(w.output_tokens) + " tokens" : "",
                                      prefix}),
             .source = std::make_shared<const synthetic_prompts>(w, before),
             .forces_length = is_forced};
@@ -284,8 +285,8 @@ inline void check_no_max_tokens(const request_options& o) {
 }
 
 inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
-                                    const workload_files& files, bool generates = true,
-                                    std::uint64_t default_seed = 1) {
+                                    const workload_files& files, const api_traits& api,
+                                    std::uint64_t default_seed) {
     const box& w = s.workload.what();
     if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
     if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
@@ -300,11 +301,11 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     check_no_max_tokens(s.options);
     if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
     if (const auto* made = w.get<synthetic>())
-        return workload_of(*made, arrivals, s.warmup, s.options, generates);
+        return workload_of(*made, arrivals, s.warmup, s.options, api);
     synthetic as_recorded;
     if (arrivals.kind == arrival_kind::replay)
         as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
-    return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
+    return workload_of(as_recorded, arrivals, s.warmup, s.options, api);
 }
 
 }  // namespace detail

@@ -90,12 +90,12 @@ private:
     void report() {
         gather();
         if (mode_ == progress_mode::plain) {
-            std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
+            std::cout << progress_line(facts_, 0, style_) + "\n" << std::flush;
             return;
         }
         // One column stays free: a full line would wrap on some terminals.
         const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
-        std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K" << std::flush;
+        std::cout << "\r" + progress_line(facts_, width, style_) + "\x1b[K" << std::flush;
         drawn_ = true;
     }
     void gather() {

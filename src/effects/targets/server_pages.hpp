@@ -183,7 +183,7 @@ inline std::string why_unreported(const server_pages& on, const vector<metrics_p
 inline std::string why_any_unreported(const server_pages& on, const vector<slo>& slos) {
     vector<metrics_page> pages;
     for (const page_address& a : on.all) pages.push_back(read_page(a).page);
-    const page_reading r = reading_of(pages, on.first_is_servers, {});
+    const page_reading r = reading_of(pages, {}, on.first_is_servers ? 1 : 0);
     for (const slo& s : slos)
         if (const std::string why = why_unreported(on, pages, r, s.statistic); !why.empty())
             return "the SLO " + str(s.text()) + " is refused: " + why;
@@ -198,7 +198,7 @@ inline void rest(const server_pages& pages) {
     const long long until = now_ns() + ns_of(5);
     while (now_ns() < until && !stop_asked.load()) {
         const parsed_page read = read_page(pages.all[0]);
-        const page_reading r = reading_of({read.page}, true, {});
+        const page_reading r = reading_of({read.page});
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
         if (!read.problem.empty() || !(left > 0)) return;
         sleep_s(0.1);
@@ -262,7 +262,8 @@ private:
         }
         // A page that was empty when found had no known server.
         if (metrics_.of.empty() && pages_.first_is_servers) metrics_.of = name_found_in(pages[0]);
-        page_reading r = reading_of(pages, pages_.first_is_servers, metrics_.selectors);
+        page_reading r =
+            reading_of(pages, metrics_.selectors, pages_.first_is_servers ? 1 : 0);
         r.at_ns = now_ns();
         metrics_.readings.push_back(std::move(r));
         return {};
@@ -289,7 +290,7 @@ private:
         for (int i = 0; i < looks; ++i) {
             const parsed_page read = read_page(pages_.all[0]);
             if (!read.problem.empty()) return false;
-            page_reading now = reading_of({read.page}, true, {});
+            page_reading now = reading_of({read.page});
             const bool began_otherwise =
                 !std::isnan(now.began) && reports_its_start && now.began != before.began;
             if (began_otherwise || have_fallen(before, now)) return true;

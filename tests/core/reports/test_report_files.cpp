@@ -188,37 +188,37 @@ TEST_CASE("the progress line says all there is, and leaves out what does not fit
     for (const int failed : {2, 0}) {
         f.failed = failed;
         for (const std::size_t width : {0u, 120u, 79u, 60u, 40u, 10u}) {
-            const std::string line = progress_line(f, width, false);
+            const std::string line = progress_line(f, width);
             CAPTURE(width);
             CHECK((width == 0 || line.size() <= width));
             lines += line + "\n";
         }
     }
-    lines += progress_line(f, 0, true) + "\n";
+    lines += progress_line(f, 0, {.unicode = true}) + "\n";
     f.phase = "warming up";
-    lines += progress_line(f, 0, false) + "\n";
+    lines += progress_line(f, 0) + "\n";
     f = {};
     f.phase = "waiting for the server";
-    lines += progress_line(f, 80, false) + "\n";
+    lines += progress_line(f, 80) + "\n";
     f = middle_of_a_gate();
     f.elapsed_s = f.max_s + 1;  // with the start of a server, which nobody planned
-    lines += progress_line(f, 40, false) + "\n";
+    lines += progress_line(f, 40) + "\n";
     f = middle_of_a_gate();
     f.planned = 0;  // a closed loop of some duration
     f.least_s = f.max_s = 0;
     f.tpot = not_a_number;
     f.decided = 0;
     f.waits_for.clear();
-    lines += progress_line(f, 0, false) + "\n";
+    lines += progress_line(f, 0) + "\n";
     golden::check("progress.txt", lines);
 }
 
 TEST_CASE("a line's width counts characters and not bytes") {
-    const std::string line = progress_line(middle_of_a_gate(), 0, true);
+    const std::string line = progress_line(middle_of_a_gate(), 0, {.unicode = true});
     const std::size_t columns = columns_of(line);
     CHECK(columns < line.size());
-    CHECK(progress_line(middle_of_a_gate(), columns, true) == line);
-    CHECK(progress_line(middle_of_a_gate(), columns - 1, true).size() < line.size());
+    CHECK(progress_line(middle_of_a_gate(), columns, {.unicode = true}) == line);
+    CHECK(progress_line(middle_of_a_gate(), columns - 1, {.unicode = true}).size() < line.size());
 }
 
 TEST_CASE("the stage of a gate names its repeat, pair or stage") {

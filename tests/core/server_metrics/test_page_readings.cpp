@@ -31,7 +31,7 @@ std::string why_none(const std::string& selector) {
 
 TEST_CASE("a server's page and its exporters' make one reading") {
     const page_reading r =
-        reading_of({page_of(vllm_page), page_of(dcgm_page), page_of(dcgm_page)}, true, {});
+        reading_of({page_of(vllm_page), page_of(dcgm_page), page_of(dcgm_page)});
     CHECK(r.value(quantity::waiting) == 7);
     CHECK(r.value(quantity::preemptions) == 2);
     CHECK(r.value(quantity::power) == 600);
@@ -51,7 +51,7 @@ TEST_CASE("an accelerator is one by its UUID, however often its exporters tell o
                "DCGM_FI_DEV_POWER_USAGE" + one(0, 0.1) + "DCGM_FI_DEV_POWER_USAGE" + one(1, 0.2);
     };
     const page_reading twice =
-        reading_of({page_of(dcgm("", 20)), page_of(dcgm(",hostname=\"b\"", 20.001))}, false, {});
+        reading_of({page_of(dcgm("", 20)), page_of(dcgm(",hostname=\"b\"", 20.001))}, {}, 0);
     CHECK(twice.value(quantity::energy) == doctest::Approx(30.001));
     CHECK(twice.value(quantity::power) == doctest::Approx(300));
     CHECK(twice.series[static_cast<std::size_t>(quantity::power)] == 2);
@@ -60,7 +60,7 @@ TEST_CASE("an accelerator is one by its UUID, however often its exporters tell o
     // Of parts of one card each tells the energy of all of it.
     CHECK(reading_of({page_of("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{UUID=\"a\",GPU_I_ID=\"1\"} 1000\n"
                               "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{UUID=\"a\",GPU_I_ID=\"2\"} 1000\n")},
-                     false, {}).value(quantity::energy) == doctest::Approx(1));
+                     {}, 0).value(quantity::energy) == doctest::Approx(1));
 }
 
 TEST_CASE("what each rank of a replica repeats is added up over replicas alone") {
@@ -68,7 +68,7 @@ TEST_CASE("what each rank of a replica repeats is added up over replicas alone")
         return "sglang:num_running_reqs{model_name=\"m\"," + labels + printed("} %d\n", n);
     };
     const auto total = [](const std::string& page) {
-        return reading_of({page_of(page)}, true, {}).value(quantity::running);
+        return reading_of({page_of(page)}).value(quantity::running);
     };
     std::string tensor_parallel, both, contexts;
     for (int rank = 0; rank < 8; ++rank) {
@@ -83,26 +83,24 @@ TEST_CASE("what each rank of a replica repeats is added up over replicas alone")
     CHECK(total(running("attn_dp_rank=\"0\"", 2) + running("attn_dp_rank=\"1\"", 3)) == 5);
     CHECK(total(running("engine=\"0\",pid=\"1\"", 2) + running("engine=\"0\",pid=\"2\"", 3)) == 5);
     CHECK(reading_of({page_of("sglang:num_retracted_requests_total{tp_rank=\"0\"} 3\n"
-                              "sglang:num_retracted_requests_total{tp_rank=\"1\"} 3\n")},
-                     true, {}).value(quantity::preemptions) == 3);
+                              "sglang:num_retracted_requests_total{tp_rank=\"1\"} 3\n")}).value(quantity::preemptions) == 3);
 }
 
 TEST_CASE("a server tells of accelerators only where no exporter does") {
     const std::string triton = "nv_gpu_power_usage{gpu_uuid=\"a\"} 40\n"
                                "nv_inference_request_success{model=\"m\"} 5\n";
-    CHECK(reading_of({page_of(triton)}, true, {}).value(quantity::power) == 40);
-    const page_reading both = reading_of({page_of(triton), page_of(dcgm_page)}, true, {});
+    CHECK(reading_of({page_of(triton)}).value(quantity::power) == 40);
+    const page_reading both = reading_of({page_of(triton), page_of(dcgm_page)});
     CHECK(both.value(quantity::power) == 300);
     CHECK(both.value(quantity::requests_done) == 5);
     // An exporter's word on anything else is not asked for.
-    CHECK(reading_of({page_of(triton)}, false, {}).value(quantity::requests_done) != 5);
+    CHECK(reading_of({page_of(triton)}, {}, 0).value(quantity::requests_done) != 5);
 }
 
 TEST_CASE("each stage of an ensemble counts a request, which is one all the same") {
     const page_reading r = reading_of({page_of("nv_inference_request_success{model=\"tok\"} 7\n"
                                                "nv_inference_request_success{model=\"llm\"} 7\n"
-                                               "nv_inference_request_success{model=\"all\"} 6\n")},
-                                      true, {});
+                                               "nv_inference_request_success{model=\"all\"} 6\n")});
     CHECK(r.value(quantity::requests_done) == 7);
 }
 
@@ -127,7 +125,7 @@ TEST_CASE("infinity is a value of a gauge, what is no number is not told, nor in
                                                "vllm:num_requests_running NaN\n"
                                                "vllm:num_preemptions_total +Inf\n"
                                                "x -Inf\ny NaN\n")},
-                                      true, {"vllm:num_requests_waiting", "x", "y", "gone"});
+                                      {"vllm:num_requests_waiting", "x", "y", "gone"});
     CHECK(r.value(quantity::waiting) == infinity);
     CHECK(r.value(quantity::running) != r.value(quantity::running));
     CHECK(r.value(quantity::preemptions) != r.value(quantity::preemptions));
@@ -139,7 +137,7 @@ TEST_CASE("infinity is a value of a gauge, what is no number is not told, nor in
 
 TEST_CASE("a gauge has as many series as its sum or its largest is of") {
     const auto series = [](const char* page) {
-        const page_reading r = reading_of({page_of(page)}, true, {});
+        const page_reading r = reading_of({page_of(page)});
         return r.series[static_cast<std::size_t>(quantity::waiting)];
     };
     CHECK(series("vllm:num_requests_waiting{e=\"0\"} 1\nvllm:num_requests_waiting{e=\"1\"} 2\n") ==
@@ -159,8 +157,7 @@ TEST_CASE("a series is named by as many labels as tell it from the others") {
           std::string::npos);
     CHECK(why_none("vllm:waiting").find("it has vllm:num_requests_waiting, ") != std::string::npos);
     CHECK(why_none("nothing_like_it").find("the page has no such name; it has ") == 0);
-    const page_reading r = reading_of({page_of(vllm_page)}, true,
-                                      {"vllm:num_requests_waiting{engine=\"1\"}",
+    const page_reading r = reading_of({page_of(vllm_page)}, {"vllm:num_requests_waiting{engine=\"1\"}",
                                        "vllm:num_requests_waiting"});
     CHECK(r.named[0] == 4);
     CHECK(std::isnan(r.named[1]));  // sums are not made up

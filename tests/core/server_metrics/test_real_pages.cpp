@@ -67,7 +67,7 @@ std::string text_of(const std::string& file) {
 TEST_CASE("real pages tell what the table says that they tell") {
     for (const reported& p : pages) {
         CAPTURE(p.file);
-        const page_reading r = reading_of({page_of(text_of(p.file))}, true, {});
+        const page_reading r = reading_of({page_of(text_of(p.file))});
         for (const quantity q : p.quantities) {
             CAPTURE(quantity_names[static_cast<int>(q)]);
             CHECK_FALSE(std::isnan(r.value(q)));
@@ -95,7 +95,7 @@ TEST_CASE("MLC-LLM's page is in no form that Prometheus reads, and is refused wh
 }
 
 TEST_CASE("LMDeploy counts each token of an answer once") {
-    const page_reading r = reading_of({page_of(text_of("lmdeploy-0.18.0/metrics.txt"))}, true, {});
+    const page_reading r = reading_of({page_of(text_of("lmdeploy-0.18.0/metrics.txt"))});
     CHECK(r.value(quantity::requests_done) == 4);
     CHECK(r.value(quantity::generation_tokens) == 4 * 8);
     CHECK(r.value(quantity::prompt_tokens) == 2 * (18 + 4));
@@ -103,7 +103,7 @@ TEST_CASE("LMDeploy counts each token of an answer once") {
 
 TEST_CASE("SGLang counts what it has answered, the request of its own start among it") {
     // Seven of ours and that one, and neither what it refused nor the tokens that tell of its health.
-    const page_reading r = reading_of({page_of(text_of("sglang-0.5.23/metrics.txt"))}, true, {});
+    const page_reading r = reading_of({page_of(text_of("sglang-0.5.23/metrics.txt"))});
     CHECK(r.value(quantity::requests_done) == 7 + 1);
     CHECK(r.value(quantity::generation_tokens) == 8 * 8);
     CHECK(r.value(quantity::prompt_tokens) == 3 * 18 + 4 * 4 + 16);
@@ -112,7 +112,7 @@ TEST_CASE("SGLang counts what it has answered, the request of its own start amon
 }
 
 TEST_CASE("TGI's queue time is in seconds of each request, and what it skips are none of its tokens") {
-    const page_reading r = reading_of({page_of(text_of("tgi-3.3.7/metrics.txt"))}, true, {});
+    const page_reading r = reading_of({page_of(text_of("tgi-3.3.7/metrics.txt"))});
     CHECK(r.value(quantity::requests_done) == 7);
     CHECK(r.value(quantity::generation_tokens) == 7 * 8);
     CHECK(r.value(quantity::accepted_tokens) == 0);  // a summary, without speculation
@@ -125,7 +125,7 @@ TEST_CASE("TGI's queue time is in seconds of each request, and what it skips are
 
 TEST_CASE("llama-server's prompt tokens are those that its cache had, and the others") {
     const std::string page = text_of("llama-server-11434/metrics.txt");
-    const page_reading r = reading_of({page_of(page)}, true, {});
+    const page_reading r = reading_of({page_of(page)});
     CHECK(r.value(quantity::prompt_tokens) == 27 + 43);
     CHECK(r.value(quantity::prefix_queries) == 27 + 43);
     CHECK(r.value(quantity::prefix_hits) == 43);
@@ -135,7 +135,7 @@ TEST_CASE("llama-server's prompt tokens are those that its cache had, and the ot
         std::istringstream lines(page);
         for (std::string line; std::getline(lines, line);)
             if (line.find("prompt_tokens_cached_total") == std::string::npos) older += line + "\n";
-        const page_reading o = reading_of({page_of(older)}, true, {});
+        const page_reading o = reading_of({page_of(older)});
         CHECK(o.value(quantity::prompt_tokens) == 27);
         CHECK(std::isnan(o.value(quantity::prefix_queries)));
         CHECK(std::isnan(o.value(quantity::prefix_hits)));

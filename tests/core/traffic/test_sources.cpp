@@ -66,7 +66,8 @@ TEST_CASE("prompts of a recorded trace begin again behind the warm-up, and where
 
 TEST_CASE("a recorded dialogue is played with the answers it got") {
     const workload_files f = recorded();
-    const recorded_dialogues source(2);
+    recorded_dialogues source;
+    source.most_turns = 2;
     CHECK(source.turns(0, {1, f}) == 2);
     CHECK(source.turns(1, {1, f}) == 1);
     CHECK(source.turns(2, {1, f}) == 2);  // the sample begins again

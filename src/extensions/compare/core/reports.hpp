@@ -229,7 +229,7 @@ inline std::string curve_text(const curve_report& c, const vector<gate_report>& 
     return filled(
         "\n{name}: {curve_line}\n\n{console}",
                   {{"name", c.name}, {"curve_line", curve_line(c)},
-                   {"console", console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)}});
+                   {"console", console_table(curve_table(c.unit, rows_of(c, gates)), 0)}});
 }
 inline std::string curve_md(const curve_report& c, const vector<gate_report>& gates) {
     return filled("### {name:m}: {curve_line:m}\n\n{markdown}\n",

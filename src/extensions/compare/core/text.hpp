@@ -243,7 +243,7 @@ inline std::string comparison_text(const comparison_report& r) {
                              {{"name", r.name}, {"rounds", rounds_text(c)}});
     for (std::size_t from = 1; from < c.settings.size(); from += beside)
         fill(out, "\n{console}",
-             {{"console", console_table(settings_table(c, from, from + beside), 0, true)}});
+             {{"console", console_table(settings_table(c, from, from + beside), 0)}});
     fill(out, "  * significant; {intervals}\n\n", {{"intervals", intervals_text(c)}});
     for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "  {line}\n",
         {{"line", s}});
