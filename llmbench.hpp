@@ -941,12 +941,11 @@ inline constexpr auto first_own_metric =
     static_cast<metric_id>(static_cast<int>(metric_id::capacity_in_users) + 1);
 inline constexpr auto no_own_metric =
     static_cast<metric_id>(static_cast<int>(first_own_metric) + max_own_metrics);
-template <class U, bound_side Side>
-using user_row = of_requests<U, Side, metric_id{}>;
-user_row<time_span, bound_side::at_most> row_of_own(own_time);
-user_row<token_rate, bound_side::at_least> row_of_own(own_speed);
-user_row<plain_number, bound_side::at_most> row_of_own(own_cost);
-user_row<plain_number, bound_side::at_least> row_of_own(own_value);
+// Each with one of our metrics that has its unit and side.
+of_requests<time_span, bound_side::at_most, metric_id::ttft> row_of_own(own_time);
+of_requests<token_rate, bound_side::at_least, metric_id::prefill_speed> row_of_own(own_speed);
+of_requests<plain_number, bound_side::at_most, metric_id::preemptions> row_of_own(own_cost);
+of_requests<plain_number, bound_side::at_least, metric_id::tokens_per_event> row_of_own(own_value);
 
 enum class counted : unsigned char { nothing, prompt, cached, output };
 struct request_source {
@@ -1006,19 +1005,15 @@ namespace detail {
 template <class Kind>
 constexpr metric_id id_of(const metric<Kind>& m) { return m.id(); }
 
-metric_id own_metric(const char* name, bool is_time, bool is_number, bool at_most,
-                     double (*value)(const request_view&));
+metric_id own_metric(const char* name, metric_id like, double (*value)(const request_view&));
 }  // namespace detail
 
 /// `const metric gap = of_request("gap", in_seconds, [](const request_view& r) { ... });`
 /// The function is called for completed requests only; failed ones have the worst value.
 template <class Kind>
 metric<Kind> of_request(const char* name, Kind, double (*value)(const request_view&)) {
-    using traits = decltype(detail::row_of_own(Kind{}));
-    return metric<Kind>(detail::own_metric(
-        name, __is_same(typename traits::unit, time_span),
-        __is_same(typename traits::unit, plain_number),
-        traits::side == detail::bound_side::at_most, value));
+    constexpr auto like = decltype(detail::row_of_own(Kind{}))::first;
+    return metric<Kind>(detail::own_metric(name, like, value));
 }
 
 // ===== [A] SLO expressions =======================================================================
@@ -1038,6 +1033,7 @@ inline selection turns(int first, int last = 0) { return {{}, {}, first, last, -
 inline selection depth(int n) { return {{}, {}, 1, 0, n}; }
 /// The requests that both select: `label("chat") && depth(1)`.
 selection operator&&(const selection& a, const selection& b);
+struct predicate;
 
 namespace detail {
 
@@ -1068,10 +1064,9 @@ statistic_data make_gauge(statistic_kind kind, const text& gauge, double q);
 statistic_data make_drift(const statistic_data& of);
 statistic_data make_ratio(const statistic_data& of, const statistic_data& to);
 statistic_data of_some(const statistic_data& what, const selection& which);
-list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
+predicate condition_on(metric_id metric, bound_side side, double bound);
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
-                             bool both);
-text comparison_text(metric_id metric, bool at_most, double bound);
+                             predicate_step::op_kind op);
 }  // namespace detail
 
 /// A limit as a multiple of the baseline: `1.10 * baseline`.
@@ -1165,25 +1160,25 @@ struct predicate {
         return {};
     }
     friend predicate operator&&(const predicate& a, const predicate& b) {
-        return {detail::combine(a.steps, b.steps, true), a.text + " && " + b.text};
+        return {detail::combine(a.steps, b.steps, detail::predicate_step::op_kind::both),
+                a.text + " && " + b.text};
     }
     friend predicate operator||(const predicate& a, const predicate& b) {
-        return {detail::combine(a.steps, b.steps, false), "(" + a.text + " || " + b.text + ")"};
+        return {detail::combine(a.steps, b.steps, detail::predicate_step::op_kind::either),
+                "(" + a.text + " || " + b.text + ")"};
     }
 };
 template <detail::time_metric M, class T>
     requires detail::gives<detail::unit_of<M>, T>
 predicate operator<=(M m, const T& bound) {
-    const double b = detail::si(detail::unit_of<M>(bound));
-    return {detail::one_step(detail::id_of(m), true, b),
-            detail::comparison_text(detail::id_of(m), true, b)};
+    return detail::condition_on(detail::id_of(m), detail::bound_side::at_most,
+                                detail::si(detail::unit_of<M>(bound)));
 }
 template <detail::rate_metric M, class T>
     requires detail::gives<detail::unit_of<M>, T>
 predicate operator>=(M m, const T& bound) {
-    const double b = detail::si(detail::unit_of<M>(bound));
-    return {detail::one_step(detail::id_of(m), false, b),
-            detail::comparison_text(detail::id_of(m), false, b)};
+    return detail::condition_on(detail::id_of(m), detail::bound_side::at_least,
+                                detail::si(detail::unit_of<M>(bound)));
 }
 
 /// A limit as a multiple of another statistic of the same unit: `1.25 * p90(ttft).of("base")`.
@@ -2700,9 +2695,6 @@ inline constexpr bool checks_bounds = true;
 #else
 inline constexpr bool checks_bounds = false;
 #endif
-inline void trap_if(bool is_beyond) {
-    if (is_beyond) __builtin_trap();
-}
 
 /// Returns memory for `n` objects. Throws std::length_error if their size cannot be told.
 [[gnu::noinline]] inline void* memory_for(std::size_t n, std::size_t size) {
@@ -2766,11 +2758,11 @@ public:
     T* data() { return items_; }
     const T* data() const { return items_; }
     T& operator[](std::size_t i) {
-        if constexpr (checks_bounds) trap_if(i >= size_);
+        if (checks_bounds && i >= size_) __builtin_trap();
         return items_[i];
     }
     const T& operator[](std::size_t i) const {
-        if constexpr (checks_bounds) trap_if(i >= size_);
+        if (checks_bounds && i >= size_) __builtin_trap();
         return items_[i];
     }
     const T& at(std::size_t i) const {
@@ -2805,7 +2797,7 @@ public:
         return items_[size_++];
     }
     void pop_back() {
-        if constexpr (checks_bounds) trap_if(size_ == 0);
+        if (checks_bounds && size_ == 0) __builtin_trap();
         end_at(size_ - 1);
     }
     void clear() { end_at(0); }
@@ -2836,7 +2828,7 @@ public:
     }
     iterator insert(const_iterator at, T item) {
         const std::ptrdiff_t i = at - items_;
-        if constexpr (checks_bounds) trap_if(at < items_ || at > end());
+        if (checks_bounds && (at < items_ || at > end())) __builtin_trap();
         emplace_back(static_cast<T&&>(item));
         return rotated(i, size_ - 1);
     }
@@ -2853,7 +2845,7 @@ public:
     }
     iterator erase(const_iterator at) { return erase(at, at + 1); }
     iterator erase(const_iterator from, const_iterator to) {
-        if constexpr (checks_bounds) trap_if(from < items_ || from > to || to > end());
+        if (checks_bounds && (from < items_ || from > to || to > end())) __builtin_trap();
         T* const first = items_ + (from - items_);
         T* kept = first;
         for (T* item = items_ + (to - items_); item != end(); ++item, ++kept)
@@ -3722,7 +3714,7 @@ struct time_groups {
 /// be constant. Functions with empty bodies here are for kinds of fields that most visitors ignore.
 class field_visitor {
 public:
-    explicit field_visitor(bool assigns) : assigns_(assigns) {}
+    field_visitor() = default;
     field_visitor(const field_visitor&) = delete;
     field_visitor& operator=(const field_visitor&) = delete;
     virtual ~field_visitor() = default;
@@ -3763,8 +3755,8 @@ public:
                      [](int k) { return to_string(static_cast<Enum>(k)); });
         if (assigns_) e = static_cast<Enum>(to);
     }
-    void flag(const field& f, bool& b, bool where_it_is_not_there = false) {
-        if (is_here(f, b)) visit_flag(f, b, where_it_is_not_there);
+    void flag(const field& f, bool& b) {
+        if (is_here(f, b)) visit_flag(f, b);
     }
     void number(const field& f, double& n, const number_range& of = {}) {
         if (is_here(f, n > 0)) visit_number(f, n, of);
@@ -3795,21 +3787,19 @@ public:
             high = both[1];
         }
     }
-    /// Refuses a field if fields do not fit together.
-    virtual void must(bool /* be so */, const char* /* name */, const char* /* allowed */) {}
+    /// Refuses a field that does not fit with others.
+    virtual void misfit(const char* /* name */, const char* /* allowed */) {}
     /// Whether a field is present: `there`, or as in the file.
     virtual bool has(const char*, bool there) { return there; }
     /// An object, up to end(), unless it returns false.
-    virtual bool begin(const field&, bool there = true) { return there; }
+    virtual bool begin(const field&) { return true; }
     virtual void end() {}
     template <class T, class... More>
-    void object_if(const field& f, bool there, T& of, More&... more) {
-        if (!begin(f, there)) return;
+    void object(const field& f, T& of, More&... more) {
+        if (!begin(f)) return;
         fields_of(*this, of, more...);
         end();
     }
-    template <class T, class... More>
-    void object(const field& f, T& of, More&... more) { object_if(f, true, of, more...); }
     /// The names of variable fields: `have`, or as in the file.
     virtual vector<std::string> names(const vector<std::string>& have) { return have; }
     template <class List, class Each>
@@ -3830,7 +3820,7 @@ protected:
     virtual bool visit_text_or_null(const field& f, std::string_view t, std::string& to) {
         return visit_text(f, t, to);
     }
-    virtual void visit_flag(const field&, bool&, bool) {}
+    virtual void visit_flag(const field&, bool&) {}
     virtual void visit_number(const field&, double&, const number_range&) {}
     virtual void visit_texts(const field&, vector<std::string>&) {}
     virtual void visit_whole(const field&, long long&, const whole_range&) {}
@@ -3838,14 +3828,13 @@ protected:
     virtual std::size_t begin_list(const field&, std::size_t n) { return n; }
     virtual void begin_element(std::size_t) {}
     virtual void end_list() {}
+    bool assigns_ = true;
 
 private:
     static std::string shown(const std::string& t) { return printable(t, 4 * t.size() + 4); }
     bool is_here(const field& f, bool any) {
         return f.is_there != presence::if_any || has(f.name, any);
     }
-
-    const bool assigns_;
 };
 
 // ===== [C] JSON, read, checked and written =======================================================
@@ -4698,8 +4687,8 @@ private:
 /// Writes fields into the open object.
 class field_writer : public field_visitor {
 public:
-    explicit field_writer(json_writer& j) : field_visitor(false), j_(j) {}
-    void visit_flag(const field& f, bool& b, bool) override {
+    explicit field_writer(json_writer& j) : j_(j) { assigns_ = false; }
+    void visit_flag(const field& f, bool& b) override {
         j_.key(f.name).raw(b ? "true" : "false");
     }
     void visit_number(const field& f, double& n, const number_range& of) override {
@@ -4738,9 +4727,9 @@ public:
         for (const std::string& t : all) j_.value(std::string_view(t));
         j_.close();
     }
-    bool begin(const field& f, bool there) override {
-        if (there) j_.key(f.name).open('{');
-        return there;
+    bool begin(const field& f) override {
+        j_.key(f.name).open('{');
+        return true;
     }
     void end() override { j_.close(); }
 
@@ -4807,12 +4796,12 @@ public:
     /// `place`: this object's index among the document's numbers of each name.
     field_reader(const checked_object& of, document_digits& digits, std::size_t place = 0,
                  bool insists = false)
-        : field_visitor(true), digits_(digits), place_(place), insists_(insists), in_{of} {}
+        : digits_(digits), place_(place), insists_(insists), in_{of} {}
 
-    void visit_flag(const field& f, bool& b, bool otherwise) override {
+    void visit_flag(const field& f, bool& b) override {
         const picojson::value* v = present(f);
         if (v && !v->is<bool>()) at().refuse(f.name, "true or false is allowed");
-        b = v ? v->get<bool>() : otherwise;
+        b = v && v->get<bool>();
     }
     void visit_number(const field& f, double& n, const number_range& of) override {
         const picojson::value* v = present(f);
@@ -4846,11 +4835,9 @@ public:
         for (const picojson::value& t : array_member(at().value(), f.name))
             all.push_back(t.is<std::string>() ? t.get<std::string>() : "");
     }
-    void must(bool be_so, const char* name, const char* allowed) override {
-        if (!be_so) at().refuse(name, allowed);
-    }
+    void misfit(const char* name, const char* allowed) override { at().refuse(name, allowed); }
     bool has(const char* name, bool) override { return at().has(name); }
-    bool begin(const field& f, bool) override {
+    bool begin(const field& f) override {
         const bool there = present(f) != nullptr;
         if (there) in_.push_back(at().at(f.name));
         return there;
@@ -5637,10 +5624,10 @@ inline bool is_metric_name(const std::string& name) {
 }
 /// Never throws, since metrics are made before main(). Errors are reported where the metric is
 /// used.
-inline own_metric_row own_metric_row_of(const std::string& name, metric_unit unit, bound_side side,
+inline own_metric_row own_metric_row_of(const std::string& name, metric_id like,
                                         double (*value)(const request_view&)) {
     own_metric_row row{.name = name, .value = value, .facts = {
-                           .name = "", .unit = unit, .side = side,
+                           .name = "", .unit = facts_of(like).unit, .side = facts_of(like).side,
                            .needs = value_needs::own_value}};
     if (!is_metric_name(name)) {
         row.problem = "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and "
@@ -7634,16 +7621,16 @@ inline void read_accelerators(page_reading& into, const metrics_page& page,
     }
 }
 
-/// The first page is the server's own, if it has one; others are exporters'. A server's
-/// accelerators count only without exporters.
-inline page_reading reading_of(const vector<metrics_page>& pages, bool first_is_servers,
-                               const vector<std::string>& selectors) {
+/// The first `own` pages, 0 or 1, are the server's; others are exporters'. A server's accelerators
+/// count only without exporters.
+inline page_reading reading_of(const vector<metrics_page>& pages,
+                               const vector<std::string>& selectors = {}, std::size_t own = 1) {
     page_reading r;
     std::array<std::set<std::string>, quantity_count> known;  // accelerators
     for (std::size_t i = pages.size(); i-- > 0;) {
         const server_traits* const server = found_in(pages[i]);
         if (!server) continue;
-        const bool is_server = i == 0 && first_is_servers;
+        const bool is_server = i < own;
         for (std::size_t k = 0; k < quantity_count; ++k) {
             const auto q = static_cast<server_quantity>(k);
             if (is_of_accelerator(q)) {
@@ -7654,7 +7641,7 @@ inline page_reading reading_of(const vector<metrics_page>& pages, bool first_is_
             }
         }
     }
-    if (first_is_servers && !pages.empty()) r.began = beginning_of(pages[0]);
+    if (own > 0 && !pages.empty()) r.began = beginning_of(pages[0]);
     for (const std::string& text : selectors) {
         const series_selector wanted = selector_of(text);
         double value = not_a_number;
@@ -7986,7 +7973,7 @@ inline std::string fault_of_field(const std::string& who, const std::string& nam
     return {};
 }
 
-/// Bounds on the answer to a request.
+/// What an answer to a request may hold, and how it is read.
 struct asked_answer {
     int results = 0;             // vectors or scores; 0: generated text, or unknown
     int documents = 0;           // read with a query
@@ -7994,6 +7981,8 @@ struct asked_answer {
     int most_prompt_tokens = 0;  // in usage; 0: unknown; negative: beside a history of the server
     int most_output_tokens = 0;  // asked for; 0: no limit
     bool expects_usage = false;  // expected, since tokens are unknown without it
+    bool is_streamed = true;     // else one document
+    bool is_kept = false;        // its text, for grading, comparison or a conversation's next turn
 };
 
 /// The prompt for an API without roles, without the system prompt or with it.
@@ -8102,6 +8091,9 @@ inline std::string finish_reason_of(std::string_view said) {
     return is_nothing(said) ? "" : std::string(said);
 }
 
+/// Generated text is taken as text of the answer or as thought.
+using taken_as = json_view::use;
+
 /// One event of a stream, with its usage.
 struct stream_event : usage_counts {
     bool content = false;           // has output in any choice
@@ -8143,15 +8135,15 @@ struct stream_event : usage_counts {
         if (completion_tokens > 0) count(completion_tokens);
         return counts_usage = completion_tokens > 0;
     }
-    /// Counts generated text, if any; `reasons`: it is reasoning.
-    void take(std::string_view text, bool reasons) {
+    /// Counts generated text, if any.
+    void take(std::string_view text, taken_as as = taken_as::text) {
         if (text.empty()) return;
         const auto bytes = static_cast<int>(text.size());
         content = true;
-        answer = answer || !reasons;
+        answer = answer || as == taken_as::text;
         text_bytes += bytes;
         own_bytes += bytes;
-        reasoning_bytes += reasons ? bytes : 0;
+        reasoning_bytes += as == taken_as::thought ? bytes : 0;
     }
     /// A fragment of a call, with its length. Its tokens are unknown, so it counts as many.
     void take_call(std::size_t bytes = 0) {
@@ -8161,8 +8153,9 @@ struct stream_event : usage_counts {
     }
     static constexpr int call_bytes = 256;
     /// Notes what is no output, by its name.
-    void note_opaque(std::string_view name, bool reasons) {
-        reasons = reasons || has_any_of(name, {"think", "thought", "reason"});
+    void note_opaque(std::string_view name, taken_as as = taken_as::text) {
+        const bool reasons =
+            as == taken_as::thought || has_any_of(name, {"think", "thought", "reason"});
         hides_thought = hides_thought || (reasons && is_opaque(name));
         has_media = has_media || has_any_of(name, {"audio", "image"});
     }
@@ -8271,26 +8264,25 @@ struct stream_memory {
     bool cumulative = true;  // until an event disproves it
     int tokens = 0;          // so far, if each event reports its own
     asked_answer asked{};
-    bool keeps_answer = false;
     generated_text said{};   // if kept
 
     /// Takes the text of a member: the event counts it, the memory keeps it.
-    void take(stream_event& e, const json_view& v, const char* name, bool reasons = false) {
-        if (const json_view* m = member(v, name); m && m->is_string()) take(e, *m, reasons);
+    void take(stream_event& e, const json_view& v, const char* name,
+              taken_as as = taken_as::text) {
+        if (const json_view* m = member(v, name); m && m->is_string()) take(e, *m, as);
     }
-    void take(stream_event& e, const json_view& piece, bool reasons) {
-        e.take(piece.text, reasons);
-        keep(piece.text, reasons);
+    void take(stream_event& e, const json_view& piece, taken_as as) {
+        e.take(piece.text, as);
+        keep(piece.text, as);
         // One that is as good as none may have come to more than its text.
-        if (!is_nothing(piece.text))
-            piece.used = reasons ? json_view::use::thought : json_view::use::text;
+        if (!is_nothing(piece.text)) piece.used = as;
     }
-    void keep(std::string_view piece, bool reasons) {
-        if (keeps_answer) (reasons ? said.reasoning : said.answer) += piece;
+    void keep(std::string_view piece, taken_as as = taken_as::text) {
+        if (asked.is_kept) (as == taken_as::thought ? said.reasoning : said.answer) += piece;
     }
     void keep_id(stream_event& e, const json_view& v) {
         e.is_like_no_other = true;
-        if (keeps_answer && said.id.empty()) said.id = string_member(v, "id");
+        if (asked.is_kept && said.id.empty()) said.id = string_member(v, "id");
     }
     /// A call or a part of one, without its id, which varies. Returns its length.
     std::size_t call(stream_event& e, const json_view& v, const char* name = "name",
@@ -8299,7 +8291,7 @@ struct stream_memory {
         for (const char* field : {name, input})
             if (const json_view* m = member(v, field); m && is_truthy(*m))
                 call += m->is_string() ? std::string(m->text) : serialized(*m);
-        if (keeps_answer) said.calls += call;
+        if (asked.is_kept) said.calls += call;
         e.is_like_no_other = e.is_like_no_other || !call.empty();
         return call.size();
     }
@@ -8341,6 +8333,9 @@ stream_event read_json_event(std::string_view type, std::string_view data, const
 
 // ===== [C] the events of many streams ============================================================
 
+/// What stands between events: nothing, or the lines of chunks, of which each event has its own.
+enum class between : unsigned char { none, chunk_lines };
+
 /// Reads the events of the streams of a thread, one after the other. Most differ from the one
 /// before in a text and some numbers. If the API's function looked at these only to take a text or
 /// a count, or not at all, they are all that is read of the next one.
@@ -8364,17 +8359,17 @@ public:
     }
     /// Takes events off the start of a stream's bytes, at most so many, while each is like the last
     /// one. Returns the last of them, which tells of those before it; null if there is none.
-    /// `in_chunks`: the bytes are behind the data of a chunk, and each event has one of its own.
     const stream_event* read_next(std::string_view& bytes, read_t by, stream_memory& memory,
-                                  std::size_t most = 1, bool in_chunks = false) {
+                                  std::size_t most = 1, between events = between::none) {
         if (by != read_) return nullptr;
         sizes_.clear();
+        const bool in_chunks = events == between::chunk_lines;
         int reasoning_bytes = 0;
         bool is_plain = ends_block_ && all_of(varying_, [](const json_view* v) {
             return v->is_string() && v->used != use::read && v->used != use::count;
         });
         while (sizes_.size() < most) {
-            const std::string_view next = in_chunks ? response_parser::next_data(bytes) : bytes;
+            const std::string_view next = next_of(bytes, events);
             std::size_t n = is_plain ? length_of_plain(next) : 0;
             is_plain = n > 0;
             if (!is_plain) n = length_of_next(next);
@@ -8396,13 +8391,13 @@ public:
     }
     /// Takes a document off the start of a stream's bytes, if it is like the last one, and returns
     /// its text, else "".
-    std::string_view next_document(std::string_view& bytes, const json_view*& v) {
-        const std::size_t n = read_ ? 0 : length_of_next(bytes);
-        if (n == 0) return {};
+    std::string_view next_document(std::string_view& bytes, const json_view*& v, between events) {
+        const std::string_view next = next_of(bytes, events);
+        const std::size_t n = read_ ? 0 : length_of_next(next);
+        if (n == 0 || (events == between::chunk_lines && n < next.size())) return {};
         v = json_.values().data();
-        const char* const from = bytes.data() + begins_at_;
-        bytes.remove_prefix(n);
-        return {from, n - begins_at_ - (like_.size() - ends_at_)};
+        bytes.remove_prefix(static_cast<std::size_t>(next.data() - bytes.data()) + n);
+        return {next.data() + begins_at_, n - begins_at_ - (like_.size() - ends_at_)};
     }
     /// The value at this path of the last document, null if none. It is at the same place in each
     /// one alike.
@@ -8435,6 +8430,9 @@ private:
         const json_view* const v = json_.read({like_.data() + begins_at_, data.size()});
         if (!v) like_.clear();
         return v;
+    }
+    static std::string_view next_of(std::string_view bytes, between events) {
+        return events == between::none ? bytes : response_parser::next_data(bytes);
     }
     bool is_like(std::string_view data) {
         return !like_.empty() && !data.empty() && data.size() <= stream_event::most_alike &&
@@ -8529,11 +8527,10 @@ private:
                 last_.*all_counts[v->which] = count_of(*v);
                 continue;
             }
-            const bool reasons = v->used == use::thought;
             const auto bytes = static_cast<int>(v->text.size());
             last_.text_bytes += bytes;
-            if (reasons) last_.reasoning_bytes = bytes;
-            memory.keep(v->text, reasons);
+            if (v->used == use::thought) last_.reasoning_bytes = bytes;
+            memory.keep(v->text, v->used);
         }
         last_.own_bytes = last_.text_bytes;
         if (last_.counts_usage) last_.first_tokens = last_.completion_tokens;
@@ -8559,26 +8556,26 @@ inline event_reader& events_of_thread() {
 
 // ===== [C] OpenAI's answers ======================================================================
 
-/// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
+/// Calls `take(text, as)` for each text of an output field: a text, or a list of parts, where
 /// a part may have its own list (Mistral's API, some gateways). What is opaque is left out. False
 /// for an unknown form.
 template <class Take>
-bool each_text(const json_view& v, bool reasons, stream_event& e, Take&& take) {
-    if (v.is_string()) return take(v, reasons), true;
+bool each_text(const json_view& v, taken_as as, stream_event& e, Take&& take) {
+    if (v.is_string()) return take(v, as), true;
     if (is_list(v))
         return all_of(items_of(v), [&](const json_view& part) {
-            return each_text(part, reasons, e, take);
+            return each_text(part, as, e, take);
         });
     const std::string_view type = string_member(v, "type");
-    reasons = reasons || is_marked_as_thought(v);
+    if (is_marked_as_thought(v)) as = taken_as::thought;
     if (is_opaque(type) || has_any_of(type, {"status", "progress"}))
-        return e.note_opaque(type, reasons), true;
+        return e.note_opaque(type, as), true;
     if (names_call(type)) return e.take_call(serialized(v).size()), true;
     for (const char* name :
          {"text", "thinking", "reasoning", "summary", "refusal", "content", "delta"})
         if (const json_view* m = member(v, name); m && is_truthy(*m))
-            return each_text(*m, reasons || names_thoughts(name), e, take);
-    for (const auto& [name, said] : members_of(v)) e.note_opaque(name, reasons);
+            return each_text(*m, names_thoughts(name) ? taken_as::thought : as, e, take);
+    for (const auto& [name, said] : members_of(v)) e.note_opaque(name, as);
     return !type.empty() || !says_something(v);
 }
 
@@ -8588,36 +8585,40 @@ inline bool take_output(const json_view& choice, const char* output, stream_even
                         stream_memory* memory) {
     const int before = e.text_bytes;
     bool texts = false, thoughts = false;
-    const auto take = [&](const json_view& said, bool reasons) {
+    const auto take = [&](const json_view& said, taken_as of_all) {
         const bool repeats_text = texts, repeats_thought = thoughts;
-        return each_text(said, reasons, e, [&](const json_view& text, bool thinks) {
+        return each_text(said, of_all, e, [&](const json_view& text, taken_as as) {
             if (text.text.empty()) return;
-            if ((thinks ? repeats_thought : repeats_text) && !is_nothing(text.text)) text.ignore();
-            if (thinks ? repeats_thought : repeats_text) return;
+            const bool thinks = as == taken_as::thought;
+            const bool repeats = thinks ? repeats_thought : repeats_text;
+            if (repeats && !is_nothing(text.text)) text.ignore();
+            if (repeats) return;
             (thinks ? thoughts : texts) = true;
-            if (memory) memory->take(e, text, thinks);
-            else e.take(text.text, thinks);
+            if (memory) memory->take(e, text, as);
+            else e.take(text.text, as);
         });
     };
     const json_view* delta = member(choice, output);
-    const bool marked = delta && is_marked_as_thought(*delta);
-    const auto take_known = [&](const json_view& from, const char* name, bool reasons) {
+    const taken_as marked =
+        delta && is_marked_as_thought(*delta) ? taken_as::thought : taken_as::text;
+    const auto take_known = [&](const json_view& from, const char* name, taken_as as) {
         const json_view* said = member(from, name);
-        if (!said || take(*said, reasons)) return;
+        if (!said || take(*said, as)) return;
         e.malformed = true;
         e.error = printed("\"%s\" is in a form that is not known: ", name) +
                   printable(serialized(*said), 60);
     };
-    take_known(choice, "text", false);
+    take_known(choice, "text", taken_as::text);
     if (!delta || !delta->is_object()) return e.text_bytes > before;
     for (const char* name : {"content", "refusal"}) take_known(*delta, name, marked);
-    for (const char* name : {"reasoning_content", "reasoning"}) take_known(*delta, name, true);
+    for (const char* name : {"reasoning_content", "reasoning"})
+        take_known(*delta, name, taken_as::thought);
     for (const auto& [name, said] : members_of(*delta)) {
-        const bool is_thought = names_thoughts(name);
-        if (is_thought || name == "content_blocks" || name == "parts") take(*said, is_thought);
-        if (says_something(*said)) e.note_opaque(name, false);
+        if (names_thoughts(name)) take(*said, taken_as::thought);
+        else if (name == "content_blocks" || name == "parts") take(*said, taken_as::text);
+        if (says_something(*said)) e.note_opaque(name);
     }
-    if (const json_view* words = value_at(*delta, "audio.transcript")) take(*words, false);
+    if (const json_view* words = value_at(*delta, "audio.transcript")) take(*words, taken_as::text);
     if (value_at(*delta, "extra_content.google.thought_signature")) e.hides_thought = true;
     const auto call = [&](const json_view& called) {
         stream_memory none;
@@ -8781,7 +8782,7 @@ inline void read_ollama(const json_view& v, stream_event& e, stream_memory& memo
     for (const json_view* from : {&v, message}) {
         if (!from) continue;
         for (const char* name : {"content", "response"}) memory.take(e, *from, name);
-        memory.take(e, *from, "thinking", true);
+        memory.take(e, *from, "thinking", taken_as::thought);
         for (const json_view& tool : array_member(*from, "tool_calls"))
             if (const json_view* function = member(tool, "function"))
                 e.take_call(memory.call(e, *function));
@@ -8829,10 +8830,10 @@ inline void read_sglang(const json_view& v, stream_event& e, stream_memory& memo
                                ids == memory.ids;
     if (is_same_piece || !text.starts_with(memory.text)) memory.cumulative = false;
     memory.ids = ids;
-    e.take(text.substr(memory.cumulative ? memory.text.size() : 0), false);
+    e.take(text.substr(memory.cumulative ? memory.text.size() : 0));
     std::string& said = memory.said.answer;
-    if (memory.keeps_answer && memory.cumulative) said = text;
-    else if (memory.keeps_answer) said += text;
+    if (memory.asked.is_kept && memory.cumulative) said = text;
+    else if (memory.asked.is_kept) said += text;
     memory.text = text;
     note_output_tokens(e, count_at(v, "meta_info.completion_tokens"));
     e.prompt_tokens = count_at(v, "meta_info.prompt_tokens");
@@ -8861,10 +8862,10 @@ inline void read_anthropic_usage(const json_view& v, stream_event& e) {
 }
 inline void take_anthropic_piece(const json_view& piece, stream_event& e, stream_memory& memory) {
     const std::string_view type = string_member(piece, "type");
-    e.note_opaque(type, false);
+    e.note_opaque(type);
     memory.take(e, piece, "text");
-    memory.take(e, piece, "thinking", true);
-    e.take(string_member(piece, "partial_json"), false);
+    memory.take(e, piece, "thinking", taken_as::thought);
+    e.take(string_member(piece, "partial_json"));
     const std::size_t called =
         memory.call(e, piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
     if (names_call(type)) e.take_call(called);
@@ -8920,10 +8921,10 @@ inline void read_responses(const json_view& v, stream_event& e, stream_memory& m
     if (type.ends_with(".delta") && has_text(v, "delta")) {
         const bool reasons = names_thoughts(type);
         if (reasons || has_any_of(type, {"output_text", "transcript"}))
-            memory.take(e, v, "delta", reasons);
-        else if (type == "response.refusal.delta") e.take(string_member(v, "delta"), false);
+            memory.take(e, v, "delta", reasons ? taken_as::thought : taken_as::text);
+        else if (type == "response.refusal.delta") e.take(string_member(v, "delta"));
         else if (names_call(type)) e.take_call(string_member(v, "delta").size());
-        else e.note_opaque(type, false);
+        else e.note_opaque(type);
         if (names_call(type) || type == "response.refusal.delta")
             memory.call(e, v, "name", "delta");
     }
@@ -8948,8 +8949,9 @@ inline void read_responses_whole(const json_view& v, stream_event& e, stream_mem
         if (has_text(item, "encrypted_content")) e.hides_thought = true;
         for (const char* list : {"summary", "content"})
             for (const json_view& piece : array_member(item, list)) {
-                memory.take(e, piece, "text", type == "reasoning");
-                e.take(string_member(piece, "refusal"), false);
+                memory.take(e, piece, "text",
+                            type == "reasoning" ? taken_as::thought : taken_as::text);
+                e.take(string_member(piece, "refusal"));
             }
     }
     memory.keep_id(e, v);
@@ -9183,6 +9185,7 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
     if (!r.previous_response.empty()) asked.most_prompt_tokens *= -1;
     asked.most_output_tokens = r.max_tokens;
     asked.expects_usage = a.reports_usage && !r.events_are_tokens;
+    asked.is_streamed = r.stream;
     return asked;
 }
 inline std::string request_body(const api_traits& a, const std::string& model,
@@ -9237,14 +9240,11 @@ class body_reader {
 public:
     static constexpr std::size_t most = event_stream_parser::max_event;
 
-    /// `keeps_answer`: texts are kept.
-    void reset(const api_traits& a, bool streamed, bool keeps_answer = false,
-               const asked_answer& asked = {}) {
+    void reset(const api_traits& a, const asked_answer& asked = {}) {
         *this = body_reader();
-        memory_.keeps_answer = keeps_answer;
         memory_.asked = asked;
         api_ = &a;
-        framed_ = streamed ? a.framed : framing::document;
+        framed_ = asked.is_streamed ? a.framed : framing::document;
     }
     const generated_text& said() const { return memory_.said; }
     /// Whether this content type is the one asked for; others are errors.
@@ -9276,16 +9276,15 @@ public:
                                            : "a JSON document";
     }
     /// Takes events like the one before off the start of the bytes. False if there is none.
-    /// `in_chunks`: the bytes are behind the data of a chunk, and each event has one of its own.
     template <class OnEvent>
-    bool take_next(std::string_view& bytes, OnEvent&& on_event, bool in_chunks = false) {
+    bool take_next(std::string_view& bytes, OnEvent&& on_event, between events = between::none) {
         const bool is_between = framed_ == framing::events  ? events_.is_between_events()
                                 : framed_ == framing::lines ? held_.empty()
                                                             : false;
         if (!is_between || room_ == 0) return false;
-        if (api_->is_own) return !in_chunks && take_next_own(bytes, on_event);
+        if (api_->is_own) return take_next_own(bytes, on_event, events);
         const stream_event* const e =
-            events_of_thread().read_next(bytes, api_->read, memory_, room_, in_chunks);
+            events_of_thread().read_next(bytes, api_->read, memory_, room_, events);
         if (e) on_event(*e);
         return e;
     }
@@ -9324,7 +9323,7 @@ public:
             if (room_ == 0 || bytes.empty()) return true;
             if (api_->own_read) on_data("", bytes, {}, on_event);
             if (api_->own_read) return true;
-            if (memory_.keeps_answer) memory_.said.answer += bytes;
+            memory_.keep(bytes);
             on_event(text_event(bytes));
             return true;
         case framing::document: break;
@@ -9351,13 +9350,14 @@ public:
 private:
     static stream_event text_event(std::string_view text) {
         stream_event e;
-        e.take(text, false);
+        e.take(text);
         return e;
     }
     template <class OnEvent>
-    [[gnu::noinline]] bool take_next_own(std::string_view& bytes, OnEvent&& on_event) {
+    [[gnu::noinline]] bool take_next_own(std::string_view& bytes, OnEvent&& on_event,
+                                         between events) {
         const json_view* v = nullptr;
-        const std::string_view data = events_of_thread().next_document(bytes, v);
+        const std::string_view data = events_of_thread().next_document(bytes, v, events);
         if (!data.empty()) on_event(read_own(api_->own_read, "", data, memory_, {}, v));
         return !data.empty();
     }
@@ -9559,7 +9559,7 @@ public:
         r.cached_tokens = t.cached;
         r.reasoning_tokens = t.reasoning;
         r.token_source = reported       ? token_origin::usage
-                         : tells_usage_ ? token_origin::no_usage
+                         : expects_usage_ ? token_origin::no_usage
                                         : token_origin::events;
         r.output_tokens = reported ? t.output : came_.events;
         r.tokens_at_once = at_once(r.output_tokens - std::max(t.hidden, 0), r.first_event_tokens);
@@ -9567,12 +9567,11 @@ public:
         r.finish_reason = printable(finish_reason_, 40);
         r.error = error_;
     }
-    /// `tells_usage`: the answer should report usage.
-    void reset(bool tells_usage = false) {
+    void reset(const asked_answer& asked = {}) {
         gap_list gaps = std::move(gaps_);
         vector<std::uint32_t> bytes = std::move(bytes_);
         *this = stream_timeline();
-        tells_usage_ = tells_usage;
+        expects_usage_ = asked.expects_usage;
         gaps.clear();
         bytes.clear();
         gaps_ = std::move(gaps);
@@ -9684,7 +9683,7 @@ private:
     streamed_content came_{};
     usage_counts usage_{};
     request_status status_ = request_status::unsent;
-    bool ended_ = false, tokenless_ = false, has_media_ = false, tells_usage_ = false;
+    bool ended_ = false, tokenless_ = false, has_media_ = false, expects_usage_ = false;
 };
 
 // ===== [C] from bytes to the timeline of an answer ===============================================
@@ -9733,12 +9732,10 @@ public:
     const stream_timeline& timeline() const { return timeline_; }
     const generated_text& said() const { return reader_.said(); }
     const std::string& words() const { return said().answer; }
-    /// `keeps_answer`: the text is needed for grading, comparison or a conversation's next turn.
-    void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false,
-               const asked_answer& asked = {}) {
-        timeline_.reset(asked.expects_usage);
+    void reset(const api_traits& api = apis[0], const asked_answer& asked = {}) {
+        timeline_.reset(asked);
         http_.reset();
-        reader_.reset(api, streamed, keeps_answer, asked);
+        reader_.reset(api, asked);
         body_.clear();
         body_is_ = body_kind::unknown;
         more_came_ = false;
@@ -9783,7 +9780,8 @@ private:
     /// The usual answer is events that are alike, in a chunk each: they pass no other reader.
     bool take_chunks(std::string_view& rest, long long now_ns) {
         return body_is_ == body_kind::asked_for && !timeline_.ended() &&
-               reader_.take_next(rest, [&](const stream_event& e) { on_event(e, now_ns); }, true);
+               reader_.take_next(rest, [&](const stream_event& e) { on_event(e, now_ns); },
+                                 between::chunk_lines);
     }
     void on_complete(long long now_ns) {
         if (!is_asked_for()) return on_other_answer();
@@ -12414,7 +12412,7 @@ inline constexpr double max_missed = 1e6;  // readings of a repeat
 inline void handshake_fields(field_visitor& v, handshakes_t& full, handshakes_t& resumed) {
     const bool has_any = full.count + resumed.count != 0;
     const auto fields_of_kind = [&](const field& f, handshakes_t& h) {
-        if (!v.begin(f, has_any)) return;
+        if (!v.has(f.name, has_any) || !v.begin(f)) return;
         v.whole({"count"}, h.count);
         v.number({"mean_s"}, h.mean, {0, longest_time_s, 0});
         v.number({"max_s"}, h.max, {0, longest_time_s, 0});
@@ -12483,7 +12481,7 @@ inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from
         v.time_after({"due_ns", "after window_from_ns"}, s.due_ns, window_from_ns);
         v.time_after({"from_ns", "when it began"}, s.from_ns, window_from_ns);
         v.time_after({"to_ns", "when it had ended"}, s.to_ns, window_from_ns);
-        v.must(s.to_ns >= s.from_ns, "to_ns", "a step ends after it began");
+        if (s.to_ns < s.from_ns) v.misfit("to_ns", "a step ends after it began");
         v.text({"failed", "why, empty where it did not"}, s.failed);
     });
 }
@@ -12515,8 +12513,8 @@ inline void joules_fields(field_visitor& v, vector<page_reading>& readings) {
     std::set<std::string> cards;
     for (const page_reading& r : readings)
         for (const auto& [name, joules] : r.joules) cards.insert(name);
-    if (v.begin({"joules", "of each accelerator's counter of energy, in the same way", at_times},
-                !cards.empty())) {
+    if (v.has("joules", !cards.empty()) &&
+        v.begin({"joules", "of each accelerator's counter of energy, in the same way", at_times})) {
         for (const std::string& name : v.names({cards.begin(), cards.end()})) {
             vector<double> joules;
             for (page_reading& r : readings) {
@@ -12553,8 +12551,9 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
              w.from_s, {-max_count, max_count});
     v.flag({"several_processes", "several processes answer at its address, in turns", at_times},
            w.is_of_several);
-    if (v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
-                 at_times}, checked.is_made)) {
+    if (v.has("cross_check", checked.is_made) &&
+        v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
+                 at_times})) {
         if (v.assigns()) checked.is_made = true;
         fields_of(v, checked);
         v.end();
@@ -12610,8 +12609,9 @@ inline void named_fields(field_visitor& v, const field& f, vector<named_number>&
 
 inline void fields_of(field_visitor& v, answer_differences& differ) {
     const bool any = differ.tokens > 0 || differ.without_place > 0 || !differ.places.empty();
-    if (!v.begin({"answer_differences", "of the answers that were held against the baseline's",
-                  at_times}, any))
+    if (!v.has("answer_differences", any) ||
+        !v.begin({"answer_differences", "of the answers that were held against the baseline's",
+                  at_times}))
         return;
     v.numbers({"places", "characters before each first difference"}, differ.places,
               {0, max_text_bytes}, layout::one_line);
@@ -12622,8 +12622,9 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
 }
 
 inline void fields_of(field_visitor& v, early_end& e) {
-    if (!v.begin({"ended_early", "no more was sent, since too many requests missed an objective",
-                  at_times}, !e.by.empty()))
+    if (!v.has("ended_early", !e.by.empty()) ||
+        !v.begin({"ended_early", "no more was sent, since too many requests missed an objective",
+                  at_times}))
         return;
     v.text({"by", "the statistic of that objective. Here it counts as if all requests that were "
                   "planned besides were good ones; other objectives leave the repeat out"},
@@ -12681,7 +12682,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.time({"window_from_ns", "CLOCK_MONOTONIC, the window in which throughput is counted"},
            from_ns, exact_range);
     v.time({"window_to_ns"}, to_ns, exact_range);
-    v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
+    if (to_ns < from_ns) v.misfit("window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
     v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);
     client_fields(v, d);
@@ -12711,9 +12712,9 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     double error = d.gaps_counted ? gap_error : 0;  // not read back
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
-    if (v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
-                           "on those of exporters", at_times, "server"},
-                d.server.is_read)) {
+    if (v.has("server", d.server.is_read) &&
+        v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
+                           "on those of exporters", at_times, "server"})) {
         if (v.assigns()) d.server.is_read = true;
         fields_of(v, d.server, checked, from_ns);
         v.end();
@@ -13825,9 +13826,6 @@ inline long long measured_requests(const objective_columns& c, std::size_t repea
 // ===== [C] counts of misses: fractions, and percentiles that failures reach ======================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
-inline bool is_worse(bool at_most, double value, double bound) {
-    return at_most ? value > bound : value < bound;
-}
 inline double allowed_misses(const slo& s) {
     if (s.statistic.kind == statistic_kind::percentile)
         return s.at_most ? 1 - s.statistic.q : s.statistic.q;
@@ -13836,7 +13834,8 @@ inline double allowed_misses(const slo& s) {
 inline vector<bool> misses_of(const slo& s, const column& c) {
     if (is_request_fraction(s.statistic.metric)) return c.misses;
     vector<bool> misses;
-    for (const double v : c.values->in_order) misses.push_back(is_worse(s.at_most, v, s.bound));
+    for (const double v : c.values->in_order)
+        misses.push_back(s.at_most ? v > s.bound : v < s.bound);
     return misses;
 }
 inline vector<vector<bool>> misses_of(const slo& s, const variant_columns& of,
@@ -15366,16 +15365,15 @@ inline decision decision_by_numbers(const objective_columns& c, const judging_pa
 /// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
 inline double late_after_s(const judging_parameters& t) {
     double least = infinity;
-    const auto see = [&](metric_id m, bool at_most, double limit) {
+    const auto see = [&](metric_id m, const auto& of) {
         const bool is_ttft = m == metric_id::ttft || is_of_turns(m);
-        if (is_ttft && at_most && limit > 0) least = std::min(least, limit / 100);
+        if (is_ttft && of.at_most && of.bound > 0) least = std::min(least, of.bound / 100);
     };
     for (const auto* slos : {&t.slos, &t.objectives_held})
         for (const slo& s : *slos) {
-            if (s.factor == 0) see(s.statistic.metric, s.at_most, s.bound);
+            if (s.factor == 0) see(s.statistic.metric, s);
             for (const predicate_step& step : s.statistic.where)
-                if (step.op == predicate_step::op_kind::compare)
-                    see(step.metric, step.at_most, step.bound);
+                if (step.op == predicate_step::op_kind::compare) see(step.metric, step);
         }
     return least < infinity ? least : late_send_ns * 1e-9;
 }
@@ -18365,23 +18363,23 @@ inline std::string suggestion_of(const calibrated& c) {
 inline std::string difference_text(const cross_check& c) {
     const bool all_finished = c.finished >= 0.99 * c.sent;
     std::string t;
-    const auto add = [&](bool is_so, const char* format,
-                         std::initializer_list<named_filling> values) {
-        if (is_so) fill(t, "{;}{difference}", {{"difference", filled(format, values)}});
-    };
-    add(foreign_requests(c) > 0, "{requests:.0f} request{requests:s} of somebody else",
-        {{"requests", foreign_requests(c)}});
-    add(counts_each_again(c), "it counts each request {times:.0f} times",
-        {{"times", c.requests_reported / c.finished}});
-    add(reports_too_many(c),
-        "it tells of {reported:.0f} requests at once, of ours at most {ours:.0f} were in flight",
-        {{"reported", c.at_once_reported}, {"ours", c.at_once}});
-    add(all_finished && differs(c.tokens_reported, c.tokens),
-        "it counts {reported:.0f} generated tokens, the usage in its answers {usage:.0f}",
-        {{"reported", c.tokens_reported}, {"usage", c.tokens}});
-    add(all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens),
-        "it counts {reported:.0f} prompt tokens, the usage in its answers {usage:.0f}",
-        {{"reported", c.prompt_tokens_reported}, {"usage", c.prompt_tokens}});
+    if (foreign_requests(c) > 0)
+        fill(t, "{;}{requests:.0f} request{requests:s} of somebody else",
+             {{"requests", foreign_requests(c)}});
+    if (counts_each_again(c))
+        fill(t, "{;}it counts each request {times:.0f} times",
+             {{"times", c.requests_reported / c.finished}});
+    if (reports_too_many(c))
+        fill(t, "{;}it tells of {reported:.0f} requests at once, of ours at most {ours:.0f} were "
+                "in flight",
+             {{"reported", c.at_once_reported}, {"ours", c.at_once}});
+    if (all_finished && differs(c.tokens_reported, c.tokens))
+        fill(t, "{;}it counts {reported:.0f} generated tokens, the usage in its answers "
+                "{usage:.0f}",
+             {{"reported", c.tokens_reported}, {"usage", c.tokens}});
+    if (all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens))
+        fill(t, "{;}it counts {reported:.0f} prompt tokens, the usage in its answers {usage:.0f}",
+             {{"reported", c.prompt_tokens_reported}, {"usage", c.prompt_tokens}});
     return t;
 }
 
@@ -18929,7 +18927,7 @@ public:
                 set_image(d.turns.back().image, image.get<std::string>());
             }
         check_images(d);
-        add_fields(d, v, body != nullptr);
+        add_fields(d, line, body);
         if (body) leave_out_others(line, {"custom_id", "method", "url", "body"});
         return d;
     }
@@ -18951,17 +18949,17 @@ private:
             fields_.leave_out(name, line_);
         });
     }
-    void add_fields(dialogue& d, const picojson::value& of, bool is_body) const {
+    void add_fields(dialogue& d, const picojson::value& line, const picojson::value* body) const {
         const std::string_view row = in_.value_text(),
-                               text = is_body ? member_text(row, "body") : row;
-        for (const auto& [name, value] : of.get<picojson::object>()) {
+                               text = body ? member_text(row, "body") : row;
+        for (const auto& [name, value] : (body ? *body : line).get<picojson::object>()) {
             if (value.is<picojson::null>() ||
                 is_one_of(name, {"messages", "prompt", "completion", "response", "output_tokens",
                                  "max_tokens", "max_completion_tokens", "image", "image_files"}) ||
-                (!is_body && is_one_of(name, {"id", "custom_id"})))
+                (!body && is_one_of(name, {"id", "custom_id"})))
                 continue;
             const bool may_be_sent =
-                given_.count(name) == 0 && (is_body || is_field_of_a_chat(name));
+                given_.count(name) == 0 && (body || is_field_of_a_chat(name));
             if (may_be_sent && name == "temperature") {
                 d.temperature = number_from("", value, 0, 10, "a number",
                                             [&] { return here("temperature"); });
@@ -19591,14 +19589,14 @@ struct token_fit {
     }
     /// A prompt has at least one word.
     int words_of_prompt(double tokens) const { return std::max(1, words_in(tokens - overhead)); }
-    /// The first word has no space before it and may count otherwise; an exact fit always takes the
-    /// same one.
-    std::string drawn_word(generator& random, bool is_first) const {
+    /// A word to go behind others. The first one has no space before it and may count otherwise; an
+    /// exact fit always takes the same one.
+    std::string drawn_word(generator& random, const std::string& others) const {
         if (last_id > 0)
             return std::to_string(first_token_id + random.below(last_id - first_token_id + 1));
         if (words.empty()) return prompt_words[random.below(std::size(prompt_words))];
         const std::size_t at = random.below(words.size());
-        return word(words[is_first && lengths == quality::exact && !as_ids ? 0 : at]);
+        return word(words[others.empty() && lengths == quality::exact && !as_ids ? 0 : at]);
     }
     std::string all_words() const {
         std::string all;
@@ -19746,9 +19744,9 @@ inline std::string fit_text(const token_fit& f, double shortest = 0) {
 inline void append_words(std::string& out, int count, generator& random,
                          const token_fit& fit = {}) {
     for (int i = 0; i < count; ++i) {
-        const bool is_first = out.empty();
-        if (!is_first) out += ' ';
-        out += fit.drawn_word(random, is_first);
+        const std::string word = fit.drawn_word(random, out);
+        if (!out.empty()) out += ' ';
+        out += word;
     }
 }
 
@@ -20355,8 +20353,6 @@ inline void add_salt(std::string& text, const trace_position& place, const promp
 struct recorded_dialogues final : prompt_source {
     std::size_t most_turns = 1;
     bool salted = false;    // prompts begin with a line of new words
-    explicit recorded_dialogues(std::size_t most = 1, bool is_salted = false)
-        : most_turns(most), salted(is_salted) {}
 
     const dialogue& at(std::size_t conversation, const workload_files& files) const {
         return files.dialogues[conversation % files.dialogues.size()];
@@ -21279,8 +21275,8 @@ inline void check_dataset(const dataset& d) {
 class read_workload {
 public:
     virtual ~read_workload() = default;
-    /// Fills in defaults that this workload knows. In a mix conversations start over at the end.
-    virtual scenario completed(scenario s, const api_traits&, bool /*in_a_mix*/) const { return s; }
+    /// Fills in defaults that this workload knows.
+    virtual scenario completed(scenario s, const api_traits&) const { return s; }
     virtual plan_part planned(const scenario& s, const arrival_data& a,
                               std::uint64_t seed) const = 0;
     /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
@@ -21299,7 +21295,6 @@ protected:
     ~workload_extension() = default;
 };
 
-inline const char* at_most(bool is_forced) { return is_forced ? "" : "at most "; }
 inline std::string think_text(const time_distribution& d) {
     return d.a + d.b > 0 ? ", think " + distribution_text(d) : "";
 }
@@ -21342,10 +21337,12 @@ inline plan_part workload_of(const dataset& d, const request_options& o,
                                     const vector<dialogue>& sample) {
     check_dataset(d);
     if (sample.empty()) refuse({str(d.path), " was not read"});
+    const auto source = std::make_shared<recorded_dialogues>();
+    source->salted = d.salted;
     double prompt_tokens = 0;
-    std::size_t turns = 0, most_turns = 1;
+    std::size_t turns = 0;
     for (const dialogue& x : sample) {
-        most_turns = std::max(most_turns, x.turns.size());
+        source->most_turns = std::max(source->most_turns, x.turns.size());
         turns += x.turns.size();
         prompt_tokens += estimated_prompt_tokens(x);
     }
@@ -21353,7 +21350,7 @@ inline plan_part workload_of(const dataset& d, const request_options& o,
     return {.workload_text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
                                      format_name(d.format), "), about ",
                                      printed("%.0f tokens each", prompt_tokens / n),
-                                     most_turns == 1
+                                     source->most_turns == 1
                                          ? ""
                                          : printed(", %.1f turns each",
                                                    static_cast<double>(turns) / n),
@@ -21361,7 +21358,7 @@ inline plan_part workload_of(const dataset& d, const request_options& o,
                                      d.force_output ? "" : ", answers as long as they get",
                                      d.salted ? "" : ", not salted"}),
             .sent_as_given = !d.salted ? "prompts" : have_images(sample) ? "images" : "",
-            .source = std::make_shared<const recorded_dialogues>(most_turns, d.salted),
+            .source = source,
             .think = d.think,
             .forces_length = d.force_output || o.ignore_eos};
 }
@@ -21443,7 +21440,7 @@ inline plan_part workload_of(const conversations& c, const request_options& o) {
     const bool is_forced = c.force_output || o.ignore_eos;
     plan_part w{.workload_text = joined({"conversations, ", length_text(c.turns),
                                          " turns, messages of ", length_text(c.user_tokens),
-                                         " tokens, answers of ", at_most(is_forced),
+                                         " tokens, answers of ", is_forced ? "" : "at most ",
                                          length_text(c.output_tokens), system, helpers_text(c),
                                          think_text(c.think)}),
                 .think = c.think,
@@ -21484,7 +21481,7 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
 }
 inline plan_part workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
-                                    bool generates) {
+                                    const api_traits& api) {
     check_synthetic(w, a);
     const bool is_forced = w.force_output || o.ignore_eos;
     const auto before =
@@ -21498,9 +21495,9 @@ inline plan_part workload_of(const synthetic& w, const arrival_data& a,
             prefix += printed(" for %.9g %% of the prompts", w.prefix_fraction.value * 100);
     }
     return {.workload_text = joined({"synthetic, prompt ", length_text(w.prompt_tokens), " tokens",
-                                     generates ? ", output " : "",
-                                     generates ? at_most(is_forced) : "",
-                                     generates ? length_text(w.output_tokens) + " tokens" : "",
+                                     api.generates ? ", output " : "",
+                                     api.generates && !is_forced ? "at most " : "",
+                                     api.generates ? length_text(w.output_tokens) + " tokens" : "",
                                      prefix}),
             .source = std::make_shared<const synthetic_prompts>(w, before),
             .forces_length = is_forced};
@@ -21513,8 +21510,8 @@ inline void check_no_max_tokens(const request_options& o) {
 }
 
 inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
-                                    const workload_files& files, bool generates = true,
-                                    std::uint64_t default_seed = 1) {
+                                    const workload_files& files, const api_traits& api,
+                                    std::uint64_t default_seed) {
     const box& w = s.workload.what();
     if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
     if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
@@ -21529,11 +21526,11 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     check_no_max_tokens(s.options);
     if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
     if (const auto* made = w.get<synthetic>())
-        return workload_of(*made, arrivals, s.warmup, s.options, generates);
+        return workload_of(*made, arrivals, s.warmup, s.options, api);
     synthetic as_recorded;
     if (arrivals.kind == arrival_kind::replay)
         as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
-    return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
+    return workload_of(as_recorded, arrivals, s.warmup, s.options, api);
 }
 
 // ===== [C] loads that are searched: an extension does it =========================================
@@ -21703,8 +21700,8 @@ inline vector<std::string> names_of(const vector<planned_task>& tasks) {
     return all;
 }
 /// Returns why answers to the same prompt cannot be compared with the baseline's, "" if they can.
-inline std::string why_not_compared(const planned_traffic& t, bool has_live_baseline) {
-    if (!has_live_baseline)
+inline std::string why_not_compared(const planned_traffic& t, const planned_judging& j) {
+    if (!j.has_baseline)
         return "it needs a live baseline, whose answers are there to be compared: a server, "
                "or otherwise{...}";
     if (!t.scores.empty()) return t.scores + " generates nothing";
@@ -21770,7 +21767,7 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         refuse({given, "the scenario does not say what the server costs: .cost = "
                        "usd_per_hour(2.5)"});
     if (w.metric == metric_id::same_answers && !c.sent.described.is_there)
-        if (const std::string why = why_not_compared(c.sent, c.judged.has_baseline); !why.empty())
+        if (const std::string why = why_not_compared(c.sent, c.judged); !why.empty())
             refuse({given, why});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
@@ -22212,17 +22209,16 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
         refuse({"options.extra_body has no \"", api.needs_field, "\": ", api.name,
                 " answers no request without it"});
     if (api.generates) return;
-    const auto unused_option = [&](bool given, const char* option) {
-        if (given)
-            refuse({"options.", option, " is set, and ", api.name,
-                    " generates nothing that it could be of"});
-    };
-    unused_option(static_cast<bool>(o.max_tokens), "max_tokens");
-    unused_option(static_cast<bool>(o.temperature), "temperature");
-    unused_option(!field.empty(), "max_tokens_field");
-    unused_option(!o.system_prompt.empty(), "system_prompt");
-    unused_option(o.ignore_eos, "ignore_eos");
-    unused_option(o.events_are_tokens, "events_are_tokens");
+    const char* unused = o.max_tokens               ? "max_tokens"
+                         : o.temperature            ? "temperature"
+                         : !field.empty()           ? "max_tokens_field"
+                         : !o.system_prompt.empty() ? "system_prompt"
+                         : o.ignore_eos             ? "ignore_eos"
+                         : o.events_are_tokens      ? "events_are_tokens"
+                                                    : nullptr;
+    if (unused)
+        refuse({"options.", unused, " is set, and ", api.name,
+                " generates nothing that it could be of"});
 }
 /// Cancelled requests are load only: some must stay, so that answers can be judged.
 inline void check_somebody_stays(const request_options& o) {
@@ -22274,10 +22270,9 @@ inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace
     return a;
 }
 
-inline scenario completed(const scenario& s, const workload_files& files, const api_traits& api,
-                          bool in_a_mix = false) {
+inline scenario completed(const scenario& s, const workload_files& files, const api_traits& api) {
     const bool knows = s.workload.what().get<extension_workload>() && files.of_extension;
-    return knows ? files.of_extension->completed(s, api, in_a_mix) : s;
+    return knows ? files.of_extension->completed(s, api) : s;
 }
 inline bool plays_sessions(const any_workload& w) {
     const auto* e = w.what().get<extension_workload>();
@@ -22289,7 +22284,7 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const api_traits& api, std::uint64_t default_seed) {
     check_options(s.options);
     check_options_of(api, s.options);
-    plan_part part = workload_of(s, arrivals, *files, api.generates, default_seed);
+    plan_part part = workload_of(s, arrivals, *files, api, default_seed);
     part.stride = part.source->facts().most_turns;
     part.files = files;
     part.forces_length = part.forces_length && api.generates;
@@ -22379,8 +22374,10 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
         all.parts.push_back(refused_as("part \"" + str(of.name) + "\" of the mix", [&] {
             const auto own = files_of_part(files, i);
             check_no_recorded_lengths(of, arrivals);
-            const scenario alone = completed(scenario_of(s, of), *own, api, true);
-            plan_part part = planned_part(alone, arrivals, own, api, default_seed);
+            scenario alone = scenario_of(s, of);
+            alone.requests = 0;  // they are of all parts; each starts over at its end
+            plan_part part = planned_part(completed(alone, *own, api), arrivals, own, api,
+                                          default_seed);
             if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
                 refuse({"it is streamed and the first part is not, or the other way round; give "
                         "all parts the same options.stream"});
@@ -23846,7 +23843,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.number({"warmup_s"}, t.warmup_s, {0, longest_time_s, 0});
     v.text({"extent"}, l.extent);
     v.text({"options"}, l.options);
-    v.flag({"stream"}, t.common.stream, true);
+    if (v.has("stream", true)) v.flag({"stream"}, t.common.stream);
     v.text({"scores", "the API, where it generates nothing", if_any}, t.scores);
     v.whole({"requests"}, t.requests);
     v.number({"duration_s"}, t.duration_s, {0, longest_time_s, 0});
@@ -23861,12 +23858,13 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"plan", "the load in one line", if_any}, l.plan);
     v.text({"baseline_workload", "where the baseline is the same server with another one", if_any},
            l.baseline_workload);
-    if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
-                           "0", at_times}, !l.shard.is_whole()))
+    if (!v.has("shard", !l.shard.is_whole()) ||
+        !v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
+                           "0", at_times}))
         return;
     v.whole({"index"}, l.shard.index, {0, max_shards - 1});
     v.whole({"count"}, l.shard.count, {1, max_shards});
-    v.must(l.shard.index < l.shard.count, "index", "one below the count is allowed");
+    if (l.shard.index >= l.shard.count) v.misfit("index", "one below the count is allowed");
     v.end();
 }
 
@@ -23911,11 +23909,11 @@ struct expected_load {
 inline void fields_of(field_visitor& v, judging_rule& r) {
     constexpr number_range level{0, 1}, quantile{0, 1000};
     const auto positive = [&](const char* name, double n) {
-        v.must(n > 0, name, "a number above 0 is allowed");
+        if (!(n > 0)) v.misfit(name, "a number above 0 is allowed");
     };
     std::string traffic = "replayed";
     v.text({"traffic", "replayed: the same in all repeats"}, traffic);
-    v.must(traffic == "replayed", "traffic", "\"replayed\" is allowed");
+    if (traffic != "replayed") v.misfit("traffic", "\"replayed\" is allowed");
     v.whole({"interim_analyses"}, r.analyses, {1, 100});
     positive("interim_analyses", v.has("interim_analyses", true) ? r.analyses : 0);
     v.whole({"most"}, r.most, {1, most_of_few});
@@ -24286,8 +24284,9 @@ inline void fields_of(field_visitor& v, length_figures& f) {
 }
 /// The lengths of synthetic prompts: planned, counted by the server, and how they were fitted.
 inline void prompt_fields(field_visitor& v, prompt_lengths& p, token_fit& fit) {
-    if (!v.begin({"prompt_lengths", "tokens of made-up prompts in answered requests; missing for "
-                                    "other workloads", at_times}, p.known))
+    if (!v.has("prompt_lengths", p.known) ||
+        !v.begin({"prompt_lengths", "tokens of made-up prompts in answered requests; missing for "
+                                    "other workloads", at_times}))
         return;
     if (v.assigns()) p.known = true;
     v.choice({"calibration", "how lengths were aimed at; unknown: a word for a token"},
@@ -24377,14 +24376,16 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
                                         "one server asked in two ways", at_times}, a.tokens);
     v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
            [&](label_figures& f) { fields_of(v, f); });
-    if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
-                                 "the server does not say", at_times}, a.prefix_cache.prompt > 0)) {
+    if (v.has("prefix_cache", a.prefix_cache.prompt > 0) &&
+        v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
+                                 "the server does not say", at_times})) {
         v.number({"cached_tokens"}, a.prefix_cache.cached);
         v.number({"prompt_tokens"}, a.prefix_cache.prompt);
         v.end();
     }
-    v.object_if({"reasoning", "requests that reasoned; missing where none did", at_times},
-             a.reasoning.requests > 0, a.reasoning);
+    if (v.has("reasoning", a.reasoning.requests > 0))
+        v.object({"reasoning", "requests that reasoned; missing where none did", at_times},
+                 a.reasoning);
     if (v.begin({"statuses", "measured requests by outcome"})) {
         for (status_count& c : a.statuses)
             v.whole({to_string(c.status), "", presence::at_times}, c.count);
@@ -24609,8 +24610,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 /// to field_reader, which knows what is allowed and says what is not.
 class line_reader : public field_visitor {
 public:
-    explicit line_reader(const json_view& line)
-        : field_visitor(true), next_(&line + 1), line_(line) {}
+    explicit line_reader(const json_view& line) : next_(&line + 1), line_(line) {}
     /// Once all fields are read: each member was one, so that none has a name twice.
     bool is_odd() const { return is_odd_ || read_ != items_of(line_).size(); }
 
@@ -24627,7 +24627,7 @@ protected:
         to = v->text;
         return true;
     }
-    void visit_flag(const field& f, bool& b, bool) override {
+    void visit_flag(const field& f, bool& b) override {
         const json_view* const v = find(f);
         is_odd_ = is_odd_ || !v || v->is != json_view::kind::boolean;
         b = v && v->text == "true";
@@ -24900,9 +24900,10 @@ struct report_table {
     table_cell& last() { return rows.back().back(); }
 };
 
-/// Returns the table for the console. The first column is to the left; so are all `to_the_left`.
-inline std::string console_table(const report_table& t, std::size_t first_width = 10,
-                                 bool to_the_left = false) {
+/// Returns the table for the console. The first column is to the left; without a width of it, all
+/// are, as narrow as they can be.
+inline std::string console_table(const report_table& t, std::size_t first_width = 10) {
+    const bool to_the_left = first_width == 0;
     vector<vector<std::string>> lines = {t.head};
     for (const auto& row : t.rows) {
         lines.emplace_back();
@@ -25633,7 +25634,8 @@ struct progress_facts {
 };
 
 /// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
-inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
+inline std::string progress_line(const progress_facts& f, std::size_t width,
+                                 const console_style& style = {}) {
     const std::string stage = filled("{stage}[{has_both?}, ]{phase}",
                                      {{"stage", f.stage},
                                       {"has_both", !f.stage.empty() && !f.phase.empty()},
@@ -25667,7 +25669,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
         int parts = 0;
         for (const std::string& part : {time, reported, latency, decided, which}) {
-            const std::string more = (unicode ? " \u00B7 " : " | ") + part;
+            const std::string more = (style.unicode ? " \u00B7 " : " | ") + part;
             const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
             if (part.empty() || !fits) continue;
             line += more;
@@ -25739,9 +25741,10 @@ inline void identity_fields(field_visitor& v, gate_report& g) {
 }
 inline void fields_of(field_visitor& v, gate_report& g) {
     identity_fields(v, g);
-    v.object_if({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, "
-                              "nothing was sent, and nothing here is evidence of any", at_times},
-                !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
+    if (v.has("rehearsal", !g.rehearsal.model.empty()))
+        v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, "
+                               "nothing was sent, and nothing here is evidence of any", at_times},
+                 g.rehearsal, g.took_s);
     bool is_calibrated = !g.calibration.empty();
     v.flag({"calibrated", "LLMBENCH_CALIBRATE: calibration.json has what came of it", if_any},
            is_calibrated);
@@ -25751,13 +25754,13 @@ inline void fields_of(field_visitor& v, gate_report& g) {
            g.refusal.empty() ? judged : g.verdicts, each);
     if (!v.has("target", g.refusal.empty())) return;
     v.object({"target", "a server, and what it was", at_times, "target"}, g.target);
-    v.object_if({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline,
-                g.baseline);
+    if (v.has("baseline_target", g.what.judged->has_baseline))
+        v.object({"baseline_target", "", at_times, "target"}, g.baseline);
     load_facts load = load_facts_of(g.what);
     v.object({"scenario", "the load as it was asked for", at_times}, load);
     v.list({"slos", "", at_times, "slo"}, g.verdicts, each);
-    v.object_if({"capacity", "what a search for the most load found", at_times},
-             g.figures.search != nullptr, g.figures.search);
+    if (v.has("capacity", g.figures.search != nullptr))
+        v.object({"capacity", "what a search for the most load found", at_times}, g.figures.search);
     expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
                            expected_requests(g.what),
                            expected_first_turns(g.what)};
@@ -25765,8 +25768,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
              g.under, expected);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         const bool is_baseline = variant == run_variant::baseline;
-        v.object_if({to_string(variant), "what was measured on one target", at_times, "arm"},
-                 !is_baseline || g.what.judged->has_baseline,
+        if (!v.has(to_string(variant), !is_baseline || g.what.judged->has_baseline)) continue;
+        v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
                  is_baseline ? g.figures.baseline : g.figures.candidate,
                  (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
                  g.figures.kept);
@@ -25775,8 +25778,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.object({"self_check", "what the client can say against its own numbers: seconds and "
                             "fractions, which it has none of in virtual time", at_times},
              g.self_check, has_figures);
-    v.object_if({"profile", "what came of `on_fail`, of a gate that failed", at_times},
-             g.profile != nullptr, g.profile);
+    if (v.has("profile", g.profile != nullptr))
+        v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times}, g.profile);
 }
 
 struct run_report {
@@ -26340,8 +26343,8 @@ public:
     }
     /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
     /// crosses it misses it; of a mean it is a mark on the axis.
-    void limit(double x, double q, bool at_most, const std::string& words) {
-        add("limit", {words}, {x, q, at_most ? 1.0 : 0.0});
+    void limit(double x, double q, const slo& of, const std::string& words) {
+        add("limit", {words}, {x, q, of.at_most ? 1.0 : 0.0});
     }
     void limit_across(double y, const std::string& words) { add("across", {words}, {y}); }
     void stretch(double from, double to) { add("stretch", {}, {from, to}); }
@@ -26786,7 +26789,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                          : what.kind == statistic_kind::min      ? y.low
                                                                  : not_a_number;
         const std::string name = str(what.name);
-        p.limit(v.limit, q, v.objective.at_most,
+        p.limit(v.limit, q, v.objective,
                 filled("{statistic} {at_most?<|>}= {limit}[, far {far}]",
                        {{"statistic", name.substr(0, name.find('('))},
                         {"at_most", v.objective.at_most}, {"limit", limit_text(id, v.limit)},
@@ -27685,13 +27688,8 @@ inline std::string statistic_name(statistic_kind kind, const std::string& of, do
     }
     return of;
 }
-metric_id own_metric(const char* name, bool is_time, bool is_number, bool at_most,
-                     double (*value)(const request_view&)) {
-    const metric_unit unit = is_time     ? metric_unit::time
-                             : is_number ? metric_unit::none
-                                         : metric_unit::tokens_per_s;
-    return own_id(own_metrics.add(own_metric_row_of(
-        name, unit, at_most ? bound_side::at_most : bound_side::at_least, value)));
+metric_id own_metric(const char* name, metric_id like, double (*value)(const request_view&)) {
+    return own_id(own_metrics.add(own_metric_row_of(name, like, value)));
 }
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
     statistic_data s;
@@ -27740,23 +27738,19 @@ statistic_data make_gauge(statistic_kind kind, const text& gauge, double q) {
     s.name = statistic_name(kind, "server_metric(\"" + str(gauge) + "\")", q);
     return s;
 }
-list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {
+predicate condition_on(metric_id metric, bound_side side, double bound) {
+    const bool at_most = side == bound_side::at_most;
     list<predicate_step> steps;
     steps.push_back({predicate_step::op_kind::compare, metric, at_most, bound});
-    return steps;
+    return {steps, metric_name(metric) + std::string(at_most ? " <= " : " >= ") +
+                       limit_text(metric, bound)};
 }
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
-                             bool both) {
+                             predicate_step::op_kind op) {
     list<predicate_step> steps = a;
     for (const predicate_step& s : b) steps.push_back(s);
-    predicate_step op;
-    op.op = both ? predicate_step::op_kind::both : predicate_step::op_kind::either;
-    steps.push_back(op);
+    steps.push_back({op});
     return steps;
-}
-text comparison_text(metric_id metric, bool at_most, double bound) {
-    return std::string(metric_name(metric)) + (at_most ? " <= " : " >= ") +
-           limit_text(metric, bound);
 }
 }  // namespace detail
 
@@ -27827,8 +27821,8 @@ bool api_event::flag(const char* way) const {
     return v && is_true(*v);
 }
 void api_event::content(const types::text& bytes) {
-    of_.says.take(detail::str(bytes), false);
-    of_.memory.keep(detail::str(bytes), false);
+    of_.says.take(detail::str(bytes));
+    of_.memory.keep(detail::str(bytes));
 }
 void api_event::prompt_tokens(double n) {
     if (n >= 0) of_.says.prompt_tokens = static_cast<int>(std::min(n, detail::max_reported_tokens));
@@ -31021,7 +31015,6 @@ struct dispatched_request {
     std::string bytes{};
     long long dispatched_ns = 0;
     long long late_ns = 0;      // caused by the client
-    bool keeps_answer = false;  // the next turn of the conversation needs its text
     asked_answer asked{};
     double cancel_after_s = 0;
 };
@@ -31052,7 +31045,7 @@ public:
         rec_.late_ns = r.late_ns;
         rec_.most_prompt_tokens = r.asked.most_prompt_tokens;
         rec_.most_output_tokens = r.asked.most_output_tokens;
-        answer_.reset(*io_.target.api, io_.streamed, r.keeps_answer, r.asked);
+        answer_.reset(*io_.target.api, r.asked);
         connect_from_ns_ = r.dispatched_ns;
         // One opened ahead counts as new, unless the server may have timed it out.
         idle_ns_ = r.dispatched_ns - (answers_ > 0 ? answered_ns_ : opened_ns_);
@@ -32125,11 +32118,11 @@ private:
         io_.alert.on_step(now);
         some_leave_ = some_leave_ || r.cancel_after_s > 0;
         agenda_.on_dispatched(next.what, now);
-        const bool is_read = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
+        r.asked.is_kept = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
         const std::size_t conversation =
             order_.target->transport ? index / sent_.stride : connection::nobody;
         pool_.take(conversation)
-            .start({next.what, std::move(r.bytes), now, now - next.possible_ns, is_read, r.asked,
+            .start({next.what, std::move(r.bytes), now, now - next.possible_ns, r.asked,
                     r.cancel_after_s});
     }
     /// Building a long prompt takes longer than sending it, so one request is built in each turn,
@@ -32949,15 +32942,14 @@ inline std::size_t largest_id(const http_answer& a) {
     return largest < 1e9 ? static_cast<std::size_t>(largest) : 0;
 }
 /// Prompt tokens in an answer's usage; -1: not reported.
-inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed,
-                       const asked_answer& asked = {}) {
+inline int used_tokens(const api_traits& api, const http_answer& a, const asked_answer& asked) {
     int n = -1;
     if (a.status != 200) return n;
     const auto note = [&](const stream_event& e) {
         if (e.prompt_tokens >= 0) n = e.prompt_tokens;
     };
     body_reader reader;
-    reader.reset(api, streamed, false, asked);
+    reader.reset(api, asked);
     if (reader.feed(a.body, note)) reader.end(note);
     return n;
 }
@@ -33026,7 +33018,7 @@ private:
         const std::string body = request_body(*to_.api, to_.model, short_one);
         if (const int n = r.token_ids.empty() ? tokenized(body) : -1; n > 0) return n;
         return used_tokens(*to_.api, answer_to(r.stream ? to_.path : to_.whole_path, body),
-                           r.stream, asked_by(*to_.api, r, body.size()));
+                           asked_by(*to_.api, r, body.size()));
     }
 
     const load_target& to_;
@@ -33051,7 +33043,7 @@ inline std::string why_no_answer(const load_target& to, const request_spec& r,
     if (a.status == 0) return printable(without_secrets(a.error, to.secrets), 200);
     if (a.status / 100 != 2) return printed("HTTP %d", a.status);
     body_reader reader;
-    reader.reset(*to.api, r.stream);
+    reader.reset(*to.api, {.is_streamed = r.stream});
     if (!reader.takes(a.content_type) && !reader.begins_as_asked(a.body).value_or(false))
         return "\"" + printable(a.content_type, 60) + "\" is not " + reader.wanted();
     stream_timeline seen;
@@ -33069,7 +33061,7 @@ inline std::string why_no_answer(const load_target& to, const request_spec& r,
 inline std::string mistyped_text(const load_target& to, const request_spec& r,
                                  const http_answer& a) {
     body_reader reader;
-    reader.reset(*to.api, r.stream);
+    reader.reset(*to.api, {.is_streamed = r.stream});
     if (a.status / 100 != 2 || reader.takes(a.content_type) ||
         !reader.begins_as_asked(a.body).value_or(false))
         return {};
@@ -33823,7 +33815,7 @@ inline std::string why_unreported(const server_pages& on, const vector<metrics_p
 inline std::string why_any_unreported(const server_pages& on, const vector<slo>& slos) {
     vector<metrics_page> pages;
     for (const page_address& a : on.all) pages.push_back(read_page(a).page);
-    const page_reading r = reading_of(pages, on.first_is_servers, {});
+    const page_reading r = reading_of(pages, {}, on.first_is_servers ? 1 : 0);
     for (const slo& s : slos)
         if (const std::string why = why_unreported(on, pages, r, s.statistic); !why.empty())
             return "the SLO " + str(s.text()) + " is refused: " + why;
@@ -33838,7 +33830,7 @@ inline void rest(const server_pages& pages) {
     const long long until = now_ns() + ns_of(5);
     while (now_ns() < until && !stop_asked.load()) {
         const parsed_page read = read_page(pages.all[0]);
-        const page_reading r = reading_of({read.page}, true, {});
+        const page_reading r = reading_of({read.page});
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
         if (!read.problem.empty() || !(left > 0)) return;
         sleep_s(0.1);
@@ -33902,7 +33894,8 @@ private:
         }
         // A page that was empty when found had no known server.
         if (metrics_.of.empty() && pages_.first_is_servers) metrics_.of = name_found_in(pages[0]);
-        page_reading r = reading_of(pages, pages_.first_is_servers, metrics_.selectors);
+        page_reading r =
+            reading_of(pages, metrics_.selectors, pages_.first_is_servers ? 1 : 0);
         r.at_ns = now_ns();
         metrics_.readings.push_back(std::move(r));
         return {};
@@ -33929,7 +33922,7 @@ private:
         for (int i = 0; i < looks; ++i) {
             const parsed_page read = read_page(pages_.all[0]);
             if (!read.problem.empty()) return false;
-            page_reading now = reading_of({read.page}, true, {});
+            page_reading now = reading_of({read.page});
             const bool began_otherwise =
                 !std::isnan(now.began) && reports_its_start && now.began != before.began;
             if (began_otherwise || have_fallen(before, now)) return true;
@@ -34501,7 +34494,7 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 // ---- two addresses of one process, as where a port is forwarded to the other's server
 
 inline page_reading reading_of_server(const server_pages& pages) {
-    return reading_of({read_page(pages.all[0]).page}, true, {});
+    return reading_of({read_page(pages.all[0]).page});
 }
 /// Whether both report the same served requests, and at least one.
 inline bool count_alike(const page_reading& a, const page_reading& b) {
@@ -35973,12 +35966,12 @@ private:
     void report() {
         gather();
         if (mode_ == progress_mode::plain) {
-            std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
+            std::cout << progress_line(facts_, 0, style_) + "\n" << std::flush;
             return;
         }
         // One column stays free: a full line would wrap on some terminals.
         const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
-        std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K" << std::flush;
+        std::cout << "\r" + progress_line(facts_, width, style_) + "\x1b[K" << std::flush;
         drawn_ = true;
     }
     void gather() {

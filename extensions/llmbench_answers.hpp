@@ -979,12 +979,12 @@ public:
     asked_questions(questions said, const vector<dialogue>& asked)
         : q_(std::move(said)), n_(asked.size()), graders_(graders_text(q_, asked)) {}
     /// Answers are the most likely ones, and each question is asked once a repeat.
-    scenario completed(scenario s, const api_traits& api, bool in_a_mix) const override {
+    scenario completed(scenario s, const api_traits& api) const override {
         const auto all = static_cast<long long>(n_);
-        if (!in_a_mix && s.requests > all)
+        if (s.requests > all)
             refuse({printed("requests is %lld and there are %lld questions: each is asked once",
                             static_cast<long long>(s.requests), all)});
-        if (!in_a_mix && s.requests == 0 && s.duration.seconds() == 0) s.requests = all;
+        if (s.requests == 0 && s.duration.seconds() == 0) s.requests = all;
         if (!api.generates)
             refuse({"workload is questions, and ", api.name, " generates nothing to answer them"});
         if (!s.options.temperature) s.options.temperature = 0.0;

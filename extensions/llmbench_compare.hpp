@@ -1183,7 +1183,7 @@ inline std::string comparison_text(const comparison_report& r) {
                              {{"name", r.name}, {"rounds", rounds_text(c)}});
     for (std::size_t from = 1; from < c.settings.size(); from += beside)
         fill(out, "\n{console}",
-             {{"console", console_table(settings_table(c, from, from + beside), 0, true)}});
+             {{"console", console_table(settings_table(c, from, from + beside), 0)}});
     fill(out, "  * significant; {intervals}\n\n", {{"intervals", intervals_text(c)}});
     for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "  {line}\n",
         {{"line", s}});
@@ -1393,7 +1393,7 @@ inline std::string curve_text(const curve_report& c, const vector<gate_report>& 
     return filled(
         "\n{name}: {curve_line}\n\n{console}",
                   {{"name", c.name}, {"curve_line", curve_line(c)},
-                   {"console", console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)}});
+                   {"console", console_table(curve_table(c.unit, rows_of(c, gates)), 0)}});
 }
 inline std::string curve_md(const curve_report& c, const vector<gate_report>& gates) {
     return filled("### {name:m}: {curve_line:m}\n\n{markdown}\n",

@@ -183,14 +183,14 @@ struct run_level {
     double mean = 0, variance = 0, repeats = 0;
 };
 /// Without runs that lack the statistic or that an annotation leaves out.
-inline vector<run_level> levels_of(const history_series& s, bool at_most) {
+inline vector<run_level> levels_of(const history_series& s) {
     vector<run_level> out;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         const vector<double>& repeats = s.runs[i].repeats;
         const bool is_known = all_of(repeats, [&](double x) { return s.has_level(x); });
         if (s.runs[i].is_left_out || repeats.empty() || !is_known) continue;
         vector<double> levels;
-        for (const double x : repeats) levels.push_back((at_most ? 1 : -1) * s.level_of(x));
+        for (const double x : repeats) levels.push_back((s.at_most ? 1 : -1) * s.level_of(x));
         out.push_back({i, mean_of(levels), sample_variance(levels),
                        static_cast<double>(levels.size())});
     }
@@ -372,7 +372,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     v.text({"schema"}, schema);
     v.text({"id"}, r.id);
     v.text({"at"}, r.at);
-    v.must(is_utc_time(r.at), "at", "a time such as 2026-11-23T02:15:04Z is allowed");
+    if (!is_utc_time(r.at)) v.misfit("at", "a time such as 2026-11-23T02:15:04Z is allowed");
     v.text({"gate"}, r.gate);
     v.text({"cohort"}, r.run_series);
     v.quoted({"commit"}, r.commit);
@@ -400,7 +400,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
         const auto is_none = [](double x) { return !std::isfinite(x) || !(x >= 0); };
         const bool holds = !n.repeats.empty() && n.repeats.size() <= max_history_repeats &&
                            !any_of(n.repeats, is_none);
-        v.must(holds, names[i].c_str(), "one to 1000 numbers from 0 on are allowed");
+        if (!holds) v.misfit(names[i].c_str(), "one to 1000 numbers from 0 on are allowed");
     }
     v.end();
     v.texts({"more_is_better", "statistics whose names do not say it", if_any}, r.more_is_better);
@@ -414,7 +414,7 @@ inline void fields_of(field_visitor& v, history_note& n) {
     v.text({"cohort", "of every one where there is none", at_times}, n.run_series);
     v.quoted({"at", "a date, or the id of a run"}, n.what.at);
     v.quoted({"why"}, n.what.why);
-    v.must(!n.what.why.empty(), "why", "a text that is not empty is allowed");
+    if (n.what.why.empty()) v.misfit("why", "a text that is not empty is allowed");
     v.quoted({"by", "", at_times}, n.what.by);
 }
 
@@ -1550,10 +1550,9 @@ struct history_read {
     vector<history_segment> segments{};
     learned_history learned{};
 };
-inline history_read history_read_as(const history_series& s, bool at_most, bool is_main,
-                                    double given_sd = 0) {
+inline history_read history_read_as(const history_series& s, bool is_main, double given_sd = 0) {
     history_read r;
-    r.runs = levels_of(s, at_most);
+    r.runs = levels_of(s);
     r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
     r.learned = learned_from(r.runs, r.segments, is_main, given_sd);
     return r;
@@ -1927,8 +1926,8 @@ inline objective_history objective_history_of(history_series s, const slo& what,
     s.scale = is_difference(what) ? std::max(std::fabs(what.offset), s.mean()) : 0;
     o.scale = s.scale;
     o.statistic = str(what.statistic.name);
-    o.at_most = what.at_most;
-    const history_read r = history_read_as(s, what.at_most, asked.appends, asked.given_sd);
+    o.at_most = s.at_most = what.at_most;
+    const history_read r = history_read_as(s, asked.appends, asked.given_sd);
     o.learned = r.learned;
     if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;

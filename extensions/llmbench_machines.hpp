@@ -188,7 +188,7 @@ inline double least_between(const clock_ahead& a, const clock_ahead& b) {
 /// Moves all times from their clock to another one.
 class clock_mover : public field_visitor {
 public:
-    explicit clock_mover(long long by_ns) : field_visitor(true), by_ns_(by_ns) {}
+    explicit clock_mover(long long by_ns) : by_ns_(by_ns) {}
     void time(const field&, long long& ns, const whole_range&) override {
         if (ns != 0) ns += by_ns_;
     }

@@ -65,7 +65,7 @@ public:
                                 : framed_ == framing::lines ? held_.empty()
                                                             : false;
         if (!is_between || room_ == 0) return false;
-        if (api_->is_own) return events == between::none && take_next_own(bytes, on_event);
+        if (api_->is_own) return take_next_own(bytes, on_event, events);
         const stream_event* const e =
             events_of_thread().read_next(bytes, api_->read, memory_, room_, events);
         if (e) on_event(*e);
@@ -137,9 +137,10 @@ private:
         return e;
     }
     template <class OnEvent>
-    [[gnu::noinline]] bool take_next_own(std::string_view& bytes, OnEvent&& on_event) {
+    [[gnu::noinline]] bool take_next_own(std::string_view& bytes, OnEvent&& on_event,
+                                         between events) {
         const json_view* v = nullptr;
-        const std::string_view data = events_of_thread().next_document(bytes, v);
+        const std::string_view data = events_of_thread().next_document(bytes, v, events);
         if (!data.empty()) on_event(read_own(api_->own_read, "", data, memory_, {}, v));
         return !data.empty();
     }

@@ -56,7 +56,7 @@ public:
             return v->is_string() && v->used != use::read && v->used != use::count;
         });
         while (sizes_.size() < most) {
-            const std::string_view next = in_chunks ? response_parser::next_data(bytes) : bytes;
+            const std::string_view next = next_of(bytes, events);
             std::size_t n = is_plain ? length_of_plain(next) : 0;
             is_plain = n > 0;
             if (!is_plain) n = length_of_next(next);
@@ -78,13 +78,13 @@ public:
     }
     /// Takes a document off the start of a stream's bytes, if it is like the last one, and returns
     /// its text, else "".
-    std::string_view next_document(std::string_view& bytes, const json_view*& v) {
-        const std::size_t n = read_ ? 0 : length_of_next(bytes);
-        if (n == 0) return {};
+    std::string_view next_document(std::string_view& bytes, const json_view*& v, between events) {
+        const std::string_view next = next_of(bytes, events);
+        const std::size_t n = read_ ? 0 : length_of_next(next);
+        if (n == 0 || (events == between::chunk_lines && n < next.size())) return {};
         v = json_.values().data();
-        const char* const from = bytes.data() + begins_at_;
-        bytes.remove_prefix(n);
-        return {from, n - begins_at_ - (like_.size() - ends_at_)};
+        bytes.remove_prefix(static_cast<std::size_t>(next.data() - bytes.data()) + n);
+        return {next.data() + begins_at_, n - begins_at_ - (like_.size() - ends_at_)};
     }
     /// The value at this path of the last document, null if none. It is at the same place in each
     /// one alike.
@@ -117,6 +117,9 @@ private:
         const json_view* const v = json_.read({like_.data() + begins_at_, data.size()});
         if (!v) like_.clear();
         return v;
+    }
+    static std::string_view next_of(std::string_view bytes, between events) {
+        return events == between::none ? bytes : response_parser::next_data(bytes);
     }
     bool is_like(std::string_view data) {
         return !like_.empty() && !data.empty() && data.size() <= stream_event::most_alike &&
