@@ -10637,6 +10637,7 @@ public:
     }
     /// Counts all gaps; the window is known.
     void count_all(const time_interval& window) {
+        is_counted_ = true;
         count(~0ull, 9223372036854775807ll, {window.from_ns(), window.to_ns(), 0});
     }
     /// Takes all requests of another log.
@@ -10649,8 +10650,10 @@ public:
             if (f.gaps_at != not_listed) f.gaps_at += f.counted ? spanning_from : listed_from;
         }
         pooled_.add(o.pooled_);
+        is_counted_ = is_counted_ || o.is_counted_;
         observed_repeats_ = 0;
     }
+    bool is_counted() const { return is_counted_; }
     std::deque<finished_request>& requests() { return requests_; }
     const std::deque<finished_request>& requests() const { return requests_; }
     /// Rebuilds the log from records and removes them: the reverse of move_into().
@@ -10665,6 +10668,7 @@ public:
         sort_by(log.requests_, [](const finished_request& f) { return f.gaps_at; });
         (d.gaps_counted ? log.spanning_ : log.gaps_) = std::move(d.gaps);
         log.pooled_ = std::move(d.pooled_gaps);
+        log.is_counted_ = d.gaps_counted;
         d.records.clear();
         d.gap_offsets.clear();
         d.longest_gaps.clear();
@@ -10672,8 +10676,8 @@ public:
         d.pooled_gaps = {};
         return log;
     }
-    /// Becomes the records of a repeat in order of planned sends. `counted`: all are.
-    void move_into(repeat_data& d, bool counted) {
+    /// Becomes the records of a repeat in order of planned sends.
+    void move_into(repeat_data& d) {
         sort_by(requests_, [](const finished_request& f) { return f.index; });
         d.records.reserve(requests_.size());
         d.gap_offsets.reserve(requests_.size());
@@ -10681,10 +10685,10 @@ public:
             finished_request& f = requests_.front();
             d.records.push_back(std::move(f.what));
             d.gap_offsets.push_back(f.gaps_at);
-            if (counted) d.longest_gaps.push_back(f.longest_gap_us);
+            if (is_counted_) d.longest_gaps.push_back(f.longest_gap_us);
         }
-        d.gaps_counted = counted;
-        d.gaps = std::move(counted ? spanning_ : gaps_);
+        d.gaps_counted = is_counted_;
+        d.gaps = std::move(is_counted_ ? spanning_ : gaps_);
         d.pooled_gaps = std::move(pooled_);
     }
 
@@ -10693,6 +10697,7 @@ private:
     gap_list gaps_{}, spanning_{};
     gap_counts pooled_{};
     std::size_t observed_repeats_ = 0;  // requests, from the front
+    bool is_counted_ = false;           // all of it, or what was taken
 };
 
 // ===== [C] whether the times of an answer are plausible ==========================================
@@ -10890,14 +10895,16 @@ inline bool was_given_up(const record& r) {
 /// which nobody knows after a request that was given up. Sends that wait for answers have the delay
 /// in their plan, so it goes on. `twin`: the other variant, which may share the server.
 inline vector<late_stretch> late_stretches_of(const repeat_data& d, const repeat_data* twin) {
-    bool goes_on = !(d.asked_rate > 0);
+    bool goes_on = false;
     vector<const record*> sent;
-    for (const repeat_data* of : {&d, twin})
+    for (const repeat_data* of : {&d, twin}) {
+        goes_on = goes_on || (of && !(of->asked_rate > 0));
         for (std::size_t i = 0; of && i < of->records.size(); ++i) {
             const record& r = of->records[i];
             goes_on = goes_on || r.turn > 0 || r.depth > 0;
             if (r.dispatched_ns > 0) sent.push_back(&r);
         }
+    }
     std::sort(sent.begin(), sent.end(), [](const record* a, const record* b) {
         return a->scheduled_ns < b->scheduled_ns;
     });
@@ -10914,7 +10921,7 @@ inline vector<late_stretch> late_stretches_of(const repeat_data& d, const repeat
 }
 /// Sets how late the sends were that may have delayed each request, if many were late. Also sets
 /// the client's part of the requests' times: waiting users ask for less. Call it when records and
-/// the rate are complete.
+/// the rate are complete. A twin that has been noted has the stretches of both.
 inline void note_lateness(repeat_data& d, const repeat_data* twin = nullptr) {
     double late = 0, all = 0;
     for (const record& r : d.records) {
@@ -10927,7 +10934,8 @@ inline void note_lateness(repeat_data& d, const repeat_data* twin = nullptr) {
         return late_fraction_of(of, late_send_ns * 1e-9) > most_late_fraction;
     };
     d.late_stretches = {};
-    if (many(d) || (twin && many(*twin))) d.late_stretches = late_stretches_of(d, twin);
+    if (twin && !twin->late_stretches.empty()) d.late_stretches = twin->late_stretches;
+    else if (many(d) || (twin && many(*twin))) d.late_stretches = late_stretches_of(d, twin);
 }
 /// The delay of the latest send that may have delayed this request, besides its own.
 inline long long latest_send_of(const repeat_data& d, const record& r) {
@@ -12916,8 +12924,8 @@ cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobod
     c.text = std::move(text);
     return c;
 }
-inline cause of_server(cause c, bool is_baseline) {
-    c.of = is_baseline ? whose::baseline_server : whose::server;
+inline cause with_fault(cause c, whose of) {
+    c.of = of;
     return c;
 }
 inline cause with_text(bare_cause what, std::string text) {
@@ -13086,9 +13094,6 @@ inline judging_rule rule_of(const judging_options& o, int first, int most, int m
     r.fail_z = pocock_constant(r.analyses, r.fail_level);
     return r;
 }
-inline verdict_unit counting_unit(bool in_pairs) {
-    return in_pairs ? verdict_unit::pair : verdict_unit::repeat;
-}
 
 /// The noise of an interim analysis: a prior moderated by the measured spread, the same with the
 /// prior of a noisy machine, the measured spread alone, that with a margin for modes, the noise of
@@ -13104,8 +13109,8 @@ struct interim_analysis {
     spread_of spread = spread_of::moderated;
     double history_sd = not_a_number;  // of repeats of earlier runs, where that is the prior
 };
-/// Sets bounds and verdict from mean, standard error and degrees of freedom.
-inline void decide(interim_analysis& l, const judging_rule& rule) {
+/// The analysis with its bounds and verdict, by mean, standard error and degrees of freedom.
+inline interim_analysis decided(interim_analysis l, const judging_rule& rule) {
     l.pass_z = rule.pass_z;
     l.fail_z = rule.fail_z;
     l.pass_t = student_t_quantile(normal_cdf(l.pass_z), l.df);
@@ -13117,25 +13122,27 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
     l.outcome = l.pass_bound < 0   ? verdict::pass
                 : l.fail_bound > 0 ? verdict::fail
                                    : verdict::inconclusive;
+    return l;
+}
+/// How far the bound of a pass is from the mean.
+inline double half_width(const interim_analysis& l) { return l.pass_t * l.se + l.pass_margin; }
+inline const interim_analysis& wider_of(const interim_analysis& a, const interim_analysis& b) {
+    return half_width(b) > half_width(a) ? b : a;
 }
 
 /// An analysis without its standard error: the prior noise moderated by these squares and degrees
 /// of freedom.
 inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0,
                                            double with_df = prior_df) {
-    interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
-    l.mean = mean;
     // A spread is noisy if a machine of quiet_sd exceeds it in at most one of 20 runs.
     const double quiet_sd = s0 * (noisy_sd / prior_sd);
     const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
                                              quiet_sd * quiet_sd * chi_square_95(own_df);
-    l.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
-    l.prior_df = is_quiet ? with_df : noisy_df;
-    l.prior_sd = is_quiet ? s0 : quiet_sd;
-    l.df = l.prior_df + own_df;
-    l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
-    return l;
+    const double prior = is_quiet ? with_df : noisy_df, sd = is_quiet ? s0 : quiet_sd;
+    const double df = prior + own_df, moderated = std::sqrt((prior * sd * sd + squares) / df);
+    return {.mean = mean, .sd = moderated, .df = df, .prior_df = prior, .prior_sd = sd,
+            .spread = is_quiet ? spread_of::moderated : spread_of::noisy};
 }
 /// The stored baseline of a comparison: repeats, variance and spread between days.
 struct stored_side {
@@ -13156,17 +13163,11 @@ inline own_spread own_spread_of(const vector<double>& distances, const stored_si
 inline interim_analysis measured_analysis(double mean, const own_spread& own, double day_sd,
                                           double s0) {
     const double variance = own.squares / own.df;
-    interim_analysis l;
-    l.spread = spread_of::measured;
-    l.mean = mean;
-    l.prior_sd = s0;
-    l.sd = std::sqrt(variance);
-    l.se = std::sqrt(variance * own.shares + day_sd * day_sd);
+    const double se = std::sqrt(variance * own.shares + day_sd * day_sd);
     // The spread between days is given, not measured (Satterthwaite 1946).
-    const double known =
-        day_sd > 0 ? l.se * l.se / std::max(variance * own.shares, 1e-12) : 1;
-    l.df = std::min(own.df * known * known, 1e4);
-    return l;
+    const double known = day_sd > 0 ? se * se / std::max(variance * own.shares, 1e-12) : 1;
+    return {.mean = mean, .sd = std::sqrt(variance), .df = std::min(own.df * known * known, 1e4),
+            .se = se, .prior_sd = s0, .spread = spread_of::measured};
 }
 inline interim_analysis analysis_of(const vector<double>& distances, double s0,
                                     const judging_rule& rule = {},
@@ -13174,8 +13175,7 @@ inline interim_analysis analysis_of(const vector<double>& distances, double s0,
     const own_spread own = own_spread_of(distances, other);
     interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0, with_df);
     l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
-    decide(l, rule);
-    return l;
+    return decided(l, rule);
 }
 
 /// How far the mean of n repeats may be from the truth while none of them shows it. A machine with
@@ -13188,8 +13188,7 @@ inline double hidden_by_modes(double n, double level) {
 inline interim_analysis with_margins(interim_analysis l, double n, const judging_rule& rule) {
     l.pass_margin = hidden_by_modes(n, rule.pass_level);
     l.fail_margin = hidden_by_modes(n, rule.fail_level);
-    decide(l, rule);
-    return l;
+    return decided(l, rule);
 }
 inline judging_rule by_own_spread(judging_rule rule) {
     rule.pass_z = std::max(rule.pass_z, rule.alone_z);
@@ -13221,8 +13220,8 @@ inline interim_analysis cautious_analysis_of_repeats(const vector<double>& dista
     const interim_analysis moderated = analysis_of(distances, s0, rule, other);
     const own_spread own = own_spread_of(distances, other);
     if (rule.trusts_prior || own.df <= 0) return moderated;
-    interim_analysis measured = measured_analysis(moderated.mean, own, other.day_sd, s0);
-    decide(measured, by_own_spread(rule));
+    const interim_analysis measured =
+        decided(measured_analysis(moderated.mean, own, other.day_sd, s0), by_own_spread(rule));
     const bool is_wider = moderated.mean < 0 ? measured.pass_bound > moderated.pass_bound
                                             : measured.fail_bound < moderated.fail_bound;
     return is_wider ? measured : moderated;
@@ -13271,14 +13270,10 @@ inline interim_analysis analysis_by_calibration(const vector<double>& distances,
 /// Two repeats, each at twice the limit or beyond: by the noise of any machine.
 inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances,
                                                  const judging_rule& rule) {
-    interim_analysis l;
-    l.spread = spread_of::assumed;
-    l.mean = mean_of(distances);
-    l.sd = l.prior_sd = most_noise;
-    l.df = l.prior_df = 1e4;
-    l.se = l.sd / std::sqrt(static_cast<double>(distances.size()));
-    decide(l, rule);
-    return l;
+    const double se = most_noise / std::sqrt(static_cast<double>(distances.size()));
+    return decided({.mean = mean_of(distances), .sd = most_noise, .df = 1e4, .se = se,
+                    .prior_df = 1e4, .prior_sd = most_noise, .spread = spread_of::assumed},
+                   rule);
 }
 
 /// The log ratios of pairs with a prior that only widens the interval: four pairs estimate their
@@ -13287,12 +13282,12 @@ inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances
 /// pairs between two restarts. Pairs of fresh processes are independent, as repeats are.
 inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
                                           const judging_rule& rule) {
-    interim_analysis usual = analysis_of(distances, s0, rule);
+    const interim_analysis usual = analysis_of(distances, s0, rule);
     if (distances.size() < 2) return usual;
-    interim_analysis measured = measured_analysis(usual.mean, own_spread_of(distances), 0, s0);
-    decide(measured, rule);
-    if (measured.pass_t * measured.se > usual.pass_t * usual.se) usual = measured;
-    return rule.pairs_are_fresh ? or_by_quiet_repeats(usual, distances, s0, rule) : usual;
+    const own_spread own = own_spread_of(distances);
+    const interim_analysis wider =
+        wider_of(usual, decided(measured_analysis(usual.mean, own, 0, s0), rule));
+    return rule.pairs_are_fresh ? or_by_quiet_repeats(wider, distances, s0, rule) : wider;
 }
 
 // ===== [C] decisions on objectives and their causes ==============================================
@@ -13617,6 +13612,10 @@ inline measurements as_pairs(measurements of, const measurements& to) {
     return of;
 }
 
+/// Whose server a variant is measured on.
+inline whose server_of(const measurements& e, const repeat_list* variant) {
+    return variant == &e.baseline ? whose::baseline_server : whose::server;
+}
 using variant_list = vector<const repeat_list*>;
 inline variant_list variants_of(const measurements& e) { return {&e.candidate, &e.baseline}; }
 /// The variants that an objective needs. An absolute one needs the candidate alone, whatever
@@ -13665,29 +13664,31 @@ struct stored_baseline {
 /// independent ones.
 struct kept_counts {
     double misses = 0, requests = 0, effect = 1;
-    static constexpr const char* names[] = {"misses", "requests", "design_effect"};
+    bool are_sound() const {
+        return misses >= 0 && misses <= requests && requests > 0 && effect >= 1;
+    }
 };
-inline std::string count_name(std::size_t i, const statistic_data& of) {
-    return kept_counts::names[i] + ("(" + str(of.name) + ")");
-}
+/// A field of these, whose name in files has the statistic, too: "misses(error_rate)".
+struct count_field {
+    const char* name;
+    double kept_counts::*count;
+    std::string of(const statistic_data& s) const { return name + ("(" + str(s.name) + ")"); }
+};
+inline constexpr count_field count_fields[] = {{"misses", &kept_counts::misses},
+                                               {"requests", &kept_counts::requests},
+                                               {"design_effect", &kept_counts::effect}};
 /// Those of each repeat of an earlier run; none where one lacks them.
 inline vector<kept_counts> counts_kept(const std::map<std::string, vector<double>>& values,
                                        const statistic_data& of) {
-    const auto named = [&](const std::string& name) {
-        const auto at = values.find(name);
-        return at == values.end() ? vector<double>() : at->second;
-    };
-    const vector<double> misses = named(count_name(0, of)), requests = named(count_name(1, of)),
-                         effects = named(count_name(2, of));
-    const std::size_t n = named(str(of.name)).size();
-    if (misses.size() != n || requests.size() != n || effects.size() != n) return {};
-    vector<kept_counts> all;
-    for (std::size_t i = 0; i < n; ++i) {
-        all.push_back({misses[i], requests[i], effects[i]});
-        if (!(misses[i] >= 0 && misses[i] <= requests[i] && requests[i] > 0 && effects[i] >= 1))
-            return {};
+    const auto value = values.find(str(of.name));
+    vector<kept_counts> all(value == values.end() ? 0 : value->second.size());
+    for (const count_field& f : count_fields) {
+        const auto at = values.find(f.of(of));
+        if (at == values.end() || at->second.size() != all.size()) return {};
+        for (std::size_t i = 0; i < all.size(); ++i) all[i].*f.count = at->second[i];
     }
-    return all;
+    return all_of(all, [](const kept_counts& c) { return c.are_sound(); }) ? all
+                                                                           : vector<kept_counts>();
 }
 
 /// The objectives of a gate and their error levels. The same measurements can be judged again with
@@ -14261,11 +14262,10 @@ struct comparison {
     }
     /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
     /// processes that last for several pairs.
-    calibrated_noise calibrated(const judging_parameters& t, const slo& s,
-                                bool pairs_are_fresh) const {
+    calibrated_noise calibrated(const judging_parameters& t, const slo& s) const {
         const bool has_more = stored.repeats > 0 || stored.day_sd > 0;
-        return has_more || (paired && !pairs_are_fresh) ? calibrated_noise{}
-                                                        : calibration_for(t, s);
+        return has_more || (paired && !of_columns->pairs_are_fresh) ? calibrated_noise{}
+                                                                    : calibration_for(t, s);
     }
     /// Differences are compared in parts of the baseline, as its noise is, or of the limit.
     void subtract(const slo& s) {
@@ -14437,10 +14437,19 @@ inline verdict decide_by_gaps(const decision& d, const judging_parameters& t,
                                                               : verdict::inconclusive;
 }
 
+/// Leaves a fail open before so many repeats, and where the value is `off` from a stored one's by
+/// less than `days` may be: no regression.
+inline void open_early_fail(decision& d, int fails_from, double off = infinity, double days = 0) {
+    if (d.outcome != verdict::fail) return;
+    if (d.repeats < fails_from)
+        d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
+    else if (off < days)
+        d.outcome = verdict::inconclusive;
+}
+
 /// Decides where failures reach the statistic in some repeats, so that it has no size.
 inline void decide_by_misses(decision& d, const observed_repeats& seen,
-                             const judging_parameters& t, const comparison& c,
-                             std::size_t fails_from) {
+                             const judging_parameters& t, const comparison& c, int fails_from) {
     const std::size_t n = seen.values.size();
     const statistic_data& what = d.objective.statistic;
     d.counted.reset();
@@ -14454,8 +14463,7 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen,
                 : is_percentile ? decide_by_counts(d, t, c)
                 : half          ? verdict::fail
                                 : verdict::inconclusive;
-    if (d.outcome == verdict::fail && n < fails_from)
-        d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
+    open_early_fail(d, fails_from);
 }
 
 /// Why failures invalidate a percentile, of a variant or a part of a ratio.
@@ -14492,16 +14500,15 @@ inline void withdraw_over_failures(decision& d, const objective_columns& c,
 
 /// Why a repeat has no value or baseline value: failures reach the statistic, or a speed has no
 /// time.
-inline cause why_no_value(const objective_columns& c, const slo& s, bool is_paired,
-                          std::size_t repeat) {
+inline cause why_no_value(const comparison& c, const slo& s, std::size_t repeat) {
     const cause none =
         cause_with<because::no_value_in>({{"repeat", repeat + 1}, {"is_ratio", s.factor > 0}});
-    if (!is_paired && !is_ratio(s.statistic.metric)) return none;
-    const statistic_data& by = is_paired ? s.statistic : s.statistic.parts[1];
-    const column& d = *(is_paired ? c.other : c.to).each[repeat];
+    if (!c.paired && !is_ratio(s.statistic.metric)) return none;
+    const statistic_data& by = c.paired ? s.statistic : s.statistic.parts[1];
+    const column& d = *(c.paired ? c.of_columns->other : c.of_columns->to).each[repeat];
     const double value = with_offset(by.metric, d.value);
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
-    const whose of = is_paired ? whose::baseline_server : whose::server;
+    const whose of = c.paired ? whose::baseline_server : whose::server;
     if (d.failed == 0)
         return cause_with<because::over_nothing>(
             {{"repeat", repeat + 1}, {"is_infinite", value > 0}}, of, str(by.name));
@@ -14517,7 +14524,7 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
                                            const comparison& c,
                                            const vector<double>& distances, double s0,
                                            const judging_rule& rule) {
-    if (const calibrated_noise known = c.calibrated(t, s, rule.pairs_are_fresh); known.df > 0)
+    if (const calibrated_noise known = c.calibrated(t, s); known.df > 0)
         return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
@@ -14532,12 +14539,12 @@ inline void widen(decision& d, double by, const judging_rule& rule) {
     judging_rule same = rule;
     same.pass_z = d.last.pass_z;
     same.fail_z = d.last.fail_z;
-    decide(d.last, same);
+    d.last = decided(d.last, same);
 }
 /// One interim analysis of the values, without decisions that come too early.
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
                              const judging_parameters& t, double s0, const judging_rule& rule,
-                             std::size_t first, std::size_t fails_from) {
+                             std::size_t first, int fails_from) {
     const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
                             seen.are_blatant(d.objective);
     d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
@@ -14545,15 +14552,11 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
     if (is_difference(d.objective)) widen(d, c.client_error / c.scale, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
-    if (d.outcome == verdict::fail && seen.values.size() < fails_from)
-        d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
-    // Differences between days are no regression.
     const double typical = at_distance(d.objective, d.last.mean, d.limit, c.scale);
     const double ratio =
         is_difference(d.objective) ? typical / c.others_together + d.objective.factor : typical;
-    if (d.outcome == verdict::fail && c.stored.repeats > 0 &&
-        std::fabs(ratio - 1) < 2 * c.stored.day_sd)
-        d.outcome = verdict::inconclusive;
+    open_early_fail(d, fails_from, std::fabs(ratio - 1),
+                    c.stored.repeats > 0 ? 2 * c.stored.day_sd : 0);
 }
 
 inline verdict_method method_of(spread_of spread) {
@@ -14576,7 +14579,7 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
              d.repeats >= first_pair_analysis &&
              analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
         d.why = {cause_with<because::lasting_luck>({{"spread", spread}})};
-    else if (const calibrated_noise known = c.calibrated(t, d.objective, rule.pairs_are_fresh);
+    else if (const calibrated_noise known = c.calibrated(t, d.objective);
              known.df > 0 && is_noisier(d.distances, known))
         d.why.insert(d.why.begin(), cause_with<because::over_calibration>(
                                         {{"spread", spread}, {"calibrated", known.sd}}));
@@ -14606,7 +14609,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
-            return !startup && invalidate(d, why_no_value(of, s, c.paired, i));
+            return !startup && invalidate(d, why_no_value(c, s, i));
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
         d.requests = measured_requests(of, seen.values.size(), s.statistic.metric);
@@ -14614,8 +14617,8 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     };
     const auto analyse = [&](std::size_t) {
         const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
-        const auto fails_from = static_cast<std::size_t>(
-            startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most));
+        const int fails_from =
+            startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most);
         if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
@@ -14654,7 +14657,7 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     if (s.factor > 0 && t.past) return false;
     const judging_rule rule = rule_for(e, t, s);
     const spread_of by = analysis_of_values(t, s, c, seen.distances, s0, rule).spread;
-    if (by == spread_of::quiet || c.calibrated(t, s, rule.pairs_are_fresh).df > 0) return true;
+    if (by == spread_of::quiet || c.calibrated(t, s).df > 0) return true;
     return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
 }
 
@@ -14700,20 +14703,20 @@ inline double error_of_counts(const fraction_pair& p, double factor, double offs
 /// Collects answers to the same questions, over several pairs.
 class paired_answers {
 public:
-    /// Whether each answer of a variant is `right`, and its question, in order.
+    /// Whether each answer of a variant is right, and its question, in order.
     template <class Answers>
     void add(const Answers& mine, const vector<long long>& my_questions, const Answers& other,
-             const vector<long long>& other_questions, bool right) {
+             const vector<long long>& other_questions) {
         std::map<long long, vector<bool>> known;
         for (std::size_t i = 0; i < other_questions.size(); ++i)
-            known[other_questions[i]].push_back((other[i] != 0) == right);
+            known[other_questions[i]].push_back(other[i] != 0);
         std::map<long long, std::size_t> next;
         for (std::size_t i = 0; i < my_questions.size(); ++i) {
             const long long question = my_questions[i];
             const auto at = known.find(question);
             const std::size_t k = next[question]++;
             if (at == known.end() || k >= at->second.size()) continue;
-            const bool is_right = (mine[i] != 0) == right, other_is = at->second[k];
+            const bool is_right = mine[i] != 0, other_is = at->second[k];
             answered& a = all_[question];
             ++a.times;
             a.only_mine += is_right && !other_is;
@@ -14774,9 +14777,10 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
     if (of.is_in_pairs) counted(of.other, p.other, p.other_trials);
     if (!is_of_answers(s.statistic.metric)) return p;
     paired_answers answers;
-    for (std::size_t i = 0; i < pairs; ++i)
-        answers.add(of.mine.each[i]->misses, of.mine.each[i]->questions, of.other.each[i]->misses,
-                    of.other.each[i]->questions, false);
+    for (std::size_t i = 0; i < pairs; ++i) {
+        const column &mine = *of.mine.each[i], &other = *of.other.each[i];
+        answers.add(other.misses, other.questions, mine.misses, mine.questions);  // what they miss
+    }
     answers.set(p);
     return p;
 }
@@ -14788,19 +14792,15 @@ inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair&
                                               const stored_side& stored) {
     const double difference =
         p.is_paired ? p.only_mine - p.only_other : p.mine - s.factor * p.other;
-    interim_analysis counts;
-    counts.spread = spread_of::counted;
-    counts.mean = (s.at_most ? 1 : -1) * (difference - s.offset);
-    const double error = error_of_counts(p, s.factor, s.offset);
-    counts.se = std::sqrt(error * error + stored.day_sd * stored.day_sd);
-    counts.sd = error * std::sqrt(p.trials);
-    counts.df = 1e4;
-    decide(counts, rule);
+    const double mean = (s.at_most ? 1 : -1) * (difference - s.offset);
+    const double error = error_of_counts(p, s.factor, s.offset), day_sd = stored.day_sd;
+    const interim_analysis counts =
+        decided({.mean = mean, .sd = error * std::sqrt(p.trials), .df = 1e4,
+                 .se = std::sqrt(error * error + day_sd * day_sd), .spread = spread_of::counted},
+                rule);
     const own_spread own = own_spread_of(distances, stored);
     if (!(own.df > 0)) return counts;
-    interim_analysis pairs = measured_analysis(counts.mean, own, stored.day_sd, 0);
-    decide(pairs, rule);
-    return pairs.pass_t * pairs.se > counts.pass_t * counts.se ? pairs : counts;
+    return wider_of(counts, decided(measured_analysis(mean, own, day_sd, 0), rule));
 }
 
 /// Judges a fraction less that of a live baseline or of a stored run, by the counts of both.
@@ -14841,12 +14841,8 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
         d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule, d.stored);
         d.why.clear();
         if (d.repeats >= first) d.outcome = d.last.outcome;
-        if (d.outcome == verdict::fail && d.repeats < fails_from)
-            d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
-        // Differences between days are no regression.
-        const double off = std::fabs(d.fractions->mine - d.fractions->other);
-        if (d.outcome == verdict::fail && off < 2 * t.stored.day_sd * d.fractions->other)
-            d.outcome = verdict::inconclusive;
+        const auto [mine, other] = std::pair(d.fractions->mine, d.fractions->other);
+        open_early_fail(d, fails_from, std::fabs(mine - other), 2 * t.stored.day_sd * other);
         return d.outcome != verdict::inconclusive;
     };
     const auto least = static_cast<std::size_t>(first);
@@ -14888,49 +14884,39 @@ public:
         const double mine = value_of(v_.mine, mine_), other = value_of(v_.other, other_);
         return is_difference(s_) ? mine - s_.factor * other : quotient(mine, other);
     }
+    /// Under the limit of a percentile as many requests of both are beyond it, each beyond its own:
+    /// `mine` beyond factor * c + offset, `other` beyond c, the quantile of all. No density is
+    /// estimated.
     distance_at_once at(double factor, double offset) const {
-        return s_.statistic.kind == statistic_kind::percentile ? of_counts(factor, offset)
-                                                          : of_means(factor, offset);
+        const auto itself = [](double x) { return x; };
+        if (s_.statistic.kind != statistic_kind::percentile)
+            return difference(s_.at_most ? 1 : -1, factor, offset, itself, itself);
+        const double c = common_quantile(factor, offset);
+        if (!std::isfinite(c)) return {not_a_number, vector<double>(v_.slices, 0.0)};
+        const auto beyond = [&](double bound) {
+            return [this, bound](double x) { return s_.at_most ? x > bound : x < bound; };
+        };
+        return difference(1, 1, 0, beyond(factor * c + offset), beyond(c));
     }
 
 private:
-    distance_at_once of_means(double factor, double offset) const {
-        const double sign = s_.at_most ? 1 : -1, mine = v_.mine.mean(), other = v_.other.mean();
-        distance_at_once d{sign * (mine - factor * other - offset),
-                           vector<double>(v_.slices, 0.0)};
-        add_parts(d, v_.mine, sign / v_.mine.count(), [&](double x) { return x - mine; });
-        add_parts(d, v_.other, -sign * factor / v_.other.count(),
-                  [&](double x) { return x - other; });
-        return d;
-    }
-    /// Under the limit as many requests of both are beyond it, each beyond its own: `mine` beyond
-    /// factor * c + offset, `other` beyond c, the quantile of all. No density is estimated.
-    distance_at_once of_counts(double factor, double offset) const {
-        distance_at_once d{not_a_number, vector<double>(v_.slices, 0.0)};
-        const double c = common_quantile(factor, offset);
-        if (!std::isfinite(c)) return d;
-        const auto beyond_mine = [&](double x) {
-            return is_beyond(x, factor * c + offset) ? 1.0 : 0.0;
+    /// The difference of both means of a score, and what each slice adds to it.
+    template <class Score>
+    distance_at_once difference(double sign, double factor, double offset, const Score& of_mine,
+                                const Score& of_other) const {
+        vector<double> parts(v_.slices, 0.0);
+        const auto mean_with_parts = [&](const sliced_values& of, double weight,
+                                         const Score& score) {
+            double sum = 0;
+            for (const double x : of.values) sum += score(x);
+            const double mean = sum / of.count();
+            for (std::size_t i = 0; i < of.values.size(); ++i)
+                parts[of.slices[i]] += weight / of.count() * (score(of.values[i]) - mean);
+            return mean;
         };
-        const auto beyond_other = [&](double x) { return is_beyond(x, c) ? 1.0 : 0.0; };
-        const double mine = fraction(v_.mine, beyond_mine),
-                     other = fraction(v_.other, beyond_other);
-        d.value = mine - other;
-        add_parts(d, v_.mine, 1 / v_.mine.count(), [&](double x) { return beyond_mine(x) - mine; });
-        add_parts(d, v_.other, -1 / v_.other.count(),
-                  [&](double x) { return beyond_other(x) - other; });
-        return d;
-    }
-    bool is_beyond(double x, double bound) const { return s_.at_most ? x > bound : x < bound; }
-    template <class F> static double fraction(const sliced_values& of, F&& beyond) {
-        double n = 0;
-        for (const double x : of.values) n += beyond(x);
-        return n / of.count();
-    }
-    template <class F>
-    static void add_parts(distance_at_once& to, const sliced_values& of, double weight, F&& f) {
-        for (std::size_t i = 0; i < of.values.size(); ++i)
-            to.parts[of.slices[i]] += weight * f(of.values[i]);
+        const double mine = mean_with_parts(v_.mine, sign, of_mine),
+                     other = mean_with_parts(v_.other, -sign * factor, of_other);
+        return {sign * (mine - factor * other - offset), std::move(parts)};
     }
     /// The nearest rank among both, or the baseline's where failures reach that.
     double common_quantile(double factor, double offset) const {
@@ -14991,18 +14977,13 @@ inline double least_error_of(const values_at_once& v, double factor) {
 inline interim_analysis analysis_at_once(const values_at_once& v, const distance_at_once& d,
                                          double factor, const judging_rule& rule) {
     const auto decided_with = [&](const error_at_once& e) {
-        interim_analysis l;
-        l.spread = spread_of::measured;
-        l.mean = d.value;
-        l.se = std::max(e.se, least_error_of(v, factor));
-        l.sd = l.se / std::sqrt(static_cast<double>(v.slices));
-        l.df = e.df;
-        decide(l, rule);
-        return l;
+        const double se = std::max(e.se, least_error_of(v, factor));
+        const double sd = se / std::sqrt(static_cast<double>(v.slices));
+        return decided({.mean = d.value, .sd = sd, .df = e.df, .se = se,
+                        .spread = spread_of::measured}, rule);
     };
-    const interim_analysis blocks = decided_with(error_by_blocks(d.parts)),
-                           neighbours = decided_with(error_by_neighbours(d.parts));
-    return blocks.pass_t * blocks.se > neighbours.pass_t * neighbours.se ? blocks : neighbours;
+    return wider_of(decided_with(error_by_neighbours(d.parts)),
+                    decided_with(error_by_blocks(d.parts)));
 }
 
 /// Analyses at any limit. The noise of means is that around the measured ratio, where what both
@@ -15016,8 +14997,7 @@ public:
         if (!is_of_counts()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
         if (v.mine.questions.empty() || !is_difference(s)) return;
         paired_answers all;
-        all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions,
-                true);
+        all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions);
         all.set(answers_.emplace());
     }
     double measured() const { return measured_; }
@@ -15031,13 +15011,12 @@ public:
         interim_analysis l = noise_;
         l.mean = d.value;
         if (is_ratio_of_means()) l.se *= limit / measured_;
-        decide(l, rule_);
+        l = decided(l, rule_);
         if (!answers_) return l;
         interim_analysis counts = l;
         counts.se = error_of_counts(*answers_, 1, limit);
         counts.df = 1e4;
-        decide(counts, rule_);
-        return counts.pass_t * counts.se > l.pass_t * l.se ? counts : l;
+        return wider_of(l, decided(counts, rule_));
     }
 
 private:
@@ -15198,14 +15177,11 @@ inline interim_analysis analysis_of_drift(const slo& s, const vector<double>& lo
                  last = mean_of({logs.end() - k, logs.end()});
     const double alike = dependence_of_slices(logs);
     const double longer = (1 + alike) / (1 - alike), n = static_cast<double>(k);
-    interim_analysis l;
-    l.spread = spread_of::measured;
-    l.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound));
-    l.sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
-    l.df = std::max(2.0, (3 * n - 2) / longer);
-    l.se = l.sd * std::sqrt(2 * longer / n);
-    decide(l, rule);
-    return l;
+    const double sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
+    return decided({.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound)), .sd = sd,
+                    .df = std::max(2.0, (3 * n - 2) / longer),
+                    .se = sd * std::sqrt(2 * longer / n), .spread = spread_of::measured},
+                   rule);
 }
 
 /// The first and last third of the typical repeat, and its length.
@@ -15299,7 +15275,8 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     if (d.outcome == verdict::pass &&
         any_of(c.mine.each, [](const shared_column& of) { return of->is_bound; }))
         d.outcome = verdict::inconclusive;
-    d.counted_in = counting_unit(needs_baseline(s) && c.is_in_pairs);
+    d.counted_in =
+        needs_baseline(s) && c.is_in_pairs ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
         d.calibrated_sd = at->second;
@@ -15860,7 +15837,7 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
             if (!why) why = fault_of_page(unfinished, d);
             if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
             if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
-            if (why) return of_server(std::move(why), variant == &e.baseline);
+            if (why) return with_fault(std::move(why), server_of(e, variant));
         }
     return {};
 }
@@ -16468,12 +16445,13 @@ inline cause values_missing(const answer_counts& c, metric_id m) {
 }
 /// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
 /// were requested, the others are judged, if any.
-inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
+inline cause missing_values(const answer_counts& c, metric_id m, const load_conditions& under) {
     const metric_facts& f = facts_of(m);
     const value_count& n = c.of(m);
-    const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
-                                                 f.needs == value_needs::second_event ||
-                                                 f.needs == value_needs::second_read);
+    const bool allowed =
+        under.short_outputs_expected && (f.needs == value_needs::second_token ||
+                                         f.needs == value_needs::second_event ||
+                                         f.needs == value_needs::second_read);
     if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
     const bool some_left = n.missing < n.completed;
     const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
@@ -16653,9 +16631,8 @@ inline cause no_success(const gate_in_check& g) {
         }
     if (g.variant == &g.e.baseline && g.variant->empty()) return {};
     if (measured == 0) return {because::no_requests};
-    const bool is_baseline = g.variant == &g.e.baseline;
     return cause_with<because::none_succeeded>(
-        {{"requests", measured}}, is_baseline ? whose::baseline_server : whose::server,
+        {{"requests", measured}}, server_of(g.e, g.variant),
         std::string(to_string(example->status)) + ": " + str(example->error));
 }
 
@@ -16795,9 +16772,8 @@ inline cause label_without_success(const objective_in_check& o, const statistic_
             }
         }
         if (requests > 0 && completed == 0)
-            return of_server(cause_with<because::label_failed>(
-                                 {{"requests", requests}}, whose::nobody, selection_text(own)),
-                             variant == &o.e.baseline);
+            return cause_with<because::label_failed>(
+                {{"requests", requests}}, server_of(o.e, variant), selection_text(own));
     }
     return {};
 }
@@ -16881,7 +16857,7 @@ cause of_a_metric(const statistic_data& what, Of&& cause_of) {
 }
 inline cause lacks_values(objective_in_check& o) {
     return of_a_metric(*o.part, [&](metric_id m) {
-        return missing_values(*o.answers, m, o.e.short_outputs_expected);
+        return missing_values(*o.answers, m, o.e);
     });
 }
 /// What users' functions have no value of; it counts as the worst one.
@@ -17339,7 +17315,7 @@ inline cause found_in_answers(std::size_t first, std::size_t end, objective_in_c
                 cause why = found_by(checks[i], o);
                 if (!why) continue;
                 if (checks[i].reads != check_reads::buffered)
-                    return of_server(std::move(why), is_baseline);
+                    return with_fault(std::move(why), server_of(o.e, variant));
                 if (is_baseline && why.of == whose::nobody) why.of = whose::baseline;
                 return why;
             }
@@ -17441,8 +17417,7 @@ inline void find_fault(variant_checks& c, gate_in_check g) {
     const auto is_found = [&](check_of of) {
         for (const check& by : checks) {
             if (!by.in_gate || by.of != of || !(c.invalid = by.in_gate(g))) continue;
-            if (of == check_of::repeat)
-                c.invalid = of_server(std::move(c.invalid), g.variant == &g.e.baseline);
+            if (of == check_of::repeat) c.invalid.of = server_of(g.e, g.variant);
             c.by = &by;
             return true;
         }
@@ -20727,6 +20702,9 @@ struct planned_judging {
     int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
     bool ends_at_first_miss = false;
     bool has_baseline = false;       // a live one, measured in pairs
+    verdict_unit counted_in() const {
+        return has_baseline ? verdict_unit::pair : verdict_unit::repeat;
+    }
     bool is_at_once = false;         // the pairs, and
     bool by_slices = false;          // compared by slices of their time
     bool has_stored_baseline = false;
@@ -22714,10 +22692,11 @@ inline void check_at_once(const scenario& s, const planned_traffic& p) {
                                                      seconds))});
 }
 /// Whether a load at once may end as soon as all is decided: not where it is asked for whole, or is
-/// too short for a look, or where its end is part of what is asked.
-inline bool may_end_early(const scenario& s, const planned_traffic& p) {
-    return s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 && p.beside.empty() &&
-           !p.plays_out && !p.compares_answers && !asks_questions(p) &&
+/// too short for a look, or where its end is part of what is asked. Of a part of a load nothing is
+/// judged before its end, which alone shows what all parts measured.
+inline bool may_end_early(const scenario& s, const planned_traffic& p, const load_shard& part) {
+    return part.is_whole() && s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 &&
+           p.beside.empty() && !p.plays_out && !p.compares_answers && !asks_questions(p) &&
            all_of(s.slos, [](const slo& x) { return !is_drift(x.statistic.metric); }) &&
            seconds_at_once(p) >= 2 * least_load_at_once_s;
 }
@@ -22743,7 +22722,7 @@ inline void check_objectives(const plan& p) {
 /// without objectives only measures.
 inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_files files = {},
                     scenario_use use = scenario_use::measure,
-                    const api_traits& api = apis[0]) {
+                    const api_traits& api = apis[0], const load_shard& part = {}) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const scenario s = completed(asked, *read, api);
     const arrival_data arrivals = planned_arrivals(s.arrivals.data(), read->trace);
@@ -22788,8 +22767,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                                  .has_stored_baseline = s.baseline.is_stored(),
                                  .stored = s.baseline.stored(),
                                  .past = s.baseline.of_extension(),
-                                 .rule = may_end_early(s, sent) ? looking_early(load.rule)
-                                                                : load.rule,
+                                 .rule = may_end_early(s, sent, part) ? looking_early(load.rule)
+                                                                      : load.rule,
                                  .slos = load.slos,
                                  .search = load.search,
                                  .recovery = known_faults ? known_faults->recovery(sent, s.slos)
@@ -22922,7 +22901,7 @@ inline bool has_fixed_repeats(const planned_judging& j) {
 }
 inline const char* counted_text(const plan& p) {
     const planned_judging& j = *p.judged;
-    return p.searches() ? "probe" : to_string(counting_unit(j.has_baseline));
+    return p.searches() ? "probe" : to_string(j.counted_in());
 }
 inline std::string repeats_text(const plan& p) {
     const planned_judging& j = *p.judged;
@@ -22931,7 +22910,7 @@ inline std::string repeats_text(const plan& p) {
     const bool exactly = has_fixed_repeats(j);
     return (exactly ? "" : printed("%d to ", j.first_repeats)) +
            printed("%d %s%s", j.max_repeats,
-                   to_string(counting_unit(j.has_baseline)),
+                   to_string(j.counted_in()),
                    exactly && j.max_repeats == 1 ? "" : "s") +
            (j.is_at_once ? " at once" : "") +
            (j.max_if_noisy > 0 ? printed(" (%d if still open)", j.max_if_noisy) : "");
@@ -22948,7 +22927,7 @@ inline std::string budget_text(double budget_s, double left_s, double needed_s, 
 inline std::string stage_text(const plan& p, int repeat, run_variant variant) {
     const planned_judging& j = *p.judged;
     const std::string t =
-        printed("%s %d of ", to_string(counting_unit(j.has_baseline)), repeat + 1) +
+        printed("%s %d of ", to_string(j.counted_in()), repeat + 1) +
         (has_fixed_repeats(j) ? "" : printed("%d-", j.first_repeats)) +
         std::to_string(repeat < j.max_repeats ? j.max_repeats : j.max_if_noisy);
     return !j.has_baseline  ? t
@@ -23655,9 +23634,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
     for (const statistic_data& s : kept) {
         if (may_be_relative(s.metric)) continue;
         const kept_counts c = counts_to_keep(column_of(s, d, timing_bound::measured));
-        std::size_t i = 0;
-        for (const double n : {c.misses, c.requests, c.effect})
-            r.counts.push_back({count_name(i++, s), n});
+        for (const count_field& f : count_fields) r.counts.push_back({f.of(s), c.*f.count});
     }
     return r;
 }
@@ -28462,6 +28439,8 @@ class load_sharing {
 public:
     /// The number of this program in the run.
     virtual int rank() { return 0; }
+    /// This program's part of a load, if verdicts are on all parts.
+    virtual load_shard part() { return {}; }
     /// Sets the action, which does not return, for when other programs are lost.
     virtual void when_lost(std::function<void(const std::string& why)>) {}
     /// Whether this program is a shard of a load.
@@ -36097,7 +36076,7 @@ private:
             d.variant = variant;
             d.decided_early = true;
             d.window = time_interval::between(from, until_ns);
-            logs[is_other ? 1 : 0].move_into(d, false);
+            logs[is_other ? 1 : 0].move_into(d);
             fail_unfinished([&](auto&& f) {
                 for (record& r : d.records) f(r);
             });
@@ -36390,9 +36369,8 @@ public:
             for (finished_request& r : log_.requests()) f(r.what);
         });
         note_answers(what, target.load(), log_, seen);
-        const bool counted = state_.gaps > asked.max_gaps;
-        if (counted) log_.count_all(seen.window);
-        log_.move_into(seen, counted);
+        if (state_.gaps > asked.max_gaps) log_.count_all(seen.window);
+        log_.move_into(seen);
         leave_out_later(seen);
         note_unknown_gaps(seen);
         note_rates(what, seen);
@@ -36928,8 +36906,8 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }
 
 inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t seed,
-                    scenario_use use, const api_traits& api) {
-    plan p = planned(s, seed, read_workload_files(s, seed), use, api);
+                    scenario_use use, const api_traits& api, const load_shard& part = {}) {
+    plan p = planned(s, seed, read_workload_files(s, seed), use, api, part);
     static_cast<gate_identity&>(p) = who;
     p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
@@ -37146,7 +37124,7 @@ private:
     void prepare(plan& p, run_mode& mode) {
         const bool appends = asked_.keeps && asserts() && !searches();
         p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
-                    api_of(scenario_.target));
+                    api_of(scenario_.target), load_sharing_of_program->part());
         mode = mode_of(p, asked_, budget_began_ns());
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;
@@ -37304,7 +37282,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         for (std::size_t i = 0; i < variant->size(); ++i) {
             request_log& log = logs[at++];
             variant->change(i, [&](repeat_data& d) {
-                log.move_into(d, d.gaps_counted);
+                log.move_into(d);
                 leave_out_later(d);
                 fail_unfinished([&](auto&& f) {
                     for (record& r : d.records) f(r);
@@ -40439,8 +40417,6 @@ inline judging_rule rule_of_interval(double level) {
     r.pass_z = r.fail_z = r.alone_z = normal_quantile(1 - level / 2);
     return r;
 }
-/// Half of the interval of such a rule.
-inline double half_width(const interim_analysis& l) { return l.pass_t * l.se + l.pass_margin; }
 /// Every pair has an equal part of the level (Bonferroni), also with settings left out: leaving
 /// some out must not make the others easier to distinguish.
 inline judging_rule rule_of_a_pair(std::size_t settings) {
@@ -46026,7 +46002,7 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
         bytes.remove_prefix(4 * count);
         log.add(index_of(records[i], i), std::move(records[i]), gaps);
     }
-    log.move_into(d, false);
+    log.move_into(d);
     return d;
 }
 
@@ -46077,17 +46053,15 @@ inline repeat_data together(vector<repeat_data> parts, bool closed) {
     repeat_data all = std::move(parts.front());
     request_log log;
     log.take(request_log::again(all));
-    bool counted = all.gaps_counted;
     for (std::size_t i = 1; i < parts.size(); ++i) {
         repeat_data& part = parts[i];
         move_clock(part, all.ranks.front().start_ns - part.ranks.front().start_ns);
         log.take(request_log::again(part));
-        counted = counted || part.gaps_counted;
         add_facts(all, part, closed);
         part = {};
     }
-    if (counted) log.count_all(all.window);
-    log.move_into(all, counted);
+    if (log.is_counted()) log.count_all(all.window);
+    log.move_into(all);
     note_lateness(all);
     note_unknown_gaps(all);
     note_exempt(all);
@@ -46284,13 +46258,6 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
         refuse({shared, "warmup is until_stable: each program would end it at another time"});
     if (a.max_in_flight != 0 && a.max_in_flight < count)
         refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
-}
-/// Only the end of a load shows what all ranks measured: nothing is judged before.
-inline plan without_looks(plan p, const scenario& s) {
-    if (!p.judged->rule.looks_early) return p;
-    return with_judging(std::move(p), [&](planned_judging& j) {
-        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, 0, 1);
-    });
 }
 /// With servers of their own they would be separate loads.
 inline void check_shared_target(const scenario& s) {
@@ -46925,11 +46892,10 @@ inline double max_skew_of_ranks(const plan& p) {
 
 #ifdef LLMBENCH_WITH_MPI
 /// One rank's part of a plan, which must be the same at all ranks.
-inline plan as_rank(plan p, const scenario& s) {
+inline plan as_rank(plan p, const load_shard& part) {
     rank_group& ranks = rank_group::of_this_program();
-    p.shard = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
+    p.shard = part;
     check_shard(*p.sent, p.shard);
-    p = without_looks(std::move(p), s);
     p.max_skew_s = max_skew_of_ranks(p);
     std::string mine = version_text() + " " + p.name + " " + trace_hash(p) + " " +
                        options_text(p) + " " + limits_text(p) +
@@ -46973,6 +46939,10 @@ public:
 class ranks_of_load final : public shards_of_load {
 public:
     int rank() override { return ranks().index(); }
+    load_shard part() override {
+        return {static_cast<std::size_t>(ranks().index()),
+                static_cast<std::size_t>(ranks().count())};
+    }
     void when_lost(std::function<void(const std::string&)> act) override {
         ranks().when_lost(std::move(act));
     }
@@ -46991,7 +46961,7 @@ public:
     }
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
-        else p = as_rank(std::move(p), s);
+        else p = as_rank(std::move(p), part());
     }
     void send(variant_repeats& variants) override {
         if (ranks().is_alone()) return shards_of_load::send(variants);

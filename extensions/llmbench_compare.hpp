@@ -356,8 +356,6 @@ inline judging_rule rule_of_interval(double level) {
     r.pass_z = r.fail_z = r.alone_z = normal_quantile(1 - level / 2);
     return r;
 }
-/// Half of the interval of such a rule.
-inline double half_width(const interim_analysis& l) { return l.pass_t * l.se + l.pass_margin; }
 /// Every pair has an equal part of the level (Bonferroni), also with settings left out: leaving
 /// some out must not make the others easier to distinguish.
 inline judging_rule rule_of_a_pair(std::size_t settings) {

@@ -265,7 +265,7 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
         bytes.remove_prefix(4 * count);
         log.add(index_of(records[i], i), std::move(records[i]), gaps);
     }
-    log.move_into(d, false);
+    log.move_into(d);
     return d;
 }
 
@@ -316,17 +316,15 @@ inline repeat_data together(vector<repeat_data> parts, bool closed) {
     repeat_data all = std::move(parts.front());
     request_log log;
     log.take(request_log::again(all));
-    bool counted = all.gaps_counted;
     for (std::size_t i = 1; i < parts.size(); ++i) {
         repeat_data& part = parts[i];
         move_clock(part, all.ranks.front().start_ns - part.ranks.front().start_ns);
         log.take(request_log::again(part));
-        counted = counted || part.gaps_counted;
         add_facts(all, part, closed);
         part = {};
     }
-    if (counted) log.count_all(all.window);
-    log.move_into(all, counted);
+    if (log.is_counted()) log.count_all(all.window);
+    log.move_into(all);
     note_lateness(all);
     note_unknown_gaps(all);
     note_exempt(all);
@@ -523,13 +521,6 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
         refuse({shared, "warmup is until_stable: each program would end it at another time"});
     if (a.max_in_flight != 0 && a.max_in_flight < count)
         refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
-}
-/// Only the end of a load shows what all ranks measured: nothing is judged before.
-inline plan without_looks(plan p, const scenario& s) {
-    if (!p.judged->rule.looks_early) return p;
-    return with_judging(std::move(p), [&](planned_judging& j) {
-        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, 0, 1);
-    });
 }
 /// With servers of their own they would be separate loads.
 inline void check_shared_target(const scenario& s) {
@@ -1164,11 +1155,10 @@ inline double max_skew_of_ranks(const plan& p) {
 
 #ifdef LLMBENCH_WITH_MPI
 /// One rank's part of a plan, which must be the same at all ranks.
-inline plan as_rank(plan p, const scenario& s) {
+inline plan as_rank(plan p, const load_shard& part) {
     rank_group& ranks = rank_group::of_this_program();
-    p.shard = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
+    p.shard = part;
     check_shard(*p.sent, p.shard);
-    p = without_looks(std::move(p), s);
     p.max_skew_s = max_skew_of_ranks(p);
     std::string mine = version_text() + " " + p.name + " " + trace_hash(p) + " " +
                        options_text(p) + " " + limits_text(p) +
@@ -1212,6 +1202,10 @@ public:
 class ranks_of_load final : public shards_of_load {
 public:
     int rank() override { return ranks().index(); }
+    load_shard part() override {
+        return {static_cast<std::size_t>(ranks().index()),
+                static_cast<std::size_t>(ranks().count())};
+    }
     void when_lost(std::function<void(const std::string&)> act) override {
         ranks().when_lost(std::move(act));
     }
@@ -1230,7 +1224,7 @@ public:
     }
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
-        else p = as_rank(std::move(p), s);
+        else p = as_rank(std::move(p), part());
     }
     void send(variant_repeats& variants) override {
         if (ranks().is_alone()) return shards_of_load::send(variants);

@@ -211,11 +211,11 @@ inline void set_reach(noise_row& row, std::size_t repeats, double repeat_s, doub
                        .detectable;
     const double slice_s = std::max(least_slice_s, answers_of_slice * answer_s);
     if (gate_s < slice_s * static_cast<double>(least_slices_at_once)) return;
-    interim_analysis l;
-    l.se = row.sd * std::sqrt(2.0 / static_cast<double>(fits(repeat_s, 1, most_slices_at_once)));
-    l.df = static_cast<double>(blocks_of_slices - 1);
-    decide(l, looking_early(rule_of({}, 1, 1, 0, 1)));
-    row.at_once = l.detectable;
+    const auto slices = static_cast<double>(fits(repeat_s, 1, most_slices_at_once));
+    row.at_once = decided({.df = static_cast<double>(blocks_of_slices - 1),
+                           .se = row.sd * std::sqrt(2.0 / slices)},
+                          looking_early(rule_of({}, 1, 1, 0, 1)))
+                      .detectable;
 }
 inline server_findings read_findings(const std::string& directory, const std::string& name) {
     const std::string file = directory + "/calibration.json";

@@ -338,9 +338,8 @@ decision judged_by_stored(const misses_of_server& stored, const misses_of_server
         const column c = missed(stored, n, random);
         const kept_counts kept = counts_to_keep(c);
         by.stored.values[str(s.statistic.name)].push_back(c.value);
-        by.stored.values[count_name(0, s.statistic)].push_back(kept.misses);
-        by.stored.values[count_name(1, s.statistic)].push_back(kept.requests);
-        by.stored.values[count_name(2, s.statistic)].push_back(kept.effect);
+        for (const count_field& f : count_fields)
+            by.stored.values[f.of(s.statistic)].push_back(kept.*f.count);
     }
     objective_columns of;
     fraction_counts all;

@@ -131,9 +131,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d, const vector<stati
     for (const statistic_data& s : kept) {
         if (may_be_relative(s.metric)) continue;
         const kept_counts c = counts_to_keep(column_of(s, d, timing_bound::measured));
-        std::size_t i = 0;
-        for (const double n : {c.misses, c.requests, c.effect})
-            r.counts.push_back({count_name(i++, s), n});
+        for (const count_field& f : count_fields) r.counts.push_back({f.of(s), c.*f.count});
     }
     return r;
 }

@@ -55,49 +55,39 @@ public:
         const double mine = value_of(v_.mine, mine_), other = value_of(v_.other, other_);
         return is_difference(s_) ? mine - s_.factor * other : quotient(mine, other);
     }
+    /// Under the limit of a percentile as many requests of both are beyond it, each beyond its own:
+    /// `mine` beyond factor * c + offset, `other` beyond c, the quantile of all. No density is
+    /// estimated.
     distance_at_once at(double factor, double offset) const {
-        return s_.statistic.kind == statistic_kind::percentile ? of_counts(factor, offset)
-                                                          : of_means(factor, offset);
+        const auto itself = [](double x) { return x; };
+        if (s_.statistic.kind != statistic_kind::percentile)
+            return difference(s_.at_most ? 1 : -1, factor, offset, itself, itself);
+        const double c = common_quantile(factor, offset);
+        if (!std::isfinite(c)) return {not_a_number, vector<double>(v_.slices, 0.0)};
+        const auto beyond = [&](double bound) {
+            return [this, bound](double x) { return s_.at_most ? x > bound : x < bound; };
+        };
+        return difference(1, 1, 0, beyond(factor * c + offset), beyond(c));
     }
 
 private:
-    distance_at_once of_means(double factor, double offset) const {
-        const double sign = s_.at_most ? 1 : -1, mine = v_.mine.mean(), other = v_.other.mean();
-        distance_at_once d{sign * (mine - factor * other - offset),
-                           vector<double>(v_.slices, 0.0)};
-        add_parts(d, v_.mine, sign / v_.mine.count(), [&](double x) { return x - mine; });
-        add_parts(d, v_.other, -sign * factor / v_.other.count(),
-                  [&](double x) { return x - other; });
-        return d;
-    }
-    /// Under the limit as many requests of both are beyond it, each beyond its own: `mine` beyond
-    /// factor * c + offset, `other` beyond c, the quantile of all. No density is estimated.
-    distance_at_once of_counts(double factor, double offset) const {
-        distance_at_once d{not_a_number, vector<double>(v_.slices, 0.0)};
-        const double c = common_quantile(factor, offset);
-        if (!std::isfinite(c)) return d;
-        const auto beyond_mine = [&](double x) {
-            return is_beyond(x, factor * c + offset) ? 1.0 : 0.0;
+    /// The difference of both means of a score, and what each slice adds to it.
+    template <class Score>
+    distance_at_once difference(double sign, double factor, double offset, const Score& of_mine,
+                                const Score& of_other) const {
+        vector<double> parts(v_.slices, 0.0);
+        const auto mean_with_parts = [&](const sliced_values& of, double weight,
+                                         const Score& score) {
+            double sum = 0;
+            for (const double x : of.values) sum += score(x);
+            const double mean = sum / of.count();
+            for (std::size_t i = 0; i < of.values.size(); ++i)
+                parts[of.slices[i]] += weight / of.count() * (score(of.values[i]) - mean);
+            return mean;
         };
-        const auto beyond_other = [&](double x) { return is_beyond(x, c) ? 1.0 : 0.0; };
-        const double mine = fraction(v_.mine, beyond_mine),
-                     other = fraction(v_.other, beyond_other);
-        d.value = mine - other;
-        add_parts(d, v_.mine, 1 / v_.mine.count(), [&](double x) { return beyond_mine(x) - mine; });
-        add_parts(d, v_.other, -1 / v_.other.count(),
-                  [&](double x) { return beyond_other(x) - other; });
-        return d;
-    }
-    bool is_beyond(double x, double bound) const { return s_.at_most ? x > bound : x < bound; }
-    template <class F> static double fraction(const sliced_values& of, F&& beyond) {
-        double n = 0;
-        for (const double x : of.values) n += beyond(x);
-        return n / of.count();
-    }
-    template <class F>
-    static void add_parts(distance_at_once& to, const sliced_values& of, double weight, F&& f) {
-        for (std::size_t i = 0; i < of.values.size(); ++i)
-            to.parts[of.slices[i]] += weight * f(of.values[i]);
+        const double mine = mean_with_parts(v_.mine, sign, of_mine),
+                     other = mean_with_parts(v_.other, -sign * factor, of_other);
+        return {sign * (mine - factor * other - offset), std::move(parts)};
     }
     /// The nearest rank among both, or the baseline's where failures reach that.
     double common_quantile(double factor, double offset) const {
@@ -158,18 +148,13 @@ inline double least_error_of(const values_at_once& v, double factor) {
 inline interim_analysis analysis_at_once(const values_at_once& v, const distance_at_once& d,
                                          double factor, const judging_rule& rule) {
     const auto decided_with = [&](const error_at_once& e) {
-        interim_analysis l;
-        l.spread = spread_of::measured;
-        l.mean = d.value;
-        l.se = std::max(e.se, least_error_of(v, factor));
-        l.sd = l.se / std::sqrt(static_cast<double>(v.slices));
-        l.df = e.df;
-        decide(l, rule);
-        return l;
+        const double se = std::max(e.se, least_error_of(v, factor));
+        const double sd = se / std::sqrt(static_cast<double>(v.slices));
+        return decided({.mean = d.value, .sd = sd, .df = e.df, .se = se,
+                        .spread = spread_of::measured}, rule);
     };
-    const interim_analysis blocks = decided_with(error_by_blocks(d.parts)),
-                           neighbours = decided_with(error_by_neighbours(d.parts));
-    return blocks.pass_t * blocks.se > neighbours.pass_t * neighbours.se ? blocks : neighbours;
+    return wider_of(decided_with(error_by_neighbours(d.parts)),
+                    decided_with(error_by_blocks(d.parts)));
 }
 
 /// Analyses at any limit. The noise of means is that around the measured ratio, where what both
@@ -183,8 +168,7 @@ public:
         if (!is_of_counts()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
         if (v.mine.questions.empty() || !is_difference(s)) return;
         paired_answers all;
-        all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions,
-                true);
+        all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions);
         all.set(answers_.emplace());
     }
     double measured() const { return measured_; }
@@ -198,13 +182,12 @@ public:
         interim_analysis l = noise_;
         l.mean = d.value;
         if (is_ratio_of_means()) l.se *= limit / measured_;
-        decide(l, rule_);
+        l = decided(l, rule_);
         if (!answers_) return l;
         interim_analysis counts = l;
         counts.se = error_of_counts(*answers_, 1, limit);
         counts.df = 1e4;
-        decide(counts, rule_);
-        return counts.pass_t * counts.se > l.pass_t * l.se ? counts : l;
+        return wider_of(l, decided(counts, rule_));
     }
 
 private:

@@ -73,8 +73,8 @@ cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobod
     c.text = std::move(text);
     return c;
 }
-inline cause of_server(cause c, bool is_baseline) {
-    c.of = is_baseline ? whose::baseline_server : whose::server;
+inline cause with_fault(cause c, whose of) {
+    c.of = of;
     return c;
 }
 inline cause with_text(bare_cause what, std::string text) {

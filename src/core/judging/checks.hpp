@@ -21,7 +21,6 @@
 #include "core/judging/server.hpp"
 #include "core/judging/validity.hpp"
 
-#include <algorithm>  // any_of
 #include <array>  // to_array
 #include <cstddef>  // size_t
 #include <string_view>
@@ -226,7 +225,7 @@ inline cause found_in_answers(std::size_t first, std::size_t end, objective_in_c
                 cause why = found_by(checks[i], o);
                 if (!why) continue;
                 if (checks[i].reads != check_reads::buffered)
-                    return of_server(std::move(why), is_baseline);
+                    return with_fault(std::move(why), server_of(o.e, variant));
                 if (is_baseline && why.of == whose::nobody) why.of = whose::baseline;
                 return why;
             }
@@ -328,8 +327,7 @@ inline void find_fault(variant_checks& c, gate_in_check g) {
     const auto is_found = [&](check_of of) {
         for (const check& by : checks) {
             if (!by.in_gate || by.of != of || !(c.invalid = by.in_gate(g))) continue;
-            if (of == check_of::repeat)
-                c.invalid = of_server(std::move(c.invalid), g.variant == &g.e.baseline);
+            if (of == check_of::repeat) c.invalid.of = server_of(g.e, g.variant);
             c.by = &by;
             return true;
         }

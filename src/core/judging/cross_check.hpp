@@ -306,7 +306,7 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
             if (!why) why = fault_of_page(unfinished, d);
             if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
             if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
-            if (why) return of_server(std::move(why), variant == &e.baseline);
+            if (why) return with_fault(std::move(why), server_of(e, variant));
         }
     return {};
 }

@@ -65,20 +65,20 @@ inline double error_of_counts(const fraction_pair& p, double factor, double offs
 /// Collects answers to the same questions, over several pairs.
 class paired_answers {
 public:
-    /// Whether each answer of a variant is `right`, and its question, in order.
+    /// Whether each answer of a variant is right, and its question, in order.
     template <class Answers>
     void add(const Answers& mine, const vector<long long>& my_questions, const Answers& other,
-             const vector<long long>& other_questions, bool right) {
+             const vector<long long>& other_questions) {
         std::map<long long, vector<bool>> known;
         for (std::size_t i = 0; i < other_questions.size(); ++i)
-            known[other_questions[i]].push_back((other[i] != 0) == right);
+            known[other_questions[i]].push_back(other[i] != 0);
         std::map<long long, std::size_t> next;
         for (std::size_t i = 0; i < my_questions.size(); ++i) {
             const long long question = my_questions[i];
             const auto at = known.find(question);
             const std::size_t k = next[question]++;
             if (at == known.end() || k >= at->second.size()) continue;
-            const bool is_right = (mine[i] != 0) == right, other_is = at->second[k];
+            const bool is_right = mine[i] != 0, other_is = at->second[k];
             answered& a = all_[question];
             ++a.times;
             a.only_mine += is_right && !other_is;
@@ -139,9 +139,10 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
     if (of.is_in_pairs) counted(of.other, p.other, p.other_trials);
     if (!is_of_answers(s.statistic.metric)) return p;
     paired_answers answers;
-    for (std::size_t i = 0; i < pairs; ++i)
-        answers.add(of.mine.each[i]->misses, of.mine.each[i]->questions, of.other.each[i]->misses,
-                    of.other.each[i]->questions, false);
+    for (std::size_t i = 0; i < pairs; ++i) {
+        const column &mine = *of.mine.each[i], &other = *of.other.each[i];
+        answers.add(other.misses, other.questions, mine.misses, mine.questions);  // what they miss
+    }
     answers.set(p);
     return p;
 }
@@ -153,19 +154,15 @@ inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair&
                                               const stored_side& stored) {
     const double difference =
         p.is_paired ? p.only_mine - p.only_other : p.mine - s.factor * p.other;
-    interim_analysis counts;
-    counts.spread = spread_of::counted;
-    counts.mean = (s.at_most ? 1 : -1) * (difference - s.offset);
-    const double error = error_of_counts(p, s.factor, s.offset);
-    counts.se = std::sqrt(error * error + stored.day_sd * stored.day_sd);
-    counts.sd = error * std::sqrt(p.trials);
-    counts.df = 1e4;
-    decide(counts, rule);
+    const double mean = (s.at_most ? 1 : -1) * (difference - s.offset);
+    const double error = error_of_counts(p, s.factor, s.offset), day_sd = stored.day_sd;
+    const interim_analysis counts =
+        decided({.mean = mean, .sd = error * std::sqrt(p.trials), .df = 1e4,
+                 .se = std::sqrt(error * error + day_sd * day_sd), .spread = spread_of::counted},
+                rule);
     const own_spread own = own_spread_of(distances, stored);
     if (!(own.df > 0)) return counts;
-    interim_analysis pairs = measured_analysis(counts.mean, own, stored.day_sd, 0);
-    decide(pairs, rule);
-    return pairs.pass_t * pairs.se > counts.pass_t * counts.se ? pairs : counts;
+    return wider_of(counts, decided(measured_analysis(mean, own, day_sd, 0), rule));
 }
 
 /// Judges a fraction less that of a live baseline or of a stored run, by the counts of both.
@@ -206,12 +203,8 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
         d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule, d.stored);
         d.why.clear();
         if (d.repeats >= first) d.outcome = d.last.outcome;
-        if (d.outcome == verdict::fail && d.repeats < fails_from)
-            d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
-        // Differences between days are no regression.
-        const double off = std::fabs(d.fractions->mine - d.fractions->other);
-        if (d.outcome == verdict::fail && off < 2 * t.stored.day_sd * d.fractions->other)
-            d.outcome = verdict::inconclusive;
+        const auto [mine, other] = std::pair(d.fractions->mine, d.fractions->other);
+        open_early_fail(d, fails_from, std::fabs(mine - other), 2 * t.stored.day_sd * other);
         return d.outcome != verdict::inconclusive;
     };
     const auto least = static_cast<std::size_t>(first);

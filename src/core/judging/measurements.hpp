@@ -119,6 +119,10 @@ inline measurements as_pairs(measurements of, const measurements& to) {
     return of;
 }
 
+/// Whose server a variant is measured on.
+inline whose server_of(const measurements& e, const repeat_list* variant) {
+    return variant == &e.baseline ? whose::baseline_server : whose::server;
+}
 using variant_list = vector<const repeat_list*>;
 inline variant_list variants_of(const measurements& e) { return {&e.candidate, &e.baseline}; }
 /// The variants that an objective needs. An absolute one needs the candidate alone, whatever
@@ -167,29 +171,31 @@ struct stored_baseline {
 /// independent ones.
 struct kept_counts {
     double misses = 0, requests = 0, effect = 1;
-    static constexpr const char* names[] = {"misses", "requests", "design_effect"};
+    bool are_sound() const {
+        return misses >= 0 && misses <= requests && requests > 0 && effect >= 1;
+    }
 };
-inline std::string count_name(std::size_t i, const statistic_data& of) {
-    return kept_counts::names[i] + ("(" + str(of.name) + ")");
-}
+/// A field of these, whose name in files has the statistic, too: "misses(error_rate)".
+struct count_field {
+    const char* name;
+    double kept_counts::*count;
+    std::string of(const statistic_data& s) const { return name + ("(" + str(s.name) + ")"); }
+};
+inline constexpr count_field count_fields[] = {{"misses", &kept_counts::misses},
+                                               {"requests", &kept_counts::requests},
+                                               {"design_effect", &kept_counts::effect}};
 /// Those of each repeat of an earlier run; none where one lacks them.
 inline vector<kept_counts> counts_kept(const std::map<std::string, vector<double>>& values,
                                        const statistic_data& of) {
-    const auto named = [&](const std::string& name) {
-        const auto at = values.find(name);
-        return at == values.end() ? vector<double>() : at->second;
-    };
-    const vector<double> misses = named(count_name(0, of)), requests = named(count_name(1, of)),
-                         effects = named(count_name(2, of));
-    const std::size_t n = named(str(of.name)).size();
-    if (misses.size() != n || requests.size() != n || effects.size() != n) return {};
-    vector<kept_counts> all;
-    for (std::size_t i = 0; i < n; ++i) {
-        all.push_back({misses[i], requests[i], effects[i]});
-        if (!(misses[i] >= 0 && misses[i] <= requests[i] && requests[i] > 0 && effects[i] >= 1))
-            return {};
+    const auto value = values.find(str(of.name));
+    vector<kept_counts> all(value == values.end() ? 0 : value->second.size());
+    for (const count_field& f : count_fields) {
+        const auto at = values.find(f.of(of));
+        if (at == values.end() || at->second.size() != all.size()) return {};
+        for (std::size_t i = 0; i < all.size(); ++i) all[i].*f.count = at->second[i];
     }
-    return all;
+    return all_of(all, [](const kept_counts& c) { return c.are_sound(); }) ? all
+                                                                           : vector<kept_counts>();
 }
 
 /// The objectives of a gate and their error levels. The same measurements can be judged again with

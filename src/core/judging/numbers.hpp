@@ -64,14 +64,11 @@ inline interim_analysis analysis_of_drift(const slo& s, const vector<double>& lo
                  last = mean_of({logs.end() - k, logs.end()});
     const double alike = dependence_of_slices(logs);
     const double longer = (1 + alike) / (1 - alike), n = static_cast<double>(k);
-    interim_analysis l;
-    l.spread = spread_of::measured;
-    l.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound));
-    l.sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
-    l.df = std::max(2.0, (3 * n - 2) / longer);
-    l.se = l.sd * std::sqrt(2 * longer / n);
-    decide(l, rule);
-    return l;
+    const double sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
+    return decided({.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound)), .sd = sd,
+                    .df = std::max(2.0, (3 * n - 2) / longer),
+                    .se = sd * std::sqrt(2 * longer / n), .spread = spread_of::measured},
+                   rule);
 }
 
 /// The first and last third of the typical repeat, and its length.
@@ -165,7 +162,8 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
     if (d.outcome == verdict::pass &&
         any_of(c.mine.each, [](const shared_column& of) { return of->is_bound; }))
         d.outcome = verdict::inconclusive;
-    d.counted_in = counting_unit(needs_baseline(s) && c.is_in_pairs);
+    d.counted_in =
+        needs_baseline(s) && c.is_in_pairs ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
         d.calibrated_sd = at->second;

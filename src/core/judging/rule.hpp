@@ -175,9 +175,6 @@ inline judging_rule rule_of(const judging_options& o, int first, int most, int m
     r.fail_z = pocock_constant(r.analyses, r.fail_level);
     return r;
 }
-inline verdict_unit counting_unit(bool in_pairs) {
-    return in_pairs ? verdict_unit::pair : verdict_unit::repeat;
-}
 
 /// The noise of an interim analysis: a prior moderated by the measured spread, the same with the
 /// prior of a noisy machine, the measured spread alone, that with a margin for modes, the noise of
@@ -193,8 +190,8 @@ struct interim_analysis {
     spread_of spread = spread_of::moderated;
     double history_sd = not_a_number;  // of repeats of earlier runs, where that is the prior
 };
-/// Sets bounds and verdict from mean, standard error and degrees of freedom.
-inline void decide(interim_analysis& l, const judging_rule& rule) {
+/// The analysis with its bounds and verdict, by mean, standard error and degrees of freedom.
+inline interim_analysis decided(interim_analysis l, const judging_rule& rule) {
     l.pass_z = rule.pass_z;
     l.fail_z = rule.fail_z;
     l.pass_t = student_t_quantile(normal_cdf(l.pass_z), l.df);
@@ -206,25 +203,27 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
     l.outcome = l.pass_bound < 0   ? verdict::pass
                 : l.fail_bound > 0 ? verdict::fail
                                    : verdict::inconclusive;
+    return l;
+}
+/// How far the bound of a pass is from the mean.
+inline double half_width(const interim_analysis& l) { return l.pass_t * l.se + l.pass_margin; }
+inline const interim_analysis& wider_of(const interim_analysis& a, const interim_analysis& b) {
+    return half_width(b) > half_width(a) ? b : a;
 }
 
 /// An analysis without its standard error: the prior noise moderated by these squares and degrees
 /// of freedom.
 inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0,
                                            double with_df = prior_df) {
-    interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
-    l.mean = mean;
     // A spread is noisy if a machine of quiet_sd exceeds it in at most one of 20 runs.
     const double quiet_sd = s0 * (noisy_sd / prior_sd);
     const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
                                              quiet_sd * quiet_sd * chi_square_95(own_df);
-    l.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
-    l.prior_df = is_quiet ? with_df : noisy_df;
-    l.prior_sd = is_quiet ? s0 : quiet_sd;
-    l.df = l.prior_df + own_df;
-    l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
-    return l;
+    const double prior = is_quiet ? with_df : noisy_df, sd = is_quiet ? s0 : quiet_sd;
+    const double df = prior + own_df, moderated = std::sqrt((prior * sd * sd + squares) / df);
+    return {.mean = mean, .sd = moderated, .df = df, .prior_df = prior, .prior_sd = sd,
+            .spread = is_quiet ? spread_of::moderated : spread_of::noisy};
 }
 /// The stored baseline of a comparison: repeats, variance and spread between days.
 struct stored_side {
@@ -245,17 +244,11 @@ inline own_spread own_spread_of(const vector<double>& distances, const stored_si
 inline interim_analysis measured_analysis(double mean, const own_spread& own, double day_sd,
                                           double s0) {
     const double variance = own.squares / own.df;
-    interim_analysis l;
-    l.spread = spread_of::measured;
-    l.mean = mean;
-    l.prior_sd = s0;
-    l.sd = std::sqrt(variance);
-    l.se = std::sqrt(variance * own.shares + day_sd * day_sd);
+    const double se = std::sqrt(variance * own.shares + day_sd * day_sd);
     // The spread between days is given, not measured (Satterthwaite 1946).
-    const double known =
-        day_sd > 0 ? l.se * l.se / std::max(variance * own.shares, 1e-12) : 1;
-    l.df = std::min(own.df * known * known, 1e4);
-    return l;
+    const double known = day_sd > 0 ? se * se / std::max(variance * own.shares, 1e-12) : 1;
+    return {.mean = mean, .sd = std::sqrt(variance), .df = std::min(own.df * known * known, 1e4),
+            .se = se, .prior_sd = s0, .spread = spread_of::measured};
 }
 inline interim_analysis analysis_of(const vector<double>& distances, double s0,
                                     const judging_rule& rule = {},
@@ -263,8 +256,7 @@ inline interim_analysis analysis_of(const vector<double>& distances, double s0,
     const own_spread own = own_spread_of(distances, other);
     interim_analysis l = moderated_analysis(mean_of(distances), own.squares, own.df, s0, with_df);
     l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
-    decide(l, rule);
-    return l;
+    return decided(l, rule);
 }
 
 /// How far the mean of n repeats may be from the truth while none of them shows it. A machine with
@@ -277,8 +269,7 @@ inline double hidden_by_modes(double n, double level) {
 inline interim_analysis with_margins(interim_analysis l, double n, const judging_rule& rule) {
     l.pass_margin = hidden_by_modes(n, rule.pass_level);
     l.fail_margin = hidden_by_modes(n, rule.fail_level);
-    decide(l, rule);
-    return l;
+    return decided(l, rule);
 }
 inline judging_rule by_own_spread(judging_rule rule) {
     rule.pass_z = std::max(rule.pass_z, rule.alone_z);
@@ -310,8 +301,8 @@ inline interim_analysis cautious_analysis_of_repeats(const vector<double>& dista
     const interim_analysis moderated = analysis_of(distances, s0, rule, other);
     const own_spread own = own_spread_of(distances, other);
     if (rule.trusts_prior || own.df <= 0) return moderated;
-    interim_analysis measured = measured_analysis(moderated.mean, own, other.day_sd, s0);
-    decide(measured, by_own_spread(rule));
+    const interim_analysis measured =
+        decided(measured_analysis(moderated.mean, own, other.day_sd, s0), by_own_spread(rule));
     const bool is_wider = moderated.mean < 0 ? measured.pass_bound > moderated.pass_bound
                                             : measured.fail_bound < moderated.fail_bound;
     return is_wider ? measured : moderated;
@@ -360,14 +351,10 @@ inline interim_analysis analysis_by_calibration(const vector<double>& distances,
 /// Two repeats, each at twice the limit or beyond: by the noise of any machine.
 inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances,
                                                  const judging_rule& rule) {
-    interim_analysis l;
-    l.spread = spread_of::assumed;
-    l.mean = mean_of(distances);
-    l.sd = l.prior_sd = most_noise;
-    l.df = l.prior_df = 1e4;
-    l.se = l.sd / std::sqrt(static_cast<double>(distances.size()));
-    decide(l, rule);
-    return l;
+    const double se = most_noise / std::sqrt(static_cast<double>(distances.size()));
+    return decided({.mean = mean_of(distances), .sd = most_noise, .df = 1e4, .se = se,
+                    .prior_df = 1e4, .prior_sd = most_noise, .spread = spread_of::assumed},
+                   rule);
 }
 
 /// The log ratios of pairs with a prior that only widens the interval: four pairs estimate their
@@ -376,12 +363,12 @@ inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances
 /// pairs between two restarts. Pairs of fresh processes are independent, as repeats are.
 inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
                                           const judging_rule& rule) {
-    interim_analysis usual = analysis_of(distances, s0, rule);
+    const interim_analysis usual = analysis_of(distances, s0, rule);
     if (distances.size() < 2) return usual;
-    interim_analysis measured = measured_analysis(usual.mean, own_spread_of(distances), 0, s0);
-    decide(measured, rule);
-    if (measured.pass_t * measured.se > usual.pass_t * usual.se) usual = measured;
-    return rule.pairs_are_fresh ? or_by_quiet_repeats(usual, distances, s0, rule) : usual;
+    const own_spread own = own_spread_of(distances);
+    const interim_analysis wider =
+        wider_of(usual, decided(measured_analysis(usual.mean, own, 0, s0), rule));
+    return rule.pairs_are_fresh ? or_by_quiet_repeats(wider, distances, s0, rule) : wider;
 }
 
 }  // namespace detail

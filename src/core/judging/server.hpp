@@ -260,12 +260,13 @@ inline cause values_missing(const answer_counts& c, metric_id m) {
 }
 /// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
 /// were requested, the others are judged, if any.
-inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
+inline cause missing_values(const answer_counts& c, metric_id m, const load_conditions& under) {
     const metric_facts& f = facts_of(m);
     const value_count& n = c.of(m);
-    const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
-                                                 f.needs == value_needs::second_event ||
-                                                 f.needs == value_needs::second_read);
+    const bool allowed =
+        under.short_outputs_expected && (f.needs == value_needs::second_token ||
+                                         f.needs == value_needs::second_event ||
+                                         f.needs == value_needs::second_read);
     if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
     const bool some_left = n.missing < n.completed;
     const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack

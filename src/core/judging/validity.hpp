@@ -104,9 +104,8 @@ inline cause no_success(const gate_in_check& g) {
         }
     if (g.variant == &g.e.baseline && g.variant->empty()) return {};
     if (measured == 0) return {because::no_requests};
-    const bool is_baseline = g.variant == &g.e.baseline;
     return cause_with<because::none_succeeded>(
-        {{"requests", measured}}, is_baseline ? whose::baseline_server : whose::server,
+        {{"requests", measured}}, server_of(g.e, g.variant),
         std::string(to_string(example->status)) + ": " + str(example->error));
 }
 
@@ -246,9 +245,8 @@ inline cause label_without_success(const objective_in_check& o, const statistic_
             }
         }
         if (requests > 0 && completed == 0)
-            return of_server(cause_with<because::label_failed>(
-                                 {{"requests", requests}}, whose::nobody, selection_text(own)),
-                             variant == &o.e.baseline);
+            return cause_with<because::label_failed>(
+                {{"requests", requests}}, server_of(o.e, variant), selection_text(own));
     }
     return {};
 }
@@ -332,7 +330,7 @@ cause of_a_metric(const statistic_data& what, Of&& cause_of) {
 }
 inline cause lacks_values(objective_in_check& o) {
     return of_a_metric(*o.part, [&](metric_id m) {
-        return missing_values(*o.answers, m, o.e.short_outputs_expected);
+        return missing_values(*o.answers, m, o.e);
     });
 }
 /// What users' functions have no value of; it counts as the worst one.

@@ -89,11 +89,10 @@ struct comparison {
     }
     /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
     /// processes that last for several pairs.
-    calibrated_noise calibrated(const judging_parameters& t, const slo& s,
-                                bool pairs_are_fresh) const {
+    calibrated_noise calibrated(const judging_parameters& t, const slo& s) const {
         const bool has_more = stored.repeats > 0 || stored.day_sd > 0;
-        return has_more || (paired && !pairs_are_fresh) ? calibrated_noise{}
-                                                        : calibration_for(t, s);
+        return has_more || (paired && !of_columns->pairs_are_fresh) ? calibrated_noise{}
+                                                                    : calibration_for(t, s);
     }
     /// Differences are compared in parts of the baseline, as its noise is, or of the limit.
     void subtract(const slo& s) {
@@ -265,10 +264,19 @@ inline verdict decide_by_gaps(const decision& d, const judging_parameters& t,
                                                               : verdict::inconclusive;
 }
 
+/// Leaves a fail open before so many repeats, and where the value is `off` from a stored one's by
+/// less than `days` may be: no regression.
+inline void open_early_fail(decision& d, int fails_from, double off = infinity, double days = 0) {
+    if (d.outcome != verdict::fail) return;
+    if (d.repeats < fails_from)
+        d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
+    else if (off < days)
+        d.outcome = verdict::inconclusive;
+}
+
 /// Decides where failures reach the statistic in some repeats, so that it has no size.
 inline void decide_by_misses(decision& d, const observed_repeats& seen,
-                             const judging_parameters& t, const comparison& c,
-                             std::size_t fails_from) {
+                             const judging_parameters& t, const comparison& c, int fails_from) {
     const std::size_t n = seen.values.size();
     const statistic_data& what = d.objective.statistic;
     d.counted.reset();
@@ -282,8 +290,7 @@ inline void decide_by_misses(decision& d, const observed_repeats& seen,
                 : is_percentile ? decide_by_counts(d, t, c)
                 : half          ? verdict::fail
                                 : verdict::inconclusive;
-    if (d.outcome == verdict::fail && n < fails_from)
-        d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
+    open_early_fail(d, fails_from);
 }
 
 /// Why failures invalidate a percentile, of a variant or a part of a ratio.
@@ -320,16 +327,15 @@ inline void withdraw_over_failures(decision& d, const objective_columns& c,
 
 /// Why a repeat has no value or baseline value: failures reach the statistic, or a speed has no
 /// time.
-inline cause why_no_value(const objective_columns& c, const slo& s, bool is_paired,
-                          std::size_t repeat) {
+inline cause why_no_value(const comparison& c, const slo& s, std::size_t repeat) {
     const cause none =
         cause_with<because::no_value_in>({{"repeat", repeat + 1}, {"is_ratio", s.factor > 0}});
-    if (!is_paired && !is_ratio(s.statistic.metric)) return none;
-    const statistic_data& by = is_paired ? s.statistic : s.statistic.parts[1];
-    const column& d = *(is_paired ? c.other : c.to).each[repeat];
+    if (!c.paired && !is_ratio(s.statistic.metric)) return none;
+    const statistic_data& by = c.paired ? s.statistic : s.statistic.parts[1];
+    const column& d = *(c.paired ? c.of_columns->other : c.of_columns->to).each[repeat];
     const double value = with_offset(by.metric, d.value);
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
-    const whose of = is_paired ? whose::baseline_server : whose::server;
+    const whose of = c.paired ? whose::baseline_server : whose::server;
     if (d.failed == 0)
         return cause_with<because::over_nothing>(
             {{"repeat", repeat + 1}, {"is_infinite", value > 0}}, of, str(by.name));
@@ -345,7 +351,7 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
                                            const comparison& c,
                                            const vector<double>& distances, double s0,
                                            const judging_rule& rule) {
-    if (const calibrated_noise known = c.calibrated(t, s, rule.pairs_are_fresh); known.df > 0)
+    if (const calibrated_noise known = c.calibrated(t, s); known.df > 0)
         return analysis_by_calibration(distances, known, s0, t.rule);
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
@@ -360,12 +366,12 @@ inline void widen(decision& d, double by, const judging_rule& rule) {
     judging_rule same = rule;
     same.pass_z = d.last.pass_z;
     same.fail_z = d.last.fail_z;
-    decide(d.last, same);
+    d.last = decided(d.last, same);
 }
 /// One interim analysis of the values, without decisions that come too early.
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
                              const judging_parameters& t, double s0, const judging_rule& rule,
-                             std::size_t first, std::size_t fails_from) {
+                             std::size_t first, int fails_from) {
     const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
                             seen.are_blatant(d.objective);
     d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
@@ -373,15 +379,11 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
     if (is_difference(d.objective)) widen(d, c.client_error / c.scale, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
-    if (d.outcome == verdict::fail && seen.values.size() < fails_from)
-        d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
-    // Differences between days are no regression.
     const double typical = at_distance(d.objective, d.last.mean, d.limit, c.scale);
     const double ratio =
         is_difference(d.objective) ? typical / c.others_together + d.objective.factor : typical;
-    if (d.outcome == verdict::fail && c.stored.repeats > 0 &&
-        std::fabs(ratio - 1) < 2 * c.stored.day_sd)
-        d.outcome = verdict::inconclusive;
+    open_early_fail(d, fails_from, std::fabs(ratio - 1),
+                    c.stored.repeats > 0 ? 2 * c.stored.day_sd : 0);
 }
 
 inline verdict_method method_of(spread_of spread) {
@@ -404,7 +406,7 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
              d.repeats >= first_pair_analysis &&
              analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
         d.why = {cause_with<because::lasting_luck>({{"spread", spread}})};
-    else if (const calibrated_noise known = c.calibrated(t, d.objective, rule.pairs_are_fresh);
+    else if (const calibrated_noise known = c.calibrated(t, d.objective);
              known.df > 0 && is_noisier(d.distances, known))
         d.why.insert(d.why.begin(), cause_with<because::over_calibration>(
                                         {{"spread", spread}, {"calibrated", known.sd}}));
@@ -434,7 +436,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
-            return !startup && invalidate(d, why_no_value(of, s, c.paired, i));
+            return !startup && invalidate(d, why_no_value(c, s, i));
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
         d.requests = measured_requests(of, seen.values.size(), s.statistic.metric);
@@ -442,8 +444,8 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     };
     const auto analyse = [&](std::size_t) {
         const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
-        const auto fails_from = static_cast<std::size_t>(
-            startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most));
+        const int fails_from =
+            startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most);
         if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
@@ -482,7 +484,7 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     if (s.factor > 0 && t.past) return false;
     const judging_rule rule = rule_for(e, t, s);
     const spread_of by = analysis_of_values(t, s, c, seen.distances, s0, rule).spread;
-    if (by == spread_of::quiet || c.calibrated(t, s, rule.pairs_are_fresh).df > 0) return true;
+    if (by == spread_of::quiet || c.calibrated(t, s).df > 0) return true;
     return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
 }
 

@@ -80,6 +80,7 @@ public:
     }
     /// Counts all gaps; the window is known.
     void count_all(const time_interval& window) {
+        is_counted_ = true;
         count(~0ull, 9223372036854775807ll, {window.from_ns(), window.to_ns(), 0});
     }
     /// Takes all requests of another log.
@@ -92,8 +93,10 @@ public:
             if (f.gaps_at != not_listed) f.gaps_at += f.counted ? spanning_from : listed_from;
         }
         pooled_.add(o.pooled_);
+        is_counted_ = is_counted_ || o.is_counted_;
         observed_repeats_ = 0;
     }
+    bool is_counted() const { return is_counted_; }
     std::deque<finished_request>& requests() { return requests_; }
     const std::deque<finished_request>& requests() const { return requests_; }
     /// Rebuilds the log from records and removes them: the reverse of move_into().
@@ -108,6 +111,7 @@ public:
         sort_by(log.requests_, [](const finished_request& f) { return f.gaps_at; });
         (d.gaps_counted ? log.spanning_ : log.gaps_) = std::move(d.gaps);
         log.pooled_ = std::move(d.pooled_gaps);
+        log.is_counted_ = d.gaps_counted;
         d.records.clear();
         d.gap_offsets.clear();
         d.longest_gaps.clear();
@@ -115,8 +119,8 @@ public:
         d.pooled_gaps = {};
         return log;
     }
-    /// Becomes the records of a repeat in order of planned sends. `counted`: all are.
-    void move_into(repeat_data& d, bool counted) {
+    /// Becomes the records of a repeat in order of planned sends.
+    void move_into(repeat_data& d) {
         sort_by(requests_, [](const finished_request& f) { return f.index; });
         d.records.reserve(requests_.size());
         d.gap_offsets.reserve(requests_.size());
@@ -124,10 +128,10 @@ public:
             finished_request& f = requests_.front();
             d.records.push_back(std::move(f.what));
             d.gap_offsets.push_back(f.gaps_at);
-            if (counted) d.longest_gaps.push_back(f.longest_gap_us);
+            if (is_counted_) d.longest_gaps.push_back(f.longest_gap_us);
         }
-        d.gaps_counted = counted;
-        d.gaps = std::move(counted ? spanning_ : gaps_);
+        d.gaps_counted = is_counted_;
+        d.gaps = std::move(is_counted_ ? spanning_ : gaps_);
         d.pooled_gaps = std::move(pooled_);
     }
 
@@ -136,6 +140,7 @@ private:
     gap_list gaps_{}, spanning_{};
     gap_counts pooled_{};
     std::size_t observed_repeats_ = 0;  // requests, from the front
+    bool is_counted_ = false;           // all of it, or what was taken
 };
 
 }  // namespace detail

@@ -66,14 +66,16 @@ inline bool was_given_up(const record& r) {
 /// which nobody knows after a request that was given up. Sends that wait for answers have the delay
 /// in their plan, so it goes on. `twin`: the other variant, which may share the server.
 inline vector<late_stretch> late_stretches_of(const repeat_data& d, const repeat_data* twin) {
-    bool goes_on = !(d.asked_rate > 0);
+    bool goes_on = false;
     vector<const record*> sent;
-    for (const repeat_data* of : {&d, twin})
+    for (const repeat_data* of : {&d, twin}) {
+        goes_on = goes_on || (of && !(of->asked_rate > 0));
         for (std::size_t i = 0; of && i < of->records.size(); ++i) {
             const record& r = of->records[i];
             goes_on = goes_on || r.turn > 0 || r.depth > 0;
             if (r.dispatched_ns > 0) sent.push_back(&r);
         }
+    }
     std::sort(sent.begin(), sent.end(), [](const record* a, const record* b) {
         return a->scheduled_ns < b->scheduled_ns;
     });
@@ -90,7 +92,7 @@ inline vector<late_stretch> late_stretches_of(const repeat_data& d, const repeat
 }
 /// Sets how late the sends were that may have delayed each request, if many were late. Also sets
 /// the client's part of the requests' times: waiting users ask for less. Call it when records and
-/// the rate are complete.
+/// the rate are complete. A twin that has been noted has the stretches of both.
 inline void note_lateness(repeat_data& d, const repeat_data* twin = nullptr) {
     double late = 0, all = 0;
     for (const record& r : d.records) {
@@ -103,7 +105,8 @@ inline void note_lateness(repeat_data& d, const repeat_data* twin = nullptr) {
         return late_fraction_of(of, late_send_ns * 1e-9) > most_late_fraction;
     };
     d.late_stretches = {};
-    if (many(d) || (twin && many(*twin))) d.late_stretches = late_stretches_of(d, twin);
+    if (twin && !twin->late_stretches.empty()) d.late_stretches = twin->late_stretches;
+    else if (many(d) || (twin && many(*twin))) d.late_stretches = late_stretches_of(d, twin);
 }
 /// The delay of the latest send that may have delayed this request, besides its own.
 inline long long latest_send_of(const repeat_data& d, const record& r) {

@@ -102,7 +102,7 @@ inline bool has_fixed_repeats(const planned_judging& j) {
 }
 inline const char* counted_text(const plan& p) {
     const planned_judging& j = *p.judged;
-    return p.searches() ? "probe" : to_string(counting_unit(j.has_baseline));
+    return p.searches() ? "probe" : to_string(j.counted_in());
 }
 inline std::string repeats_text(const plan& p) {
     const planned_judging& j = *p.judged;
@@ -111,7 +111,7 @@ inline std::string repeats_text(const plan& p) {
     const bool exactly = has_fixed_repeats(j);
     return (exactly ? "" : printed("%d to ", j.first_repeats)) +
            printed("%d %s%s", j.max_repeats,
-                   to_string(counting_unit(j.has_baseline)),
+                   to_string(j.counted_in()),
                    exactly && j.max_repeats == 1 ? "" : "s") +
            (j.is_at_once ? " at once" : "") +
            (j.max_if_noisy > 0 ? printed(" (%d if still open)", j.max_if_noisy) : "");
@@ -128,7 +128,7 @@ inline std::string budget_text(double budget_s, double left_s, double needed_s, 
 inline std::string stage_text(const plan& p, int repeat, run_variant variant) {
     const planned_judging& j = *p.judged;
     const std::string t =
-        printed("%s %d of ", to_string(counting_unit(j.has_baseline)), repeat + 1) +
+        printed("%s %d of ", to_string(j.counted_in()), repeat + 1) +
         (has_fixed_repeats(j) ? "" : printed("%d-", j.first_repeats)) +
         std::to_string(repeat < j.max_repeats ? j.max_repeats : j.max_if_noisy);
     return !j.has_baseline  ? t

@@ -17,6 +17,7 @@
 #include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/shard.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/capacity/load_search.hpp"
 #include "core/planning/check_slo.hpp"
@@ -212,10 +213,11 @@ inline void check_at_once(const scenario& s, const planned_traffic& p) {
                                                      seconds))});
 }
 /// Whether a load at once may end as soon as all is decided: not where it is asked for whole, or is
-/// too short for a look, or where its end is part of what is asked.
-inline bool may_end_early(const scenario& s, const planned_traffic& p) {
-    return s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 && p.beside.empty() &&
-           !p.plays_out && !p.compares_answers && !asks_questions(p) &&
+/// too short for a look, or where its end is part of what is asked. Of a part of a load nothing is
+/// judged before its end, which alone shows what all parts measured.
+inline bool may_end_early(const scenario& s, const planned_traffic& p, const load_shard& part) {
+    return part.is_whole() && s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 &&
+           p.beside.empty() && !p.plays_out && !p.compares_answers && !asks_questions(p) &&
            all_of(s.slos, [](const slo& x) { return !is_drift(x.statistic.metric); }) &&
            seconds_at_once(p) >= 2 * least_load_at_once_s;
 }
@@ -241,7 +243,7 @@ inline void check_objectives(const plan& p) {
 /// without objectives only measures.
 inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_files files = {},
                     scenario_use use = scenario_use::measure,
-                    const api_traits& api = apis[0]) {
+                    const api_traits& api = apis[0], const load_shard& part = {}) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const scenario s = completed(asked, *read, api);
     const arrival_data arrivals = planned_arrivals(s.arrivals.data(), read->trace);
@@ -286,8 +288,8 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                                  .has_stored_baseline = s.baseline.is_stored(),
                                  .stored = s.baseline.stored(),
                                  .past = s.baseline.of_extension(),
-                                 .rule = may_end_early(s, sent) ? looking_early(load.rule)
-                                                                : load.rule,
+                                 .rule = may_end_early(s, sent, part) ? looking_early(load.rule)
+                                                                      : load.rule,
                                  .slos = load.slos,
                                  .search = load.search,
                                  .recovery = known_faults ? known_faults->recovery(sent, s.slos)

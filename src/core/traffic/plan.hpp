@@ -135,6 +135,9 @@ struct planned_judging {
     int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
     bool ends_at_first_miss = false;
     bool has_baseline = false;       // a live one, measured in pairs
+    verdict_unit counted_in() const {
+        return has_baseline ? verdict_unit::pair : verdict_unit::repeat;
+    }
     bool is_at_once = false;         // the pairs, and
     bool by_slices = false;          // compared by slices of their time
     bool has_stored_baseline = false;

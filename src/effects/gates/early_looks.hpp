@@ -81,7 +81,7 @@ private:
             d.variant = variant;
             d.decided_early = true;
             d.window = time_interval::between(from, until_ns);
-            logs[is_other ? 1 : 0].move_into(d, false);
+            logs[is_other ? 1 : 0].move_into(d);
             fail_unfinished([&](auto&& f) {
                 for (record& r : d.records) f(r);
             });

@@ -79,8 +79,8 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
 }
 
 inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t seed,
-                    scenario_use use, const api_traits& api) {
-    plan p = planned(s, seed, read_workload_files(s, seed), use, api);
+                    scenario_use use, const api_traits& api, const load_shard& part = {}) {
+    plan p = planned(s, seed, read_workload_files(s, seed), use, api, part);
     static_cast<gate_identity&>(p) = who;
     p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
@@ -297,7 +297,7 @@ private:
     void prepare(plan& p, run_mode& mode) {
         const bool appends = asked_.keeps && asserts() && !searches();
         p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
-                    api_of(scenario_.target));
+                    api_of(scenario_.target), load_sharing_of_program->part());
         mode = mode_of(p, asked_, budget_began_ns());
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;

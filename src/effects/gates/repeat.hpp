@@ -315,9 +315,8 @@ public:
             for (finished_request& r : log_.requests()) f(r.what);
         });
         note_answers(what, target.load(), log_, seen);
-        const bool counted = state_.gaps > asked.max_gaps;
-        if (counted) log_.count_all(seen.window);
-        log_.move_into(seen, counted);
+        if (state_.gaps > asked.max_gaps) log_.count_all(seen.window);
+        log_.move_into(seen);
         leave_out_later(seen);
         note_unknown_gaps(seen);
         note_rates(what, seen);

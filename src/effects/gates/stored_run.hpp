@@ -133,7 +133,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         for (std::size_t i = 0; i < variant->size(); ++i) {
             request_log& log = logs[at++];
             variant->change(i, [&](repeat_data& d) {
-                log.move_into(d, d.gaps_counted);
+                log.move_into(d);
                 leave_out_later(d);
                 fail_unfinished([&](auto&& f) {
                     for (record& r : d.records) f(r);

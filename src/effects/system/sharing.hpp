@@ -3,6 +3,7 @@
 
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
+#include "core/traffic/shard.hpp"
 
 #include <cstddef>  // size_t
 #include <deque>
@@ -31,6 +32,8 @@ class load_sharing {
 public:
     /// The number of this program in the run.
     virtual int rank() { return 0; }
+    /// This program's part of a load, if verdicts are on all parts.
+    virtual load_shard part() { return {}; }
     /// Sets the action, which does not return, for when other programs are lost.
     virtual void when_lost(std::function<void(const std::string& why)>) {}
     /// Whether this program is a shard of a load.

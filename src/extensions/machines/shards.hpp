@@ -94,13 +94,6 @@ inline void check_shard(const planned_traffic& p, const load_shard& shard) {
     if (a.max_in_flight != 0 && a.max_in_flight < count)
         refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
 }
-/// Only the end of a load shows what all ranks measured: nothing is judged before.
-inline plan without_looks(plan p, const scenario& s) {
-    if (!p.judged->rule.looks_early) return p;
-    return with_judging(std::move(p), [&](planned_judging& j) {
-        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, 0, 1);
-    });
-}
 /// With servers of their own they would be separate loads.
 inline void check_shared_target(const scenario& s) {
     for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {

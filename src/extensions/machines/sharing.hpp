@@ -83,11 +83,10 @@ inline double max_skew_of_ranks(const plan& p) {
 
 #ifdef LLMBENCH_WITH_MPI
 /// One rank's part of a plan, which must be the same at all ranks.
-inline plan as_rank(plan p, const scenario& s) {
+inline plan as_rank(plan p, const load_shard& part) {
     rank_group& ranks = rank_group::of_this_program();
-    p.shard = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
+    p.shard = part;
     check_shard(*p.sent, p.shard);
-    p = without_looks(std::move(p), s);
     p.max_skew_s = max_skew_of_ranks(p);
     std::string mine = version_text() + " " + p.name + " " + trace_hash(p) + " " +
                        options_text(p) + " " + limits_text(p) +
@@ -131,6 +130,10 @@ public:
 class ranks_of_load final : public shards_of_load {
 public:
     int rank() override { return ranks().index(); }
+    load_shard part() override {
+        return {static_cast<std::size_t>(ranks().index()),
+                static_cast<std::size_t>(ranks().count())};
+    }
     void when_lost(std::function<void(const std::string&)> act) override {
         ranks().when_lost(std::move(act));
     }
@@ -149,7 +152,7 @@ public:
     }
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
-        else p = as_rank(std::move(p), s);
+        else p = as_rank(std::move(p), part());
     }
     void send(variant_repeats& variants) override {
         if (ranks().is_alone()) return shards_of_load::send(variants);

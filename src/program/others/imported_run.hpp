@@ -353,7 +353,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
         d.content_events += r.what.events;
         log.add(place, std::move(r.what), gaps);
     }
-    log.move_into(d, false);
+    log.move_into(d);
     all.clear();
     set_window(d, run);
     set_rates(d, run);

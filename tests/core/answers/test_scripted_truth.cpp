@@ -167,7 +167,7 @@ repeat_data heard(api_format api, const vector<script>& scripts) {
     request_log log;
     for (std::size_t i = 0; i < scripts.size(); ++i) add_answer(log, api, scripts[i], i);
     repeat_data d;
-    log.move_into(d, false);
+    log.move_into(d);
     d.window = time_interval::between(at_ms(0), at_ms(2000));
     return d;
 }

@@ -60,9 +60,8 @@ measurement against_counts(vector<repeat_data> candidate, const slo& s, const ve
     for (const kept_counts& c : kept) {
         const double missed = c.misses / c.requests;
         m.stored.values[str(s.statistic.name)].push_back(s.at_most ? missed : 1 - missed);
-        m.stored.values[count_name(0, s.statistic)].push_back(c.misses);
-        m.stored.values[count_name(1, s.statistic)].push_back(c.requests);
-        m.stored.values[count_name(2, s.statistic)].push_back(c.effect);
+        for (const count_field& f : count_fields)
+            m.stored.values[f.of(s.statistic)].push_back(c.*f.count);
     }
     return m;
 }
@@ -232,10 +231,10 @@ TEST_CASE("goodput is held against a stored run's") {
 
 TEST_CASE("a stored run without counts decides no fraction") {
     const slo s = error_rate <= baseline + 1_pct;
-    for (std::size_t lacking : {0u, 1u, 2u}) {
+    for (const count_field& lacking : count_fields) {
         measurement m = against_counts(vector<repeat_data>(5, repeat_with_failures(500, 1)), s,
                                        vector<kept_counts>(5, kept_counts{1, 500, 1}));
-        m.stored.values[count_name(lacking, s.statistic)].pop_back();
+        m.stored.values[lacking.of(s.statistic)].pop_back();
         CHECK(judged(m, s).outcome == verdict::invalid);
         CHECK(mentions(judged(m, s).reason, "the stored baseline has no finite value of error_rate"));
     }

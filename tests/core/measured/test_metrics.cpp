@@ -613,7 +613,7 @@ repeat_data kept(const vector<request>& requests, bool counted, double from_ms, 
     if (counted) all.count_all(time_interval::between(at_ms(from_ms), at_ms(to_ms)));
     repeat_data d;
     d.window = time_interval::between(at_ms(from_ms), at_ms(to_ms));
-    all.move_into(d, counted);
+    all.move_into(d);
     return d;
 }
 }  // namespace

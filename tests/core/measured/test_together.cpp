@@ -218,11 +218,11 @@ TEST_CASE("gaps that lie in another order than the plan's are counted as they ar
             gaps.push_back(static_cast<std::uint32_t>(1000 * (6 - i)));
         log.add(5 - i, std::move(r), gaps);
     }
-    log.move_into(d, false);
+    log.move_into(d);
     d.window = time_interval::between(at_ms(0), at_ms(1000));
     request_log again = request_log::again(d);
     again.count_all(d.window);
-    again.move_into(d, true);
+    again.move_into(d);
     REQUIRE(d.longest_gaps.size() == 6);
     for (std::size_t i = 0; i < 6; ++i) CHECK(d.longest_gaps[i] == 1000 * (i + 1));
 }
@@ -231,7 +231,7 @@ TEST_CASE("gaps that one program has counted are counted together with the other
     vector<repeat_data> all = parts(2);
     request_log log = request_log::again(all[1]);
     log.count_all(all[1].window);
-    log.move_into(all[1], true);
+    log.move_into(all[1]);
     REQUIRE(all[1].gaps_counted);
     const repeat_data whole = one_part(0, 1);
     std::uint64_t gaps = 0, sum_us = 0;

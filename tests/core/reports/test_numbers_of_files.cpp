@@ -226,7 +226,7 @@ TEST_CASE("a record is refused by its field, or worth what it says") {
             gap_list gaps;
             for (std::size_t i = 0; i < gap_count(r); ++i) gaps.push_back(1000);
             log.add(0, std::move(r), gaps);
-            log.move_into(one, false);
+            log.move_into(one);
             measurements e;
             e.candidate.push_back(std::move(one));
             check_worth(e);

@@ -54,7 +54,7 @@ struct virtual_load {
         d.variant = run_variant::candidate;
         send_all(p, {{&order, &state, &d, &all}}, [&] { gather(); });
         d.warmup = state.settling.seen();
-        all.move_into(d, false);
+        all.move_into(d);
         d.interrupted = cut_at_ns < never;
         return std::move(d);
     }

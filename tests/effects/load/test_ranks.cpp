@@ -106,10 +106,12 @@ TEST_CASE("ranks take a load of both variants, and judge it at its end only") {
     REQUIRE(p.judged->rule.looks_early);
     const load_shard second{1, 4};
     CHECK_NOTHROW(check_shard(*p.sent, second));
-    const judging_rule of_ranks = without_looks(p, s).judged->rule;
+    const auto of_rank = [&] {
+        return planned(s, 1, {}, scenario_use::measure, apis[0], second).judged->rule;
+    };
+    const judging_rule of_ranks = of_rank();
     s.repeats = 1;  // the whole time
-    const plan asked = planned(s, 1);
-    for (const judging_rule& whole : {asked.judged->rule, without_looks(asked, s).judged->rule}) {
+    for (const judging_rule& whole : {planned(s, 1).judged->rule, of_rank()}) {
         CHECK_FALSE(whole.looks_early);
         CHECK_FALSE(of_ranks.looks_early);
         CHECK(of_ranks.analyses == whole.analyses);

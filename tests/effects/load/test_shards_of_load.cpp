@@ -248,7 +248,7 @@ TEST_CASE("clients that give up leave a server that does not answer, and the loa
     load_worker& worker = thread.add(order, shared, 0, 1);
     thread.run();
     repeat_data d;
-    worker.finished().move_into(d, false);
+    worker.finished().move_into(d);
     REQUIRE(d.records.size() == 4);
     for (const record& r : d.records) {
         CHECK(r.status == request_status::left);

@@ -84,7 +84,7 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
         bytes.remove_prefix(4 * count);
         log.add(index_of(records[i], i), std::move(records[i]), gaps);
     }
-    log.move_into(d, false);
+    log.move_into(d);
     return d;
 }
 
@@ -135,17 +135,15 @@ inline repeat_data together(vector<repeat_data> parts, bool closed) {
     repeat_data all = std::move(parts.front());
     request_log log;
     log.take(request_log::again(all));
-    bool counted = all.gaps_counted;
     for (std::size_t i = 1; i < parts.size(); ++i) {
         repeat_data& part = parts[i];
         move_clock(part, all.ranks.front().start_ns - part.ranks.front().start_ns);
         log.take(request_log::again(part));
-        counted = counted || part.gaps_counted;
         add_facts(all, part, closed);
         part = {};
     }
-    if (counted) log.count_all(all.window);
-    log.move_into(all, counted);
+    if (log.is_counted()) log.count_all(all.window);
+    log.move_into(all);
     note_lateness(all);
     note_unknown_gaps(all);
     note_exempt(all);
