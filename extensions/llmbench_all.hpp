@@ -90,18 +90,18 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] decisions on objectives and their causes
 //   [C] the inputs of verdicts: the measurements of a gate, its objectives and rule
 //   [C] the columns of an objective
+//   [C] validity checks of the client
+//   [C] the server's metrics page beside our requests: the cross-check, and explanations
 //   [C] counts of misses: fractions, and percentiles that failures reach
+//   [C] the least number of requests for a verdict
+//   [C] objectives that a repeat can no longer meet
+//   [C] validity checks of the load
+//   [C] validity checks of the server's answers
 //   [C] values: times, speeds and rates
 //   [C] differences of fractions between two variants, in pairs or of a stored run
 //   [C] verdicts on two variants that were loaded at once
 //   [C] decisions by the numbers alone: drifts, and which method decides
-//   [C] validity checks of the client
-//   [C] the server's metrics page beside our requests: the cross-check, and explanations
-//   [C] the least number of requests for a verdict
-//   [C] validity checks of the load
-//   [C] validity checks of the server's answers
 //   [C] what checks look at, and what they find
-//   [C] objectives that a repeat can no longer meet
 //   [C] the list of checks, in order
 //   [C] the verdicts of a gate, and its calibration
 //   [C] from verdicts to an exit code
@@ -2671,7 +2671,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <deque>
 #include <exception>
 #include <functional>  // less, where bytes come from
-#include <iterator>  // reverse_iterator, size, forward_iterator_tag, prev, begin, end
+#include <iterator>  // reverse_iterator, size, prev, begin, end
 #include <limits>  // infinity, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, make_shared, unique_ptr
@@ -10210,12 +10210,11 @@ double ttft_from(At sent, At to) {
 inline std::string warmup_sentence(const warmup_seen& w, const std::string& whose) {
     const std::string ttft = "ttft " + time_text(w.first_ttft_s) + " of its first ten requests, " +
                              time_text(w.last_ttft_s) + " of the last";
-    if (w.stable)
-        return whose + " was stable after " + time_text(w.seconds) +
-               printed(" of warm-up and %zu requests: ", w.requests) + ttft;
-    return whose + " never became stable in " + time_text(w.seconds) +
-           printed(" of warm-up and %zu requests: ", w.requests) + ttft +
-           "; what was measured then may still have been on its way";
+    const std::string so_long =
+        time_text(w.seconds) + printed(" of warm-up and %zu requests: ", w.requests) + ttft;
+    return w.stable ? whose + " was stable after " + so_long
+                    : whose + " never became stable in " + so_long +
+                          "; what was measured then may still have been on its way";
 }
 
 // ===== [C] the measurements of one repeat, and lists of repeats ==================================
@@ -10466,21 +10465,13 @@ public:
 
     class iterator {
     public:
-        using iterator_category = std::forward_iterator_tag;
-        using value_type = const repeat_data;
-        using difference_type = std::ptrdiff_t;
-        using pointer = const repeat_data*;
-        using reference = const repeat_data&;
-
-        iterator() = default;
         explicit iterator(const shared_repeat* at) : at_(at) {}
-        reference operator*() const { return **at_; }
+        const repeat_data& operator*() const { return **at_; }
         iterator& operator++() { ++at_; return *this; }
-        iterator operator++(int) { return iterator(at_++); }
         bool operator==(const iterator&) const = default;
 
     private:
-        const shared_repeat* at_ = nullptr;
+        const shared_repeat* at_;
     };
 
     repeat_list() = default;
@@ -11294,42 +11285,6 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
 }
 
-/// Whether a request of which a user's function has no value counts as the worst or the best one.
-inline bool fills_missing(metric_id m, timing_bound how) {
-    return is_own(m) && (how == timing_bound::missing_worst || how == timing_bound::missing_best);
-}
-
-/// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
-/// worst value, as have sessions; completed ones without a value are left out.
-struct metric_values {
-    vector<double> all{};
-    std::size_t failed = 0;
-};
-/// `when`: if given, only requests planned in it.
-inline metric_values values_in_repeat(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured,
-                                      const time_interval* when = nullptr) {
-    const metric_id m = what.metric;
-    if (is_of_sessions(m)) {
-        metric_values v{session_times(what, d, how, when)};
-        v.failed = static_cast<std::size_t>(std::count(v.all.begin(), v.all.end(), infinity));
-        return v;
-    }
-    const selects selected(what, d, when);
-    metric_values v;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r)) continue;
-        const bool ok = r.status == request_status::ok;
-        double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
-        if (std::isnan(value) && fills_missing(m, how) && what.kind != statistic_kind::mean)
-            value = (how == timing_bound::missing_worst) == is_speed(m) ? 0 : infinity;
-        v.failed += !ok;
-        if (!std::isnan(value)) v.all.push_back(value);
-    }
-    return v;
-}
-
 /// Whether one measured request satisfies a predicate. Failed requests never do; a missing value
 /// always does, unless it counts as the worst one.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
@@ -11361,13 +11316,21 @@ inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
 inline bool counts_in(metric_id m, const record& r) {
     return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
 }
-/// Calls `f(record)` for each request of a statistic that counts in its fraction.
+/// Whether such a request misses: a condition, a right answer, or any answer.
+inline bool is_miss(const statistic_data& what, const repeat_data& d, std::size_t i,
+                    timing_bound how = timing_bound::measured) {
+    const record& r = d.records[i];
+    return what.metric == metric_id::goodput ? !satisfies(what.where, d, i, how)
+           : is_of_answers(what.metric)      ? !*is_good_answer(what.metric, r)
+                                             : has_failed(r);
+}
+/// Calls `f(record, index)` for each request of a statistic that counts in its fraction.
 template <class F>
 void for_each_counted(const statistic_data& what, const repeat_data& d,
                       const time_interval* when, F&& f) {
     const selects selected(what, d, when);
-    for (const record& r : d.records)
-        if (selected(r) && counts_in(what.metric, r)) f(r);
+    for (std::size_t i = 0; i < d.records.size(); ++i)
+        if (selected(d.records[i]) && counts_in(what.metric, d.records[i])) f(d.records[i], i);
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
@@ -11376,15 +11339,10 @@ inline vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                               const time_interval* when = nullptr) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
-    const selects selected(what, d, when);
     vector<bool> misses;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r) || !counts_in(what.metric, r)) continue;
-        misses.push_back(what.metric == metric_id::goodput ? !satisfies(what.where, d, i, how)
-                         : is_of_answers(what.metric) ? !*is_good_answer(what.metric, r)
-                                                      : has_failed(r));
-    }
+    for_each_counted(what, d, when, [&](const record&, std::size_t i) {
+        misses.push_back(is_miss(what, d, i, how));
+    });
     return misses;
 }
 
@@ -11488,56 +11446,66 @@ inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selec
     }
     return n > 0 ? seconds / n : not_a_number;
 }
-/// Every value of a metric, in order of planned sends, and sorted.
+/// The values of a metric in one repeat, in order of planned sends, and sorted. Failed requests
+/// have the worst value, as have sessions; completed ones without a value are left out.
 struct request_values {
-    vector<double> in_order{};
+    vector<double> in_order{};  // without gaps
     sorted_values sorted{};
 };
+/// `when`: if given, only requests planned in it.
 inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
                                         timing_bound how = timing_bound::measured,
                                         const time_interval* when = nullptr) {
+    const metric_id m = what.metric;
+    const selects selected(what, d, when);
     request_values values;
     sorted_values& v = values.sorted;
-    if (pools_gaps(what.metric)) {
-        const selects selected(what, d, when);
-        const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
-            return selected(r) && r.status != request_status::ok;
-        });
-        v.all.assign(static_cast<std::size_t>(failed), infinity);
+    std::size_t failed = 0;
+    // Whether a request of which a user's function has no value counts as the worst or best one.
+    const bool fills = is_own(m) && what.kind != statistic_kind::mean &&
+                       (how == timing_bound::missing_worst || how == timing_bound::missing_best);
+    for (std::size_t i = 0; i < d.records.size() && !is_of_sessions(m); ++i) {
+        if (!selected(d.records[i])) continue;
+        const bool ok = d.records[i].status == request_status::ok;
+        failed += !ok;
+        if (pools_gaps(m)) continue;
+        double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
+        if (std::isnan(value) && fills)
+            value = (how == timing_bound::missing_worst) == is_speed(m) ? 0 : infinity;
+        if (!std::isnan(value)) values.in_order.push_back(value);
+    }
+    if (pools_gaps(m)) {
+        v.all.assign(failed, infinity);
         v.gaps = ranked_gaps(d, how, what.which, when);
         v.mean_of_completed =
             how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, selected);
         return values;
     }
-    metric_values own = values_in_repeat(what, d, how, when);
-    v.all = own.all;
-    values.in_order = std::move(own.all);
+    if (is_of_sessions(m)) {
+        values.in_order = session_times(what, d, how, when);
+        for (const double s : values.in_order) failed += s == infinity;
+    }
+    v.all = values.in_order;
     std::sort(v.all.begin(), v.all.end());
-    v.completed = v.all.size() - own.failed;
+    v.completed = v.all.size() - failed;
     // In this order, as that of the records varies. Failed ones come first or last.
     const auto first =
-        v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(what.metric) ? own.failed : 0);
+        v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(m) ? failed : 0);
     v.mean_of_completed = mean_of({first, first + static_cast<std::ptrdiff_t>(v.completed)});
     return values;
-}
-inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured,
-                                      const time_interval* when = nullptr) {
-    return request_values_of(what, d, how, when).sorted;
 }
 /// The fraction of gaps over a bound in seconds. A failed request has one.
 inline double fraction_of_gaps_beyond(double bound, const sorted_values& v) {
     const std::uint64_t over = v.gaps.count_beyond(bound) + v.all.size();
     return v.size() == 0 ? 0 : static_cast<double>(over) / static_cast<double>(v.size());
 }
-/// The index of a percentile or an extreme among sorted values.
-inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
-    if (what.kind == statistic_kind::max) return size - 1;
-    return what.kind == statistic_kind::min ? 0 : nearest_rank_of(size, what.q);
-}
+/// A mean, a percentile or an extreme.
 inline double statistic_among(const statistic_data& what, const sorted_values& v) {
     if (what.kind == statistic_kind::mean) return v.mean_of_completed;
-    return v.size() == 0 ? not_a_number : v.at(rank_of(what, v.size()));
+    if (v.size() == 0) return not_a_number;
+    return v.at(what.kind == statistic_kind::max   ? v.size() - 1
+                : what.kind == statistic_kind::min ? 0
+                                                   : nearest_rank_of(v.size(), what.q));
 }
 
 /// The misses of a fraction, and all its requests.
@@ -11578,14 +11546,7 @@ inline std::size_t slices_of_third(const statistic_data& drift, double measured_
     return std::clamp(static_cast<std::size_t>(fit), least_slices, max_slices);
 }
 
-/// The statistic over the requests planned in a time interval.
-inline double value_in(const statistic_data& drift, const repeat_data& d,
-                       const time_interval& when, timing_bound how = timing_bound::measured) {
-    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
-    const statistic_data what = drifting(drift);
-    return statistic_among(what, sorted_values_of(what, d, how, &when));
-}
-/// One of the equal parts of the steady window.
+/// The statistic over the requests planned in one of the equal parts of the steady window.
 inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
                             std::size_t parts, timing_bound how = timing_bound::measured) {
     const auto at = [&](std::size_t i) {
@@ -11593,16 +11554,10 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
         const double into_ns = fraction * d.window.length_ns();
         return d.window.from_ns() + static_cast<long long>(into_ns) + (i == parts);
     };
-    return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
-}
-
-inline vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
-                                std::size_t of_third,
-                                timing_bound how = timing_bound::measured) {
-    vector<double> values;
-    for (std::size_t i = 0; i < 3 * of_third; ++i)
-        values.push_back(value_of_part(drift, d, i, 3 * of_third, how));
-    return values;
+    const auto when = time_interval::between(at(part), at(part + 1));
+    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
+    const statistic_data what = drifting(drift);
+    return statistic_among(what, request_values_of(what, d, how, &when).sorted);
 }
 
 // ===== [C] requests during a side task ===========================================================
@@ -11916,14 +11871,11 @@ inline std::string key_of(const statistic_data& s, timing_bound how) {
     for (const statistic_data& part : s.parts) key += "of" + key_of(part, how);
     return key;
 }
-/// Whether a rate counts an answer only at its end.
-inline bool is_counted_at_end(metric_id m, const record& r) {
-    return m == metric_id::request_throughput || m == metric_id::input_throughput || r.events < 2;
-}
 inline ends_of_window ends_of_window_of(metric_id m, const repeat_data& d) {
+    const bool at_end = m == metric_id::request_throughput || m == metric_id::input_throughput;
     ends_of_window all;
     for (const record& r : d.records) {
-        if (r.status != request_status::ok || !is_counted_at_end(m, r)) continue;
+        if (r.status != request_status::ok || (!at_end && r.events >= 2)) continue;
         all.ended += d.window.holds(r.end_ns);
         all.begun_before += d.window.holds(r.end_ns) && r.sent_ns < d.window.from_ns();
         all.ended_after += r.end_ns >= d.window.to_ns() && d.window.holds(r.sent_ns);
@@ -11973,8 +11925,9 @@ inline void set_misses(column& c, const statistic_data& what, const repeat_data&
     c.counts.add(c.misses);
     c.value = c.counts.value(what.metric);
     if (!is_of_answers(what.metric)) return;
-    for_each_counted(what, d, when,
-                     [&](const record& r) { c.questions.push_back(r.conversation); });
+    for_each_counted(what, d, when, [&](const record& r, std::size_t) {
+        c.questions.push_back(r.conversation);
+    });
 }
 /// Without the value of a ratio, which is of two columns. `when`: of the requests planned in it;
 /// metrics of a server and its start are the repeat's. `known`: the metric's values.
@@ -12056,7 +12009,7 @@ inline vector<double> evaluate(const vector<statistic_data>& whats,
         if (!is_of_requests(m)) { values.push_back(evaluate(whats[i], d)); continue; }
         if (i == 0 || whats[i - 1].metric != m ||
             selection_text(whats[i - 1].which) != selection_text(whats[i].which))
-            sorted = sorted_values_of(whats[i], d);
+            sorted = request_values_of(whats[i], d).sorted;
         values.push_back(statistic_among(whats[i], sorted));
     }
     return values;
@@ -12142,11 +12095,6 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
 inline constexpr double least_slice_s = 5, answers_of_slice = 3;
 inline constexpr std::size_t least_slices_at_once = 8, most_slices_at_once = 24;  // of a repeat
 
-/// The time that both variants of a repeat were measured in.
-inline time_interval window_at_once(const repeat_data& a, const repeat_data& b) {
-    return time_interval::between(std::min(a.window.from_ns(), b.window.from_ns()),
-                                  std::max(a.window.to_ns(), b.window.to_ns()));
-}
 /// Seconds of the shortest slice: several typical answers, since those that span slices make
 /// neighbours alike.
 inline double shortest_slice_s(const repeat_data& a, const repeat_data& b) {
@@ -12215,10 +12163,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
         const bool ok = r.status == request_status::ok;
         if (is_request_fraction(m)) {
             if (!counts_in(m, r)) continue;
-            const bool is_miss = m == metric_id::goodput ? !satisfies(what.where, d, i, how)
-                                 : is_of_answers(m)      ? !*is_good_answer(m, r)
-                                                         : has_failed(r);
-            to.add(is_miss == (m == metric_id::error_rate), slice);
+            to.add(is_miss(what, d, i, how) == (m == metric_id::error_rate), slice);
             if (is_of_answers(m)) to.questions.push_back(r.conversation);
         } else if (!ok) {
             if (!is_mean) to.add(is_speed(m) ? 0 : infinity, slice);
@@ -12233,7 +12178,9 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
 /// `how`: of the candidate `mine`. Too few slices for a verdict have no values.
 inline values_at_once slices_at_once_of(const statistic_data& what, const repeat_data& mine,
                                         const repeat_data& other, timing_bound how) {
-    const time_interval window = window_at_once(mine, other);
+    const auto window = time_interval::between(  // in which both were measured
+        std::min(mine.window.from_ns(), other.window.from_ns()),
+        std::max(mine.window.to_ns(), other.window.to_ns()));
     const double shortest = shortest_slice_s(mine, other);
     values_at_once v;
     v.window_s = window.seconds();
@@ -12488,8 +12435,7 @@ inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from
     v.flag({"may_fail"}, t.may_fail);
     v.number({"excuses_s", "requests that failed within so long of a step are counted apart",
               if_any}, t.excuses_s, {0, longest_time_s, 0});
-    const bool recovers = !std::isnan(t.recovery_s);
-    if (v.has("recovery_s", recovers))
+    if (v.has("recovery_s", !std::isnan(t.recovery_s)))
         v.number({"recovery_s", "until the load was answered in time again", at_times},
                  t.recovery_s, {-largest_number, largest_number, not_a_number, true});
     v.list({"steps"}, t.steps, [&](side_step& s) {
@@ -12922,10 +12868,6 @@ cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobod
     for (const cause_number<what>& x : numbers) c.numbers[x.place] = x.value;
     c.of = of;
     c.text = std::move(text);
-    return c;
-}
-inline cause with_fault(cause c, whose of) {
-    c.of = of;
     return c;
 }
 inline cause with_text(bare_cause what, std::string text) {
@@ -13664,9 +13606,6 @@ struct stored_baseline {
 /// independent ones.
 struct kept_counts {
     double misses = 0, requests = 0, effect = 1;
-    bool are_sound() const {
-        return misses >= 0 && misses <= requests && requests > 0 && effect >= 1;
-    }
 };
 /// A field of these, whose name in files has the statistic, too: "misses(error_rate)".
 struct count_field {
@@ -13687,8 +13626,10 @@ inline vector<kept_counts> counts_kept(const std::map<std::string, vector<double
         if (at == values.end() || at->second.size() != all.size()) return {};
         for (std::size_t i = 0; i < all.size(); ++i) all[i].*f.count = at->second[i];
     }
-    return all_of(all, [](const kept_counts& c) { return c.are_sound(); }) ? all
-                                                                           : vector<kept_counts>();
+    const auto is_sound = [](const kept_counts& c) {
+        return c.misses >= 0 && c.misses <= c.requests && c.requests > 0 && c.effect >= 1;
+    };
+    return all_of(all, is_sound) ? all : vector<kept_counts>();
 }
 
 /// The objectives of a gate and their error levels. The same measurements can be judged again with
@@ -13709,12 +13650,6 @@ struct judging_parameters {
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
 inline std::string noise_name(const slo& s) {
     return str(s.statistic.name) + (s.factor > 0 ? " / baseline" : "");
-}
-/// The noise of a calibration of ten repeats or more.
-inline calibrated_noise calibration_for(const judging_parameters& t, const slo& s) {
-    const auto at = t.noise.find(noise_name(s));
-    if (at == t.noise.end() || t.rule.revision < 2 || is_difference(s)) return {};
-    return calibrated_noise_of(at->second, t.noise_repeats);
 }
 /// The prior noise of a statistic, and whether it is calibrated.
 struct prior_noise {
@@ -13819,8 +13754,11 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
     for (std::size_t i = 0; e.by_slices && s.factor > 0 && i < pairs; ++i)
         c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
     if (!is_drift(what.metric) || mine.empty()) return c;
-    const std::size_t k = slices_of_third(what, as_number(c.mine.each[0]->requests));
-    for (const repeat_data& d : mine) c.slices.push_back(slices_of(what, d, k, how));
+    const std::size_t k = 3 * slices_of_third(what, as_number(c.mine.each[0]->requests));
+    for (const repeat_data& d : mine) {
+        vector<double>& values = c.slices.emplace_back();
+        for (std::size_t i = 0; i < k; ++i) values.push_back(value_of_part(what, d, i, k, how));
+    }
     return c;
 }
 
@@ -13832,6 +13770,563 @@ inline long long measured_requests(const objective_columns& c, std::size_t repea
     return static_cast<long long>(n);
 }
 
+// ===== [C] validity checks of the client =========================================================
+
+/// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
+inline double late_after_s(const judging_parameters& t) {
+    double least = infinity;
+    const auto see = [&](metric_id m, const auto& of) {
+        const bool is_ttft = m == metric_id::ttft || is_of_turns(m);
+        if (is_ttft && of.at_most && of.bound > 0) least = std::min(least, of.bound / 100);
+    };
+    for (const auto* slos : {&t.slos, &t.objectives_held})
+        for (const slo& s : *slos) {
+            if (s.factor == 0) see(s.statistic.metric, s);
+            for (const predicate_step& step : s.statistic.where)
+                if (step.op == predicate_step::op_kind::compare) see(step.metric, step);
+        }
+    return least < infinity ? least : late_send_ns * 1e-9;
+}
+/// Without kernel stamps the client's lost time is part of all times. The limit is 1 % of a repeat,
+/// or a loss of over 20 ms for 1 % of the requests.
+inline bool client_lost_much(const repeat_data& d) {
+    return d.lost_fraction > 0.01 ||
+           d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
+}
+
+inline vector<double> lateness_in(const repeat_data& d) {
+    vector<double> late;
+    for (const record& r : d.records)
+        if (is_measured(r) && r.dispatched_ns > 0)
+            late.push_back(static_cast<double>(r.late_ns) * 1e-9);
+    std::sort(late.begin(), late.end());
+    return late;
+}
+inline vector<double> pooled_lateness(const load_conditions& under, const repeat_list& repeats) {
+    vector<double> late;
+    for (const repeat_data& d : repeats) {
+        const auto more = known_in(under, d, "lateness", [&] { return lateness_in(d); });
+        vector<double> both(late.size() + more->size());
+        std::merge(late.begin(), late.end(), more->begin(), more->end(), both.begin());
+        late = std::move(both);
+    }
+    return late;
+}
+
+inline bool client_was_saturated(const load_conditions& under, double cpu_utilization) {
+    return cpu_utilization > 0.9 && !under.spins;
+}
+
+/// The client's conduct over all these repeats. `late`: pooled_lateness.
+inline self_check_t client_conduct(const repeat_list& repeats, const vector<double>& late) {
+    self_check_t c;
+    if (!late.empty()) {
+        c.lateness_p50 = nearest_rank(late, 0.5);
+        c.lateness_p99 = nearest_rank(late, 0.99);
+        c.lateness_max = late.back();
+        c.late_fraction =
+            static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
+            static_cast<double>(late.size());
+    }
+    double content = 0, coalesced = 0, reads = 0, stamped = 0;
+    for (const repeat_data& d : repeats) {
+        c.connections_opened += d.connections_opened;
+        add_handshakes(c.handshakes_full, d.handshakes_full);
+        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
+        content += static_cast<double>(d.content_events);
+        coalesced += static_cast<double>(d.coalesced_events);
+        reads += static_cast<double>(d.reads);
+        stamped += static_cast<double>(d.stamped_reads);
+        c.unknown_gaps += d.unknown_gaps;
+        c.cpu_utilization = std::max(c.cpu_utilization, d.cpu_utilization);
+        c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
+        c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
+        c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
+        c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
+        c.lost_fraction = std::max(c.lost_fraction, d.lost_fraction);
+        c.asked_rate += d.asked_rate;
+        c.achieved_rate += d.achieved_rate;
+    }
+    c.asked_rate /= as_number(std::max<std::size_t>(repeats.size(), 1));
+    c.achieved_rate /= as_number(std::max<std::size_t>(repeats.size(), 1));
+    if (content > 0) c.coalesced_fraction = coalesced / content;
+    if (reads > 0) c.stamped_fraction = stamped / reads;
+    return c;
+}
+
+/// Why the client could not send, where it lacked a resource for more than one request and over 1 %
+/// of them. Fewer are exempt.
+inline cause missing_on_client(const variant_list& variants) {
+    std::size_t lacking = 0, measured = 0;
+    const record* example = nullptr;
+    for (const repeat_data& d : repeats_of(variants))
+        for (const record& r : d.records) {
+            measured += is_measured(r);
+            if (!is_measured(r) || !failed_by_client(r)) continue;
+            ++lacking;
+            example = &r;
+        }
+    const bool few = lacking <= std::max<std::size_t>(1, measured / 100) && lacking < measured;
+    if (!example || few) return {};
+    return cause_with<because::client_without>({{"lacking", lacking}, {"requests", measured}},
+                                               whose::client,
+                                               str(example->error).substr(client_lacks.size()));
+}
+
+/// The client's conduct, and why it is unfit to measure any server.
+struct own_check : self_check_t {
+    cause why{};
+    double unread_fraction = 0;  // of the gaps, those whose events were read together
+};
+/// Kernel stamps are lost only where the client read late. Without stamps a busy client loses them.
+inline double unread_fraction_of(const self_check_t& c, const repeat_list& repeats) {
+    if (!(c.stamped_fraction > 0.5)) return c.cpu_utilization > 0.8 ? c.coalesced_fraction : 0;
+    if (c.unknown_gaps == 0) return 0;
+    double gaps = 0;
+    for (const repeat_data& d : repeats) gaps += static_cast<double>(pooled_gap_count(d));
+    return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
+}
+inline own_check self_check_of(const load_conditions& under, const repeat_list& repeats) {
+    const vector<double> late = pooled_lateness(under, repeats);
+    own_check c{client_conduct(repeats, late), {}};
+    c.unread_fraction = unread_fraction_of(c, repeats);
+    if (client_was_saturated(under, c.cpu_utilization))
+        c.why = cause_with<because::client_is_busy>({{"cpu", c.cpu_utilization}}, whose::client);
+    else if (c.asked_rate > 0 && late.size() >= 50 &&
+             std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
+        c.why = cause_with<because::client_off_rate>(
+            {{"sent", c.achieved_rate}, {"asked", c.asked_rate}}, whose::client);
+    c.ok = !c.why;
+    return c;
+}
+
+/// Why the client affects a verdict, and the repeat to measure again.
+struct client_error {
+    cause why{};
+    std::size_t repeat = 0;  // its position in the measurements
+};
+
+/// Returns the repeat with the greatest `part_of(repeat)` over the limit `over`.
+template <class PartOf, class Why>
+std::optional<client_error> greatest_part(const variant_list& variants, double over,
+                                          PartOf&& part_of, Why&& why) {
+    std::optional<client_error> error;
+    for (const auto* variant : variants)
+        for (std::size_t i = 0; i < variant->size(); ++i) {
+            const double part = part_of((*variant)[i]);
+            if (!(part > over)) continue;
+            over = part;
+            error = {why((*variant)[i], part), i};
+        }
+    return error;
+}
+/// Late sends change the load.
+inline std::optional<client_error> error_of_load(const variant_list& variants, double late_after) {
+    return greatest_part(
+        variants, most_late_fraction,
+        [&](const repeat_data& d) { return late_fraction_of(d, late_after); },
+        [&](const repeat_data&, double part) {
+            return cause_with<because::sent_late>({{"late", part}, {"after", late_after}},
+                                                  whose::client);
+        });
+}
+/// First tokens that may have arrived before others of the same read.
+inline std::optional<client_error> error_of_first_tokens(const variant_list& variants) {
+    return greatest_part(
+        variants, 0,
+        [](const repeat_data& d) {
+            return static_cast<double>(
+                std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
+                    return is_measured(r) && r.first_early_ns > 0;
+                }));
+        },
+        [](const repeat_data& d, double) {
+            const auto gaps = static_cast<double>(std::max<std::uint64_t>(pooled_gap_count(d), 1));
+            return cause_with<because::read_together>(
+                {{"events", static_cast<double>(d.unknown_gaps) / gaps}}, whose::client);
+        });
+}
+/// Time that the client lost where the kernel has no stamps.
+inline std::optional<client_error> error_of_lost_time(const variant_list& variants) {
+    return greatest_part(
+        variants, 0, [](const repeat_data& d) {
+            return client_lost_much(d) ? 1e-9 + d.lost_fraction : 0;
+        },
+        [](const repeat_data& d, double) {
+            return cause_with<because::client_lost>({{"lost", d.lost_fraction},
+                                                     {"disturbed", d.disturbed_requests},
+                                                     {"requests", d.records.size()}},
+                                                    whose::client);
+        });
+}
+
+/// Whether a client's delay can be part of a metric.
+inline bool is_of_times(metric_id m) {
+    return is_of_service(m) && !is_of_server(m) && !is_of_answers(m);
+}
+
+/// Why repeats are no baseline: a slow client would let later runs pass.
+inline std::optional<client_error> error_of_baseline(const measurements& e,
+                                                     const judging_parameters& t) {
+    const variant_list variants{&e.candidate};
+    std::optional<client_error> error = error_of_lost_time(variants);
+    for (const slo& s : t.slos) {
+        if (s.factor == 0 || !is_of_times(s.statistic.metric)) continue;
+        if (error) return error;
+        const auto late = error_of_load(variants, late_after_s(t));
+        if (!late) continue;
+        const repeat_data& d = e.candidate[late->repeat];
+        const double as_is = column_in(e, s.statistic, d, timing_bound::measured)->value;
+        const double moved = column_in(e, s.statistic, d, timing_bound::optimistic)->value;
+        if (std::fabs(std::log(as_is / moved)) > prior_sd) return late;
+    }
+    return {};
+}
+
+// ===== [C] the server's metrics page beside our requests: the cross-check, and explanations ======
+// Compares the counts of its page during a repeat with our requests and tokens.
+
+inline bool is_comparable(const repeat_facts& d) {
+    return d.server.has_both_ends && d.server.readings.size() >= 2 &&
+           history_of(d.server) == page_history::one_process;
+}
+inline double sent_requests(const repeat_data& d) {
+    double n = 0;
+    for (const record& r : d.records)
+        if (r.sent_ns > 0) n += 1 + r.resends;
+    return n;
+}
+/// A rank's part alone cannot be compared with a page.
+inline bool is_a_part(const repeat_data& d) {
+    return d.ranks.size() == 1 && d.ranks.front().count > 1;
+}
+/// The most requests of ours in flight at once. The server may continue those that failed.
+inline double most_in_flight(const repeat_data& d, const repeat_data* twin) {
+    vector<std::pair<long long, int>> changes;
+    const auto add = [&](const repeat_data& of) {
+        for (const record& r : of.records) {
+            if (!(r.sent_ns > 0)) continue;
+            changes.emplace_back(r.sent_ns, 1);
+            if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
+        }
+    };
+    add(d);
+    if (twin) add(*twin);
+    std::sort(changes.begin(), changes.end());
+    double now = 0, most = 0;
+    for (const auto& [at_ns, by] : changes) most = std::max(most, now += by);
+    return most;
+}
+/// Returns the requests in flight by the server's page, the median over the steady window.
+inline double typically_in_flight(const repeat_facts& d) {
+    vector<double> read = read_in_window(d, [](const page_reading& r) {
+        const double waiting = r.value(server_quantity::waiting);
+        return r.value(server_quantity::running) + (waiting > 0 ? waiting : 0);
+    }).values;
+    std::sort(read.begin(), read.end());
+    return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
+}
+/// A server that reports more requests than ours counts some twice, or serves others. An answered
+/// request may still be reported.
+inline bool reports_too_many(const cross_check& c) {
+    return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
+}
+inline void add_requests(cross_check& c, const repeat_data& d) {
+    c.sent += sent_requests(d);
+    for (const record& r : d.records) {
+        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // it finishes a part
+        if (r.status != request_status::ok) continue;
+        ++c.finished;
+        c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
+        c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
+        c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
+    }
+}
+/// Whether the counts are of both loads at once: one server has both behind a gateway, or with two
+/// ways to ask.
+inline bool served_both(const reading_span& s, const cross_check& own, const cross_check& both) {
+    const double requests = s.change(server_quantity::requests_done);
+    return std::isnan(requests)
+               ? s.change(server_quantity::generation_tokens) >= 0.95 * both.tokens
+               : requests > own.sent && requests >= 0.95 * both.finished;
+}
+/// `twin`: the other variant's repeat at the same time, null if there is none. Where the server had
+/// both, ours are the requests of both.
+inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin = nullptr) {
+    cross_check c;
+    for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
+        c.unfinished_before += as_number(t.steps.size());
+    add_requests(c, d);
+    if (!is_comparable(d) || is_a_part(d)) return c;
+    const reading_span s = *whole_span(d.server);
+    if (twin) {
+        cross_check both = c;
+        add_requests(both, *twin);
+        if (served_both(s, c, both)) c = both;
+        else twin = nullptr;
+    }
+    if (c.tokens != 0) {  // without tokens each text may be a request
+        c.at_once = most_in_flight(d, twin);
+        c.at_once_reported = typically_in_flight(d);
+    }
+    c.requests_reported = s.change(server_quantity::requests_done);
+    c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
+    c.tokens_reported = s.change(server_quantity::generation_tokens);
+    c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
+    return c;
+}
+/// The other variant's repeat at the same time, null if there is none.
+inline const repeat_data* twin_of(const repeat_list* others, const repeat_data& d) {
+    if (others)
+        for (const repeat_data& other : *others)
+            if (other.index == d.index) return &other;
+    return nullptr;
+}
+inline const repeat_data* twin_of(const measurements& e, const repeat_data& d) {
+    if (!e.is_at_once) return nullptr;
+    return twin_of(d.variant == run_variant::baseline ? &e.candidate : &e.baseline, d);
+}
+
+/// Some servers count each request once per process, so by an exact multiple. Another client with
+/// the same load would also add tokens.
+inline bool counts_each_again(const cross_check& c) {
+    const double output = c.tokens_reported / c.tokens,
+                 prompt = c.prompt_tokens_reported / c.prompt_tokens;
+    const bool is_known = !std::isnan(output) || !std::isnan(prompt);
+    const double times = c.requests_reported / c.finished;  // NaN: not reported
+    return c.finished >= 10 && times >= 2 && times == std::round(times) && is_known &&
+           !(output > 1.02) && !(prompt > 1.02);
+}
+inline bool differs(double reported, double ours) {
+    return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
+}
+/// Some servers, such as vLLM, count each text of embeddings and scores as a request. Requests of
+/// another client would add prompt or output tokens.
+inline bool counts_texts(const cross_check& c) {
+    return c.tokens == 0 && !(c.tokens_reported > 0) &&
+           c.prompt_tokens_reported <= 1.02 * c.prompt_tokens_known;
+}
+/// Requests of other clients. Ours are counted generously: the server may have finished failed
+/// ones, and those that an earlier repeat gave up.
+inline double foreign_requests(const cross_check& c) {
+    if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
+    if (counts_each_again(c) || counts_texts(c)) return 0;
+    return c.requests_reported - c.sent - c.unfinished_before;
+}
+/// One or two short requests, such as health probes, do not change the load.
+inline bool is_another_load(const cross_check& c) {
+    const double foreign = foreign_requests(c);
+    const bool some = foreign > 0;
+    return foreign > std::max(1.0, 0.01 * c.sent) ||
+           (some && ((c.tokens > 0 && c.tokens_reported > 1.02 * c.tokens) ||
+                     c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
+}
+
+/// Our requests that failed, which a server may finish later; each repeat is counted once.
+class unfinished_requests {
+public:
+    explicit unfinished_requests(const measurements& e) : e_(e) {
+        for (const repeat_data& d : repeats_of(e)) up_to_[d.index] += failed_in(d);
+        double sum = 0;
+        for (auto& [index, n] : up_to_) sum = n += sum;
+    }
+    /// Of earlier repeats, on any server.
+    double before(const repeat_data& d) const {
+        const auto at = up_to_.find(d.index);
+        return at == up_to_.end() ? 0 : at->second - failed_in(d);
+    }
+    /// The cross-check of a repeat after those.
+    cross_check of(const repeat_data& d) const {
+        cross_check c = *known_in(e_, d, "cross-check",
+                                  [&] { return cross_check_of(d, twin_of(e_, d)); });
+        c.unfinished_before += before(d);
+        return c;
+    }
+
+private:
+    double failed_in(const repeat_data& d) const {
+        return *known_in(e_, d, "unfinished", [&] {
+            return static_cast<double>(
+                std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
+                    return r.status != request_status::ok && r.sent_ns > 0;
+                }));
+        });
+    }
+    const measurements& e_;
+    std::map<int, double> up_to_{};  // by the index of a repeat
+};
+
+/// The cross-check without the times in which a side task may have restarted the server or sent
+/// requests itself. Of ours, all that were in flight in the rest may count there.
+inline cross_check without_excused(cross_check c, const repeat_data& d) {
+    if (!is_excused(d, 0, std::numeric_limits<long long>::max())) return c;
+    const vector<page_reading>& read = d.server.readings;
+    vector<std::size_t> rest;  // the readings that end such a time
+    c.sent = c.requests_reported = 0;
+    c.prompt_tokens_reported = c.tokens_reported = not_a_number;
+    for (std::size_t i = 1; i < read.size(); ++i) {
+        if (is_excused(d, read[i - 1].at_ns, read[i].at_ns)) continue;
+        rest.push_back(i);
+        c.requests_reported +=
+            reading_span{&read[i - 1], &read[i]}.change(server_quantity::requests_done);
+    }
+    for (const record& r : d.records)
+        if (r.sent_ns > 0 && any_of(rest, [&](std::size_t i) {
+                return r.sent_ns <= read[i].at_ns && r.end_ns >= read[i - 1].at_ns;
+            }))
+            c.sent += 1 + r.resends;
+    return c;
+}
+
+/// A server that restarted unasked since the previous repeat.
+inline cause restarted_before(const measurements& e, const repeat_data& d) {
+    const auto& variant = d.variant == run_variant::baseline ? e.baseline : e.candidate;
+    const repeat_data* before = nullptr;
+    for (const repeat_data& other : variant)
+        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
+    const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
+    if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
+        return {};
+    const double was = before->server.readings.back().began;
+    const double is = d.server.readings.front().began;
+    const bool is_one = history_of(d.server) == page_history::one_process &&
+                        history_of(before->server) == page_history::one_process;
+    const long long last_ns = before->server.readings.back().at_ns;
+    const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
+                            may_have_begun_in(before->server, is) &&
+                            !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
+    return began_anew ? cause_with<because::restarted_before>({{"repeat", d.index + 1}})
+                       : cause{};
+}
+/// A server that restarted in the repeat where no side task may have done it.
+inline cause restarted_in(const repeat_data& d) {
+    if (history_of(d.server) != page_history::restarted) return {};
+    const vector<page_reading>& read = d.server.readings;
+    for (std::size_t i = 1; i < read.size(); ++i)
+        if ((have_fallen(read[i - 1], read[i]) ||
+             (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
+            is_excused(d, read[i - 1].at_ns, read[i].at_ns))
+            return {};
+    return cause_with<because::restarted_in>({{"repeat", d.index + 1}});
+}
+/// A server that served others in the repeat.
+inline cause served_others(const unfinished_requests& unfinished, const repeat_data& d) {
+    if (!is_comparable(d) || is_a_part(d)) return {};
+    const cross_check c = without_excused(unfinished.of(d), d);
+    if (!is_another_load(c)) return {};
+    return cause_with<because::served_others>(
+        {{"repeat", d.index + 1}, {"reported", c.requests_reported}, {"ours", c.sent}});
+}
+
+/// A page that lacks most of our requests is another server's, or one of several. For metrics of
+/// the requests in flight it must not report too many, either.
+inline cause fault_of_page(const cross_check& c, int repeat, metric_id m) {
+    if (c.requests_reported < 0.9 * c.finished)
+        return cause_with<because::others_requests>(
+            {{"reported", c.requests_reported}, {"ours", c.finished}, {"repeat", repeat}});
+    if (c.tokens_reported < 0.9 * c.tokens)
+        return cause_with<because::others_tokens>(
+            {{"reported", c.tokens_reported}, {"ours", c.tokens}, {"repeat", repeat}});
+    const bool is_of_those = m == metric_id::running_requests || m == metric_id::queued_requests;
+    if (!is_of_those || !reports_too_many(c)) return {};
+    return cause_with<because::more_at_once>(
+        {{"reported", c.at_once_reported}, {"ours", c.at_once}, {"repeat", repeat}});
+}
+/// Why the server metrics do not support an objective.
+inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
+    const slo& s = v.objective;
+    // The largest value read is a lower bound: if it is over the limit, the true one is too.
+    const verdict certain = s.at_most ? verdict::fail : verdict::pass;
+    const bool needs_all = s.statistic.kind == statistic_kind::max &&
+                           !(s.factor == 0 && v.outcome == certain);
+    const auto reported = [](const std::string& text, const repeat_data& d) {
+        return text.empty() ? cause{}
+                            : cause_with<because::metrics_reported>({{"repeat", d.index + 1}},
+                                                                    whose::nobody, text);
+    };
+    const unfinished_requests unfinished(e);
+    for (const auto* variant : variants_of(e, s))
+        for (const repeat_data& d : *variant) {
+            cause why = reported(why_no_server_value(s.statistic, d), d);
+            if (!why) why = fault_of_page(unfinished.of(d), d.index + 1, s.statistic.metric);
+            if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
+            if (!why) continue;
+            why.of = server_of(e, variant);
+            return why;
+        }
+    return {};
+}
+
+/// The time from which a queue was never empty, for at least half of a window; its largest length.
+struct standing_queue {
+    double from_s = 0, most = 0;
+};
+inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
+    std::optional<standing_queue> q;
+    for (const page_reading& r : d.server.readings) {
+        if (r.at_ns < d.window.from_ns() || r.at_ns > d.window.to_ns()) continue;
+        const double waiting = r.value(server_quantity::waiting);
+        if (!(waiting > 0)) q.reset();
+        else if (!q) q = {static_cast<double>(r.at_ns - d.window.from_ns()) * 1e-9, waiting};
+        else q->most = std::max(q->most, waiting);
+    }
+    const double window_s = d.window.seconds();
+    if (!q || q->from_s > window_s / 2) return {};
+    return q;
+}
+inline cause state_of_queue(const repeat_list& variant) {
+    std::optional<standing_queue> first;
+    double most = 0;
+    std::size_t n = 0;
+    for (const repeat_data& d : variant)
+        if (const auto q = standing_queue_of(d)) {
+            ++n;
+            most = std::max(most, q->most);
+            if (!first) first = q;
+        }
+    if (!first || 2 * n < variant.size()) return {};
+    return cause_with<because::queue_stood>({{"from", first->from_s}, {"most", most}});
+}
+inline cause state_of_cache(const repeat_list& variant) {
+    double fullest = 0, preempted = 0;
+    for (const repeat_data& d : variant) {
+        for (const double v : read_in_window(d, server_quantity::kv_usage).values)
+            if (v <= 1) fullest = std::max(fullest, v);
+        if (const auto s = span_of(d))
+            if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
+    }
+    if (preempted == 0 && fullest < 0.95) return {};
+    if (fullest == 0) return cause_with<because::preempted>({{"preemptions", preempted}});
+    if (preempted == 0) return cause_with<because::cache_full>({{"usage", fullest}});
+    return cause_with<because::cache_preempts>({{"usage", fullest}, {"preemptions", preempted}});
+}
+/// The repeat whose mean clock is over a tenth below the highest.
+inline cause state_of_clocks(const repeat_list& variant) {
+    vector<double> means;
+    for (const repeat_data& d : variant) {
+        const auto read = read_in_window(d, server_quantity::clock).values;
+        means.push_back(read.empty() ? not_a_number : mean_of(read));
+    }
+    double highest = 0;
+    for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
+    for (std::size_t i = 0; i < means.size(); ++i)
+        if (means[i] < 0.9 * highest)
+            return cause_with<because::clocks_lower>({{"lower", 1 - means[i] / highest},
+                                                      {"repeat", i + 1}});
+    return {};
+}
+/// How the server's state explains its speed.
+inline vector<cause> server_state_of(const measurements& e) {
+    vector<cause> all;
+    for (cause (*state)(const repeat_list&) :
+         {state_of_queue, state_of_cache, state_of_clocks})
+        if (cause c = state(e.candidate)) {
+            if (all.empty()) c.of = whose::server;
+            all.push_back(std::move(c));
+        }
+    return all;
+}
+
 // ===== [C] counts of misses: fractions, and percentiles that failures reach ======================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
@@ -13840,25 +14335,16 @@ inline double allowed_misses(const slo& s) {
         return s.at_most ? 1 - s.statistic.q : s.statistic.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
-inline vector<bool> misses_of(const slo& s, const column& c) {
-    if (is_request_fraction(s.statistic.metric)) return c.misses;
-    vector<bool> misses;
-    for (const double v : c.values->in_order)
-        misses.push_back(s.at_most ? v > s.bound : v < s.bound);
-    return misses;
-}
-inline vector<vector<bool>> misses_of(const slo& s, const variant_columns& of,
-                                      std::size_t repeats) {
-    vector<vector<bool>> misses;
-    for (std::size_t i = 0; i < repeats; ++i) misses.push_back(misses_of(s, *of.each[i]));
-    return misses;
-}
-
-/// Failures, or misses of a fraction, in the first repeats.
-inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t repeats) {
+/// Failures, or misses of a fraction, in the first repeats. Of a `limit` the values beyond it.
+inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t repeats,
+                                      const slo* limit = nullptr) {
     vector<vector<bool>> all;
-    for (std::size_t i = 0; i < std::min(repeats, of.each.size()); ++i)
-        all.push_back(of.each[i]->misses);
+    for (std::size_t i = 0; i < std::min(repeats, of.each.size()); ++i) {
+        vector<bool>& misses = all.emplace_back();
+        if (!limit) { misses = of.each[i]->misses; continue; }
+        for (const double v : of.each[i]->values->in_order)
+            misses.push_back(limit->at_most ? v > limit->bound : v < limit->bound);
+    }
     return all;
 }
 
@@ -13976,11 +14462,11 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
     c.allowed = allowed;
     vector<double> fractions;
     for (const auto& r : misses) {
-        const auto k = static_cast<double>(std::count(r.begin(), r.end(), true));
-        const auto n = static_cast<double>(r.size());
-        c.k += k;
-        c.n += n;
-        if (n > 0) fractions.push_back(k / n);
+        fraction_counts one;
+        one.add(r);
+        c.k += one.misses;
+        c.n += one.all;
+        if (one.all > 0) fractions.push_back(one.misses / one.all);
     }
     if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
     if (is_of_answers(s.statistic.metric) && allowed > 0)
@@ -14014,7 +14500,7 @@ inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
     const auto is_open_by_repeats = [&](double j) {
         slo before = s;  // these j values
         before.bound = std::nextafter(with_beyond(j - 1), best);
-        const vector<vector<bool>> misses = misses_of(before, mine, repeats);
+        const vector<vector<bool>> misses = misses_in(mine, repeats, &before);
         return counted_misses(mine, s, misses, by.seen.allowed).product < by.at.product;
     };
     const double fails = with_beyond(miss_counts::last_below(
@@ -14078,9 +14564,9 @@ inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double
                                       double alpha) {
     worst_repeat worst;
     for (std::size_t i = 0; i < misses.size(); ++i) {
-        const auto k =
-            static_cast<double>(std::count(misses[i].begin(), misses[i].end(), true));
-        const auto n = static_cast<double>(misses[i].size());
+        fraction_counts one;
+        one.add(misses[i]);
+        const auto [k, n] = one;
         const bool over = n > 0 && clopper_pearson_lower(k, n, alpha) > allowed;
         if (over && k * worst.n >= worst.k * n) worst = {i + 1, k, n};
     }
@@ -14196,6 +14682,783 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
     return why;
 }
 
+// ===== [C] the least number of requests for a verdict ============================================
+// Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
+// depend on the server.
+
+/// The fraction of requests beyond a percentile.
+inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
+
+/// The fewest values of a repeat for a mean, maximum or throughput. With fewer, single requests
+/// move it by 10 % and more, against a prior noise of 4 %.
+inline constexpr long long least_values = 10;
+
+/// The fewest values in each repeat for a statistic: three beyond a percentile. 0: no limit.
+inline long long least_values_of(const statistic_data& w) {
+    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric) ||
+        is_of_recovery(w.metric))
+        return 0;
+    if (is_ratio(w.metric))
+        return std::max(least_values_of(w.parts[0]), least_values_of(w.parts[1]));
+    if (is_drift(w.metric)) return least_of_drift(w);
+    if (w.kind != statistic_kind::percentile) return least_values;
+    return static_cast<long long>(rounded_up(3 / tail_of(w)));
+}
+/// Why there are too few values for an objective. The plan is at fault.
+inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
+    if (v.outcome == verdict::invalid) return {};
+    const slo& s = v.objective;
+    const statistic_data& w = s.statistic;
+    const auto needed = static_cast<std::size_t>(least_values_of(w));
+    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
+    for (const variant_columns* variant : {&c.mine, &c.other})
+        for (std::size_t i = 0; i < variant->each.size(); ++i) {
+            const column& d = *variant->each[i];
+            const std::size_t n = d.behind;
+            if (n >= needed) continue;
+            const char* const of = is_of_sessions(w.metric)          ? "session"
+                                   : pools_gaps(w.metric) ? "gap"
+                                                                   : "request";
+            return cause_with<because::small_sample>({{"repeat", i + 1},
+                                                      {"is_baseline", variant == &c.other},
+                                                      {"measured", n},
+                                                      {"needed", needed},
+                                                      {"is_tail", is_tail},
+                                                      {"mostly_failed", d.failed * 2 > d.requests}},
+                                                     whose::plan, of);
+        }
+    return {};
+}
+
+/// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
+/// one piece at its end, and without a warm-up has none at its start.
+inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
+    const slo& s = v.objective;
+    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
+    double ended = 0, more = 0;
+    for (const shared_column& d : c.mine.each) {
+        ended += d->ends.ended;
+        more += d->ends.ended_after - d->ends.begun_before;
+    }
+    const double most = ended > 0 ? 1 + more / ended : infinity;
+    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
+    if (!(more > 0) || stays) return {};
+    const double repeats = as_number(c.repeats());
+    return cause_with<because::window_ends>(
+        {{"ended", ended / repeats}, {"more", more / repeats}}, whose::plan);
+}
+
+// ===== [C] objectives that a repeat can no longer meet ===========================================
+// A gate that ends at its first miss need not send the rest of a repeat that misses by far: two
+// repeats at twice a limit show the miss (curtailed sampling, as in acceptance tests of lots). A
+// repeat that ends early counts as if all else that it planned were good, so it is never worse than
+// a whole one.
+
+/// Whether a value is at twice the limit or beyond.
+inline bool is_blatant(const slo& s, double value) {
+    return is_blatant_distance(s, distance_of(s, value, limit_of(s)));
+}
+/// The fraction of misses with which two repeats fail, whatever happens within a repeat.
+inline double share_that_ends(const slo& s, const judging_rule& rule) {
+    return std::sqrt(count_levels_of(s, rule).product) * allowed_misses(s);
+}
+/// Whether an objective may end a repeat: a percentile of a time or speed that a request has alone,
+/// or a fraction of them, over all requests.
+inline bool may_end(const slo& s) {
+    const statistic_data& what = s.statistic;
+    const auto is_alone = [](metric_id m) {
+        return is_own(m) || pools_gaps(m) || is_of_turns(m) || is_of_answers(m);
+    };
+    const bool is_kind = what.kind == statistic_kind::percentile
+                             ? is_of_requests(what.metric)
+                             : is_request_fraction(what.metric) && allowed_misses(s) > 0;
+    return is_kind && !s.is_advisory && s.factor <= 0 && !is_difference(s) &&
+           is_all(what.which) && !concerns_a_metric(what, is_alone);
+}
+/// The objectives that may end the next repeat of a gate: the first one, or a second one if the
+/// first is as bad. Later repeats are whole, and decide by their spread.
+inline vector<slo> slos_that_may_end(const measurements& e, const judging_parameters& t) {
+    vector<slo> all;
+    if (e.has_live_baseline() || t.rule.revision < 2 || e.candidate.size() >= first_analysis)
+        return all;
+    const auto add = [&](const slo& s) {
+        if (!may_end(s)) return;
+        const objective_columns before = columns_of(e, s);
+        if (before.repeats() < e.candidate.size()) return;
+        for (const shared_column& c : before.mine.each)
+            if (is_request_fraction(s.statistic.metric)
+                    ? c->counts.misses < share_that_ends(s, t.rule) * c->counts.all
+                    : !is_blatant(s, c->value))
+                return;
+        all.push_back(s);
+    };
+    for (const slo& s : t.slos) add(s);
+    if (!any_of(t.slos, is_of_all_errors)) add(error_guard());
+    return all;
+}
+
+/// Counts the requests of a repeat that miss such objectives.
+class misses_so_far {
+public:
+    misses_so_far() = default;
+    misses_so_far(const vector<slo>& may_end, const judging_rule& rule) {
+        for (const slo& s : may_end) all_.push_back({s, share_that_ends(s, rule)});
+        one_.records.resize(1);
+    }
+    bool is_on() const { return !all_.empty() && planned_ > 0; }
+    /// `requests`: that are to be measured; 0: not known.
+    void begin(std::size_t requests) { planned_ = requests; }
+    /// A measured request has ended. Returns the end of its repeat once the first objective cannot
+    /// be met any more; one without a name: it goes on.
+    early_end add(const record& r) {
+        one_.records[0] = r;
+        for (counted& c : all_) {
+            c.failed += has_failed(r);
+            c.missed += is_missed(c.objective);
+            const std::size_t needed = needed_for(c);
+            const bool is_fraction = is_request_fraction(c.objective.statistic.metric);
+            // More failures leave a percentile without a size.
+            if (needed == 0 || c.missed < needed || (!is_fraction && c.failed >= needed)) continue;
+            const slo& s = c.objective;
+            const double part = c.share_that_ends;
+            const double least = !is_fraction ? at_distance(s, std::log(2), limit_of(s))
+                                 : s.at_most  ? part
+                                              : 1 - part;
+            return {str(s.statistic.name), planned_, least};
+        }
+        return {};
+    }
+
+private:
+    struct counted {
+        slo objective{};
+        double share_that_ends = 0;  // of a fraction
+        std::size_t missed = 0, failed = 0;
+    };
+    /// 0: as many as are planned do not suffice, or too few are planned.
+    std::size_t needed_for(const counted& c) const {
+        const statistic_data& what = c.objective.statistic;
+        if (planned_ < static_cast<std::size_t>(least_values_of(what))) return 0;
+        const auto n = static_cast<double>(planned_);
+        if (is_request_fraction(what.metric))
+            return c.share_that_ends > 1
+                       ? 0
+                       : static_cast<std::size_t>(std::ceil(c.share_that_ends * n));
+        const std::size_t rank = nearest_rank_of(planned_, what.q);
+        return c.objective.at_most ? planned_ - rank : rank + 1;
+    }
+    bool is_missed(const slo& s) const {
+        const record& r = one_.records[0];
+        const metric_id m = s.statistic.metric;
+        if (has_left(r)) return false;
+        if (is_request_fraction(m)) return is_miss(s.statistic, one_, 0);
+        if (has_failed(r)) return true;
+        const double value = request_value(m, one_, 0);
+        return value >= 0 && is_blatant(s, value);
+    }
+
+    vector<counted> all_{};
+    std::size_t planned_ = 0;
+    repeat_data one_{};
+};
+
+/// How repeats ended early by the objective of a verdict.
+inline cause ended_early(const measurements& e, const verdict_numbers& v) {
+    const slo& s = v.objective;
+    double repeats = 0;
+    const repeat_data* last = nullptr;
+    for (const repeat_data& d : e.candidate)
+        if (d.ended_early.by == str(s.statistic.name)) {
+            ++repeats;
+            last = &d;
+        }
+    if (!last) return {};
+    const early_end& end = last->ended_early;
+    const auto sent = std::count_if(last->records.begin(), last->records.end(), is_measured);
+    return cause_with<because::ended_early>({{"repeats", repeats},
+                                             {"sent", sent},
+                                             {"planned", end.planned},
+                                             {"least", end.least},
+                                             {"at_most", s.at_most},
+                                             {"is_open", v.outcome == verdict::inconclusive}});
+}
+
+// ===== [C] validity checks of the load ===========================================================
+
+/// Slope of the means of ten batches, and its t value (8 degrees of freedom).
+struct trend {
+    double per_batch = 0, t = 0;
+};
+inline trend trend_of(const vector<double>& values) {
+    constexpr std::size_t batches = 10;
+    vector<double> means;
+    for (std::size_t b = 0; b < batches; ++b)
+        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                                 values.begin() +
+                                     static_cast<long>((b + 1) * values.size() / batches)}));
+    const double center = mean_of(means), middle = (batches - 1) / 2.0;
+    double xy = 0, xx = 0, residual = 0;
+    for (std::size_t b = 0; b < batches; ++b) {
+        xy += (static_cast<double>(b) - middle) * (means[b] - center);
+        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
+    }
+    trend r;
+    r.per_batch = xy / xx;
+    for (std::size_t b = 0; b < batches; ++b) {
+        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
+        residual += (means[b] - fitted) * (means[b] - fitted);
+    }
+    const double error = std::sqrt(residual / (batches - 2) / xx);
+    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
+    return r;
+}
+
+/// A request, or a session of several steps.
+struct load_unit {
+    long long scheduled_ns = 0, end_ns = 0;
+    double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
+    double tokens = 0;
+    bool is_measured = true, all_ok = true;
+};
+/// Whether a load consists of sessions. The probes of a search have few sessions, so that its
+/// requests count.
+inline bool starts_sessions(const repeat_data& d) {
+    return d.load == 0 && any_of(d.records, [](const record& r) {
+        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
+    });
+}
+/// The 90th percentile of the wait for first tokens among the first tenth of the requests.
+inline double usual_wait_ns(const repeat_data& d) {
+    vector<std::pair<long long, double>> waits;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok)
+            waits.emplace_back(r.scheduled_ns,
+                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
+    std::sort(waits.begin(), waits.end());
+    vector<double> early;
+    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
+    std::sort(early.begin(), early.end());
+    return early.empty() ? 0 : nearest_rank(early, 0.9);
+}
+inline vector<load_unit> started_in(const repeat_data& d) {
+    const bool sessions = starts_sessions(d);
+    vector<load_unit> units;
+    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
+    std::map<long long, std::size_t> of_session;
+    for (const record& r : d.records) {
+        std::size_t at = units.size();
+        if (sessions && r.conversation >= 0)
+            at = of_session.emplace(r.conversation, at).first->second;
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
+        load_unit& u = units[at];
+        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
+        u.end_ns = std::max(u.end_ns, r.end_ns);
+        u.tokens += r.output_tokens;
+        if (r.status == request_status::ok)
+            u.waited_ns += std::max(
+                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
+        u.is_measured = u.is_measured && is_measured(r);
+        u.all_ok = u.all_ok && r.status == request_status::ok;
+    }
+    sort_by(units, [](const load_unit& u) { return u.scheduled_ns; });
+    return units;
+}
+
+/// The typical time of an answer, 0 without answers.
+inline double usual_answer_s(const repeat_data& d) {
+    vector<double> took;
+    for (const record& r : d.records)
+        if (is_measured(r) && !has_failed(r))
+            took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
+    if (took.empty()) return 0;
+    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+    std::nth_element(took.begin(), middle, took.end());
+    return *middle;
+}
+/// A load that lasts for less than four answers is mostly its own start: too few of its requests
+/// meet the others that its rate adds up to.
+inline double least_load_s(double answer_s) { return 4 * answer_s; }
+inline bool is_too_short(double load_s, double needed_s) { return needed_s > 1.25 * load_s; }
+/// Why a load with a rate ended too early to show whether the server keeps up with it. It lasts as
+/// long as requests or sessions start, warm-up included. A search makes its probes long enough.
+inline cause too_short_repeat(const repeat_data& d) {
+    if (d.load != 0) return {};
+    long long first = 0, last = 0;
+    double starts = 0, sessions = 0;
+    for (const record& r : d.records) {
+        sessions += r.turn > 0 || r.depth > 0;
+        if (r.turn > 0 || r.depth > 0) continue;
+        first = starts++ == 0 ? r.scheduled_ns : std::min(first, r.scheduled_ns);
+        last = std::max(last, r.scheduled_ns);
+    }
+    if (starts < 2) return {};
+    const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
+    const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
+    if (!is_too_short(load_s, needed_s)) return {};
+    return cause_with<because::probe_too_short>(
+        {{"answer", answer_s},
+         {"load", load_s},
+         {"needed", needed_s},
+         {"starts", rounded_up(starts * needed_s / load_s)},
+         {"of_sessions", sessions}},
+        whose::plan);
+}
+
+/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
+/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
+/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
+/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
+/// 90th percentile, without the growth of waits for first tokens, which is the server's.
+inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
+    const bool sessions = starts_sessions(d);
+    const vector<load_unit> units = started_in(d);
+    // Of a load far over the capacity a quarter waits for longer than the load lasts.
+    const std::size_t early_units =
+        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
+    vector<long long> ends;
+    vector<double> early;
+    for (const load_unit& u : units) {
+        ends.push_back(u.end_ns);
+        if (ends.size() <= early_units && u.all_ok)
+            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
+    }
+    if (early.empty()) return {};
+    std::sort(ends.begin(), ends.end());
+    std::sort(early.begin(), early.end());
+    const long long filled = units[0].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
+    vector<double> in_flight, ttft_s, tokens;
+    for (std::size_t k = 0; k < units.size(); ++k) {
+        const load_unit& u = units[k];
+        if (!u.is_measured || u.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
+        in_flight.push_back(static_cast<double>(k + 1) -
+                            static_cast<double>(ended - ends.begin()));
+        if (u.all_ok) tokens.push_back(u.tokens);
+    }
+    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
+    for (const record& r : d.records)
+        if (is_pooled(r) && r.scheduled_ns >= filled &&
+            r.scheduled_ns <= units.back().scheduled_ns)
+            first_tokens.emplace_back(
+                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+    std::sort(first_tokens.begin(), first_tokens.end());
+    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
+    const double n = static_cast<double>(in_flight.size());
+    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
+    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
+    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
+    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
+    const double growth = 10 * grown.per_batch;
+    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
+    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
+        return {};
+    cause why = cause_with<because::over_saturated>(
+        {{"is_baseline", false},
+         {"grown", growth},
+         {"sent", n},
+         {"slower", 10 * slower.per_batch}});
+    if (sessions) why.what = because::over_saturated_by_sessions;
+    return why;
+}
+
+/// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
+/// repeats of a variant show it. NaN: the load has no rate.
+inline cause over_saturation_of(const measurements& e, const variant_list& variants,
+                                double arrival_cv2) {
+    if (std::isnan(arrival_cv2)) return {};
+    const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
+        std::size_t shown = 0, whole = 0;
+        cause example;
+        for (const repeat_data& d : variant) {
+            if (!d.ended_early.by.empty()) continue;
+            ++whole;
+            if (cause why = shown_in(d)) {
+                ++shown;
+                example = std::move(why);
+            }
+        }
+        return 2 * shown > whole ? example : cause{};
+    };
+    for (const auto* variant : variants) {
+        cause over = in_most(*variant, [&](const repeat_data& d) {
+            return *known_in(e, d, "over-saturated",
+                             [&] { return over_saturated_repeat(d, arrival_cv2); });
+        });
+        if (over) over.set("is_baseline", variant == &e.baseline);
+        else over = in_most(*variant, [&](const repeat_data& d) {
+            return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
+        });
+        if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
+        if (over) return over;
+    }
+    return {};
+}
+
+/// Whether a longer load at the same rate can only make a value worse.
+inline bool only_worsens(metric_id m) {
+    const metric_facts& f = facts_of(m);
+    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
+           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
+}
+/// A verdict under such a load: a miss stays unless a longer load could be better.
+inline decision with_the_load(decision v, const measurements& e, const cause& over) {
+    const bool is_short = over.what == because::probe_too_short;
+    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
+                                     (v.objective.factor == 0 ||
+                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
+    const bool fails = v.outcome == verdict::fail && stays;
+    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
+    if (is_short)
+        v.advice = cause_with<because::longer_load>({{"seconds", over["needed"]},
+                                                     {"starts", over["starts"]},
+                                                     {"of_sessions", over["of_sessions"]}});
+    return v;
+}
+
+// ===== [C] validity checks of the server's answers ===============================================
+
+/// Over 5 % of the completed requests is too much.
+inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
+
+/// The requests of a metric, and completed ones without a value.
+struct value_count {
+    std::size_t of = 0, completed = 0, missing = 0;
+};
+/// Prompt tokens in the server's prefix cache, of how many, and how many the workload repeats; -1:
+/// unknown.
+struct cache_counts {
+    long long requests = 0, prompt = 0, cached = 0, shared = 0;
+};
+/// The completed requests of one variant by what makes them invalid.
+struct answer_counts {
+    std::size_t requests = 0;  // all, with failed ones
+    std::size_t completed = 0;
+    std::size_t too_short = 0, too_long = 0;  // fewer or more tokens than forced
+    // Finish reasons, and the most tokens of a prompt and its answer together.
+    std::size_t ended_by_themselves = 0, ended_at_length = 0, ended_without_reason = 0;
+    long long most_tokens = 0;
+    std::size_t of_choices = 0;               // with several choices
+    std::size_t short_prompts = 0;            // read in part, of those with asked lengths
+    std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
+    int equal_tokens = 0;
+    std::size_t over_content = 0;             // more tokens in usage than in the text
+    std::size_t without_usage = 0;            // though the API reports it, and events are no tokens
+    std::size_t over_length = 0;              // more tokens than the maximum asked for
+    std::size_t under_events = 0;             // fewer tokens in usage than events
+    std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
+    std::size_t over_prompt = 0;              // more prompt tokens than possible
+    std::size_t filtered = 0;                 // cut off by a content filter
+    // Turns whose history the server keeps; with a prompt no longer than the one before; without
+    // usage to tell.
+    std::size_t going_on = 0, without_history = 0, untold_history = 0;
+    // Of answers that the client read without delay, with tokens after the first event:
+    std::size_t paced = 0;
+    std::size_t in_one_piece = 0, in_a_burst = 0;
+    // Begin in a burst as well, which a delayed client may have made: not counted above.
+    std::size_t perhaps_in_a_burst = 0;
+    std::size_t most_in_a_burst() const { return in_a_burst + perhaps_in_a_burst; }
+    std::size_t streamed() const { return paced + perhaps_in_a_burst; }
+    std::set<long long> moments{},
+        coalesced_at{};  // starts of all answers, and of coalesced ones
+    double events = 0, read_together = 0;
+    cache_counts cache{};
+    std::array<value_count, max_metrics> values{};
+    const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
+};
+/// Over 5 % of the completed answers.
+template <because what, std::size_t answer_counts::*n>
+cause too_much(const answer_counts& c) {
+    if (!is_too_much(c.*n, c.completed)) return {};
+    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
+}
+/// Seconds between events of a server as fast as the client's event loop: at most 1 ms in the
+/// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
+/// client merges then hide next to nothing.
+inline double fast_gap_of(const repeat_list& variant) {
+    vector<double> gaps;
+    std::size_t several = 0;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_pooled(r) || r.events < 2) continue;
+            ++several;
+            if (!is_in_one_piece(r)) gaps.push_back(spread_s(r) / (r.events - 1));
+        }
+    if (gaps.empty() || gaps.size() * 4 < several * 3) return 0;
+    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+    std::nth_element(gaps.begin(), middle, gaps.end());
+    return *middle <= 0.001 ? *middle : 0;
+}
+inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
+    const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
+    const bool in_one_piece = is_in_one_piece(r) && masks;
+    // A delayed client may have merged events, up to the length of its delay.
+    const double delay_s = static_cast<double>(r.first_early_ns) * 1e-9;
+    if (delay_s > 0 && ((in_one_piece && delay_s * 10 >= wait_s(r)) ||
+                        (begins_in_a_burst(r) && delay_s * 2 >= hidden_s(r)))) {
+        ++c.perhaps_in_a_burst;
+        return;
+    }
+    c.paced += paced_tokens(r) > 0;
+    c.in_one_piece += in_one_piece;
+    c.in_a_burst += in_one_piece || begins_in_a_burst(r);
+    if (paced_tokens(r) > 0) c.moments.insert(r.first_token_ns / moment_ns);
+    if (begins_in_a_burst(r)) c.coalesced_at.insert(r.first_token_ns / moment_ns);
+    c.events += r.events;
+    if (fast_gap == 0 || in_one_piece)
+        c.read_together += std::max(events_read_together(r) - r.unknown_gaps, 0);
+}
+inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
+    ++c.completed;
+    const bool at_length = stream_event::is_at_length(str(r.finish_reason));
+    c.ended_at_length += at_length;
+    c.ended_without_reason += r.finish_reason.empty();
+    c.ended_by_themselves += !at_length && !r.finish_reason.empty();
+    c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
+    c.of_choices += r.choices > 1;
+    c.over_content += usage_is_over_content(r);
+    c.without_usage += r.token_source == token_origin::no_usage;
+    c.over_length += is_over_length(r);
+    c.under_events += usage_is_under_events(r);
+    c.may_hide += r.hidden_tokens < 0;
+    c.over_prompt += usage_is_over_prompt(r);
+    c.filtered += stream_event::is_filtered(str(r.finish_reason));
+    add_stream(c, r, fast_gap);
+    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
+    ++c.cache.requests;
+    c.cache.prompt += r.prompt_tokens;
+    c.cache.cached += r.cached_tokens;
+}
+/// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
+/// server that reads only so much of each.
+class equal_prompts {
+public:
+    void add(const record& r) {
+        if (r.prompt_tokens <= 0 || r.most_prompt_tokens <= 0) return;
+        with_tokens& of = by_tokens_[r.prompt_tokens];
+        of.least = of.n++ == 0 ? r.most_prompt_tokens : std::min(of.least, r.most_prompt_tokens);
+        of.most = std::max(of.most, r.most_prompt_tokens);
+    }
+    void count_in(answer_counts& c) const {
+        for (const auto& [tokens, of] : by_tokens_)
+            if (of.most / 2 >= of.least && of.n > c.equal_prompts) {
+                c.equal_prompts = of.n;
+                c.equal_tokens = tokens;
+            }
+    }
+
+private:
+    struct with_tokens {
+        std::size_t n = 0;
+        int least = 0, most = 0;
+    };
+    std::map<int, with_tokens> by_tokens_{};
+};
+/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
+/// are more than those of the turn before, and at most these, its answer and the text sent. Only
+/// main lines are read, each of which is one chain.
+class kept_histories {
+public:
+    explicit kept_histories(const vector<record>& all) {
+        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
+        if (!any_of(all, goes_on)) return;
+        for (const record& r : all)
+            if (r.status == request_status::ok && r.depth == 0)
+                turns_.emplace(std::pair(r.conversation, r.turn), &r);
+    }
+    void count_in(answer_counts& c, const record& r) const {
+        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
+        auto at = turns_.find({r.conversation, r.turn});
+        if (at == turns_.begin() || at == turns_.end()) return;
+        const record& before = *std::prev(at)->second;
+        if (before.conversation != r.conversation) return;
+        ++c.going_on;
+        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
+            ++c.untold_history;
+            return;
+        }
+        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
+        c.without_history += r.prompt_tokens <= before.prompt_tokens;
+        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
+    }
+
+private:
+    std::map<std::pair<long long, int>, const record*> turns_{};
+};
+/// A user's metric is asked for its values only if it is one of `asked`.
+inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
+                                      const statistic_data& asked = {}) {
+    answer_counts c;
+    equal_prompts equal;
+    const double fast_gap = fast_gap_of(variant);
+    vector<metric_id> may_miss = all_metrics();
+    erase_if(may_miss, [&](metric_id m) {
+        const auto is_it = [&](metric_id x) { return x == m; };
+        if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
+        return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
+    });
+    for (const repeat_data& d : variant) {
+        c.too_short += static_cast<std::size_t>(d.short_outputs);
+        c.too_long += static_cast<std::size_t>(d.long_outputs);
+        c.short_prompts += static_cast<std::size_t>(d.short_prompts);
+        const long long reported = c.cache.requests;
+        const selects selected(which, d);
+        const kept_histories kept(d.records);
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const record& r = d.records[i];
+            const bool ok = r.status == request_status::ok;
+            if (!selected(r)) continue;
+            ++c.requests;
+            if (ok) add_completed(c, r, fast_gap);
+            if (ok) equal.add(r);
+            if (ok) kept.count_in(c, r);
+            for (const metric_id m : may_miss) {
+                if (!is_in_turns_of(m, r.turn)) continue;
+                value_count& n = c.values[static_cast<std::size_t>(m)];
+                ++n.of;
+                n.completed += ok;
+                n.missing += ok && !has_value(m, d, i);
+            }
+        }
+        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
+        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
+    }
+    equal.count_in(c);
+    return c;
+}
+
+inline cause values_missing(const answer_counts& c, metric_id m) {
+    const value_count& n = c.of(m);
+    return cause_with<because::lacks_values>(
+        {{"requests", n.missing}, {"completed", n.completed}, {"metric", m}, {"needs", m}});
+}
+/// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
+/// were requested, the others are judged, if any.
+inline cause missing_values(const answer_counts& c, metric_id m, const load_conditions& under) {
+    const metric_facts& f = facts_of(m);
+    const value_count& n = c.of(m);
+    const bool allowed =
+        under.short_outputs_expected && (f.needs == value_needs::second_token ||
+                                         f.needs == value_needs::second_event ||
+                                         f.needs == value_needs::second_read);
+    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
+    const bool some_left = n.missing < n.completed;
+    const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
+                                       : is_too_much(n.missing, n.completed);
+    if (n.missing == 0 || (some_left && (allowed || !is_too_many))) return {};
+    return values_missing(c, m);
+}
+
+/// Why answers are short, by their finish reasons.
+inline cause too_short(const answer_counts& c) {
+    if (!is_too_much(c.too_short, c.completed)) return {};
+    const std::size_t n = c.too_short, of = c.completed;
+    const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
+    if (c.ended_at_length > 0 && n > otherwise)
+        return cause_with<because::context_full>({{"requests", n},
+                                                  {"completed", of},
+                                                  {"at_length", n - otherwise},
+                                                  {"most", c.most_tokens}});
+    if (c.ended_by_themselves == 0)
+        return cause_with<because::stops_early>(
+            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
+    return cause_with<because::stops_by_itself>(
+        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
+}
+inline cause prompts_of_one_size(const answer_counts& c) {
+    if (2 * c.equal_prompts <= c.completed) return {};
+    return cause_with<because::equal_prompts>({{"requests", c.equal_prompts},
+                                               {"completed", c.completed},
+                                               {"tokens", c.equal_tokens}});
+}
+
+inline cause no_history(const answer_counts& c) {
+    if (!is_too_much(c.without_history, c.going_on)) return {};
+    return cause_with<because::no_history>({{"turns", c.without_history}, {"of", c.going_on}});
+}
+/// That nothing shows whether the server kept the history, in over 5 % of the turns.
+inline cause untold_history(const answer_counts& c) {
+    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
+}
+
+inline cause more_cached_than_prompt(const cache_counts& c) {
+    return cause_with<because::cached_over_prompt>({{"cached", c.cached}, {"prompt", c.prompt}});
+}
+/// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
+/// block of 16 per request are allowed: caches also find equal first words, and templates differ.
+inline cause known_prompts(const answer_counts& of) {
+    const cache_counts& c = of.cache;
+    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
+    if (c.cached > c.prompt) return more_cached_than_prompt(c);
+    const auto prompt = static_cast<double>(c.prompt);
+    return cause_with<because::known_prompts>({{"cached", static_cast<double>(c.cached) / prompt},
+                                               {"shared", static_cast<double>(c.shared) / prompt}});
+}
+
+// Buffering by a server or by a proxy looks the same here.
+inline cause in_one_piece(const answer_counts& c) {
+    if (!is_too_much(c.in_one_piece, c.paced)) return {};
+    return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
+}
+/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
+/// Those at one moment may have one cause.
+inline cause in_a_burst(const answer_counts& c) {
+    const std::size_t moments = c.coalesced_at.size();
+    const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
+    if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};
+    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
+}
+inline cause starts_read_together(const answer_counts& c) {
+    if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
+    return cause_with<because::starts_read_together>(
+        {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
+}
+inline cause comes_in_bursts(const answer_counts& c) {
+    if (c.read_together * 20 <= c.events) return {};
+    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
+}
+
+/// The answers that were wrong: cut off, unreadable or never received.
+inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
+    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
+            if (*r.right) return;
+            ++wrong;
+            if (r.status != request_status::ok) ++failed;
+            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
+            else if (r.graded.empty()) ++unreadable;
+        });
+    return cause_with<because::wrong_answers>(
+        {{"wrong", wrong}, {"cut_off", cut}, {"unreadable", unreadable}, {"failed", failed}});
+}
+/// How many answers differ from the baseline's, where, and how often the server's own differ.
+inline cause answers_differ(const measurements& e, const statistic_data& what,
+                            std::size_t repeats) {
+    double differ = 0, all = 0, failed = 0;
+    answer_differences d;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
+        d.add(e.candidate[i].differences);
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
+            ++all;
+            differ += !*r.same;
+            failed += has_failed(r);
+        });
+    }
+    std::sort(d.places.begin(), d.places.end());
+    const double with_place = as_number(d.places.size());
+    return cause_with<because::answers_differ>(
+        {{"differ", differ},
+         {"of", all},
+         {"failed", failed},
+         {"own", own_agreement(e.candidate, repeats, what)},
+         {"with_place", with_place},
+         {"place", d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5)},
+         {"per_1000", d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number},
+         {"without_place", d.without_place}});
+}
+
 // ===== [C] values: times, speeds and rates =======================================================
 
 /// Sets the interval: each end is the bound that decides on its side, at the level of that side.
@@ -14263,9 +15526,11 @@ struct comparison {
     /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
     /// processes that last for several pairs.
     calibrated_noise calibrated(const judging_parameters& t, const slo& s) const {
-        const bool has_more = stored.repeats > 0 || stored.day_sd > 0;
-        return has_more || (paired && !of_columns->pairs_are_fresh) ? calibrated_noise{}
-                                                                    : calibration_for(t, s);
+        const bool has_more = stored.repeats > 0 || stored.day_sd > 0 ||
+                              (paired && !of_columns->pairs_are_fresh);
+        const auto at = t.noise.find(noise_name(s));
+        if (has_more || at == t.noise.end() || t.rule.revision < 2 || is_difference(s)) return {};
+        return calibrated_noise_of(at->second, t.noise_repeats);
     }
     /// Differences are compared in parts of the baseline, as its noise is, or of the limit.
     void subtract(const slo& s) {
@@ -14279,7 +15544,6 @@ struct comparison {
         const std::size_t n = of_columns->repeats();
         return paired ? std::min(n, others.size()) : n;
     }
-    double of_all() const { return of(of_columns->mine.together, others_together); }
 };
 /// Refers to the columns.
 inline comparison comparison_of(const objective_columns& columns, const judging_parameters& t,
@@ -14306,20 +15570,19 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
         return c;
     }
     const auto at = t.stored.values.find(str(s.statistic.name));
-    vector<double> logs;
-    if (is_difference(s) && at != t.stored.values.end() && !at->second.empty()) {
-        c.others = at->second;
+    const vector<double> values = at == t.stored.values.end() ? vector<double>() : at->second;
+    if (is_difference(s) && !values.empty()) {
+        c.others = values;
         c.others_together = mean_of(c.others);
         c.subtract(s);
-        c.stored = {as_number(at->second.size()),
-                    sample_variance(at->second) * s.factor * s.factor / (c.scale * c.scale),
+        c.stored = {as_number(values.size()),
+                    sample_variance(values) * s.factor * s.factor / (c.scale * c.scale),
                     t.stored.day_sd * s.factor * std::fabs(c.others_together) / c.scale};
         c.is_missing = !std::isfinite(c.others_together);
         return c;
     }
-    if (at != t.stored.values.end())
-        for (const double x : at->second)
-            logs.push_back(std::log(with_offset(s.statistic.metric, x)));
+    vector<double> logs;
+    for (const double x : values) logs.push_back(std::log(with_offset(s.statistic.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.is_missing = true;
         return c;
@@ -14339,7 +15602,7 @@ inline decision with_client_limit(decision d, const comparison& c) {
 
 /// Sets the pooled value of all repeats, and the baseline's for a ratio.
 inline void set_measured(decision& d, const comparison& c) {
-    d.measured = c.of_all();
+    d.measured = c.of(c.of_columns->mine.together, c.others_together);
     const slo& s = d.objective;
     const objective_columns& columns = *c.of_columns;
     double of = columns.mine.together, to = c.others_together;
@@ -14414,7 +15677,7 @@ inline verdict decide_by_counts(decision& d, const judging_parameters& t, const 
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
     slo s = d.objective;
     s.bound = l.bound;
-    const vector<vector<bool>> misses = misses_of(s, mine, is_known ? repeats : 0);
+    const vector<vector<bool>> misses = misses_in(mine, is_known ? repeats : 0, &s);
     const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
@@ -14752,8 +16015,7 @@ inline fraction_pair fraction_of_stored(const vector<kept_counts>& stored, metri
     fraction_counts all;
     double effects = 0;
     for (const kept_counts& r : stored) {
-        all.misses += r.misses;
-        all.all += r.requests;
+        all.add(fraction_counts{r.misses, r.requests});
         effects += r.misses * r.effect;
     }
     fraction_pair p;
@@ -15093,16 +16355,6 @@ inline void estimate_slices(decision& d, const slo& s, const values_at_once& v,
     d.advice = longer_or_limit(longer, limit);
 }
 
-/// One analysis of all slices so far.
-inline void analyse_slices(decision& d, const slo& s, const values_at_once& v,
-                           const judging_rule& rule, double client_error) {
-    const analyses_at_once analyses(s, v, rule);
-    d.values = analyses.distance_at(d.limit).parts;
-    d.last = analyses.at(d.limit);
-    d.outcome = d.last.outcome;
-    estimate_slices(d, s, v, analyses, client_error);
-}
-
 /// Judges a ratio or a difference by slices of the time in which both variants were loaded.
 inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
                               const slo& s, sought which = sought::first) {
@@ -15127,7 +16379,11 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
         return true;
     };
     const auto analyse = [&](std::size_t) {
-        analyse_slices(d, s, v, t.rule, c.client_error);
+        const analyses_at_once analyses(s, v, t.rule);
+        d.values = analyses.distance_at(d.limit).parts;
+        d.last = analyses.at(d.limit);
+        d.outcome = d.last.outcome;
+        estimate_slices(d, s, v, analyses, c.client_error);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
         return d.outcome != verdict::inconclusive;
     };
@@ -15343,1226 +16599,6 @@ inline decision decision_by_numbers(const objective_columns& c, const judging_pa
     if (d.outcome == verdict::inconclusive)
         d.why.insert(d.why.begin(), contradiction(estimated(std::move(early), c), estimated(d, c)));
     return d;
-}
-
-// ===== [C] validity checks of the client =========================================================
-
-/// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
-inline double late_after_s(const judging_parameters& t) {
-    double least = infinity;
-    const auto see = [&](metric_id m, const auto& of) {
-        const bool is_ttft = m == metric_id::ttft || is_of_turns(m);
-        if (is_ttft && of.at_most && of.bound > 0) least = std::min(least, of.bound / 100);
-    };
-    for (const auto* slos : {&t.slos, &t.objectives_held})
-        for (const slo& s : *slos) {
-            if (s.factor == 0) see(s.statistic.metric, s);
-            for (const predicate_step& step : s.statistic.where)
-                if (step.op == predicate_step::op_kind::compare) see(step.metric, step);
-        }
-    return least < infinity ? least : late_send_ns * 1e-9;
-}
-/// Without kernel stamps the client's lost time is part of all times. The limit is 1 % of a repeat,
-/// or a loss of over 20 ms for 1 % of the requests.
-inline bool client_lost_much(const repeat_data& d) {
-    return d.lost_fraction > 0.01 ||
-           d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
-}
-
-inline vector<double> lateness_in(const repeat_data& d) {
-    vector<double> late;
-    for (const record& r : d.records)
-        if (is_measured(r) && r.dispatched_ns > 0)
-            late.push_back(static_cast<double>(r.late_ns) * 1e-9);
-    std::sort(late.begin(), late.end());
-    return late;
-}
-inline vector<double> pooled_lateness(const load_conditions& under, const repeat_list& repeats) {
-    vector<double> late;
-    for (const repeat_data& d : repeats) {
-        const auto more = known_in(under, d, "lateness", [&] { return lateness_in(d); });
-        vector<double> both(late.size() + more->size());
-        std::merge(late.begin(), late.end(), more->begin(), more->end(), both.begin());
-        late = std::move(both);
-    }
-    return late;
-}
-
-inline bool client_was_saturated(const load_conditions& under, double cpu_utilization) {
-    return cpu_utilization > 0.9 && !under.spins;
-}
-
-/// The client's conduct over all these repeats. `late`: pooled_lateness.
-inline self_check_t client_conduct(const repeat_list& repeats, const vector<double>& late) {
-    self_check_t c;
-    if (!late.empty()) {
-        c.lateness_p50 = nearest_rank(late, 0.5);
-        c.lateness_p99 = nearest_rank(late, 0.99);
-        c.lateness_max = late.back();
-        c.late_fraction =
-            static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
-            static_cast<double>(late.size());
-    }
-    double content = 0, coalesced = 0, reads = 0, stamped = 0;
-    for (const repeat_data& d : repeats) {
-        c.connections_opened += d.connections_opened;
-        add_handshakes(c.handshakes_full, d.handshakes_full);
-        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
-        content += static_cast<double>(d.content_events);
-        coalesced += static_cast<double>(d.coalesced_events);
-        reads += static_cast<double>(d.reads);
-        stamped += static_cast<double>(d.stamped_reads);
-        c.unknown_gaps += d.unknown_gaps;
-        c.cpu_utilization = std::max(c.cpu_utilization, d.cpu_utilization);
-        c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
-        c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
-        c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
-        c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
-        c.lost_fraction = std::max(c.lost_fraction, d.lost_fraction);
-        c.asked_rate += d.asked_rate;
-        c.achieved_rate += d.achieved_rate;
-    }
-    c.asked_rate /= as_number(std::max<std::size_t>(repeats.size(), 1));
-    c.achieved_rate /= as_number(std::max<std::size_t>(repeats.size(), 1));
-    if (content > 0) c.coalesced_fraction = coalesced / content;
-    if (reads > 0) c.stamped_fraction = stamped / reads;
-    return c;
-}
-
-/// Why the client could not send, where it lacked a resource for more than one request and over 1 %
-/// of them. Fewer are exempt.
-inline cause missing_on_client(const variant_list& variants) {
-    std::size_t lacking = 0, measured = 0;
-    const record* example = nullptr;
-    for (const repeat_list* variant : variants)
-        for (const repeat_data& d : *variant)
-            for (const record& r : d.records) {
-                measured += is_measured(r);
-                if (!is_measured(r) || !failed_by_client(r)) continue;
-                ++lacking;
-                example = &r;
-            }
-    const bool few = lacking <= std::max<std::size_t>(1, measured / 100) && lacking < measured;
-    if (!example || few) return {};
-    return cause_with<because::client_without>({{"lacking", lacking}, {"requests", measured}},
-                                               whose::client,
-                                               str(example->error).substr(client_lacks.size()));
-}
-
-/// The client's conduct, and why it is unfit to measure any server.
-struct own_check : self_check_t {
-    cause why{};
-    double unread_fraction = 0;  // of the gaps, those whose events were read together
-};
-/// Kernel stamps are lost only where the client read late. Without stamps a busy client loses them.
-inline double unread_fraction_of(const self_check_t& c, const repeat_list& repeats) {
-    if (!(c.stamped_fraction > 0.5)) return c.cpu_utilization > 0.8 ? c.coalesced_fraction : 0;
-    if (c.unknown_gaps == 0) return 0;
-    double gaps = 0;
-    for (const repeat_data& d : repeats) gaps += static_cast<double>(pooled_gap_count(d));
-    return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
-}
-inline own_check self_check_of(const load_conditions& under, const repeat_list& repeats) {
-    const vector<double> late = pooled_lateness(under, repeats);
-    own_check c{client_conduct(repeats, late), {}};
-    c.unread_fraction = unread_fraction_of(c, repeats);
-    if (client_was_saturated(under, c.cpu_utilization))
-        c.why = cause_with<because::client_is_busy>({{"cpu", c.cpu_utilization}}, whose::client);
-    else if (c.asked_rate > 0 && late.size() >= 50 &&
-             std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
-        c.why = cause_with<because::client_off_rate>(
-            {{"sent", c.achieved_rate}, {"asked", c.asked_rate}}, whose::client);
-    c.ok = !c.why;
-    return c;
-}
-
-/// Why the client affects a verdict, and the repeat to measure again.
-struct client_error {
-    cause why{};
-    std::size_t repeat = 0;  // its position in the measurements
-};
-
-/// Returns the repeat with the greatest `part_of(repeat)` over the limit `over`.
-template <class PartOf, class Why>
-std::optional<client_error> greatest_part(const variant_list& variants, double over,
-                                          PartOf&& part_of, Why&& why) {
-    std::optional<client_error> error;
-    for (const auto* variant : variants)
-        for (std::size_t i = 0; i < variant->size(); ++i) {
-            const double part = part_of((*variant)[i]);
-            if (!(part > over)) continue;
-            over = part;
-            error = {why((*variant)[i], part), i};
-        }
-    return error;
-}
-/// Late sends change the load.
-inline std::optional<client_error> error_of_load(const variant_list& variants, double late_after) {
-    return greatest_part(
-        variants, most_late_fraction,
-        [&](const repeat_data& d) { return late_fraction_of(d, late_after); },
-        [&](const repeat_data&, double part) {
-            return cause_with<because::sent_late>({{"late", part}, {"after", late_after}},
-                                                  whose::client);
-        });
-}
-/// First tokens that may have arrived before others of the same read.
-inline std::optional<client_error> error_of_first_tokens(const variant_list& variants) {
-    return greatest_part(
-        variants, 0,
-        [](const repeat_data& d) {
-            return static_cast<double>(
-                std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
-                    return is_measured(r) && r.first_early_ns > 0;
-                }));
-        },
-        [](const repeat_data& d, double) {
-            const auto gaps = static_cast<double>(std::max<std::uint64_t>(pooled_gap_count(d), 1));
-            return cause_with<because::read_together>(
-                {{"events", static_cast<double>(d.unknown_gaps) / gaps}}, whose::client);
-        });
-}
-/// Time that the client lost where the kernel has no stamps.
-inline std::optional<client_error> error_of_lost_time(const variant_list& variants) {
-    return greatest_part(
-        variants, 0, [](const repeat_data& d) {
-            return client_lost_much(d) ? 1e-9 + d.lost_fraction : 0;
-        },
-        [](const repeat_data& d, double) {
-            return cause_with<because::client_lost>({{"lost", d.lost_fraction},
-                                                     {"disturbed", d.disturbed_requests},
-                                                     {"requests", d.records.size()}},
-                                                    whose::client);
-        });
-}
-
-/// Whether a client's delay can be part of a metric.
-inline bool is_of_times(metric_id m) {
-    return is_of_service(m) && !is_of_server(m) && !is_of_answers(m);
-}
-
-/// Why repeats are no baseline: a slow client would let later runs pass.
-inline std::optional<client_error> error_of_baseline(const measurements& e,
-                                                     const judging_parameters& t) {
-    const variant_list variants{&e.candidate};
-    std::optional<client_error> error = error_of_lost_time(variants);
-    for (const slo& s : t.slos) {
-        if (s.factor == 0 || !is_of_times(s.statistic.metric)) continue;
-        if (error) return error;
-        const auto late = error_of_load(variants, late_after_s(t));
-        if (!late) continue;
-        const repeat_data& d = e.candidate[late->repeat];
-        const double as_is = column_in(e, s.statistic, d, timing_bound::measured)->value;
-        const double moved = column_in(e, s.statistic, d, timing_bound::optimistic)->value;
-        if (std::fabs(std::log(as_is / moved)) > prior_sd) return late;
-    }
-    return {};
-}
-
-// ===== [C] the server's metrics page beside our requests: the cross-check, and explanations ======
-// Compares the counts of its page during a repeat with our requests and tokens.
-
-inline bool is_comparable(const repeat_facts& d) {
-    return d.server.has_both_ends && d.server.readings.size() >= 2 &&
-           history_of(d.server) == page_history::one_process;
-}
-inline double sent_requests(const repeat_data& d) {
-    double n = 0;
-    for (const record& r : d.records)
-        if (r.sent_ns > 0) n += 1 + r.resends;
-    return n;
-}
-/// A rank's part alone cannot be compared with a page.
-inline bool is_a_part(const repeat_data& d) {
-    return d.ranks.size() == 1 && d.ranks.front().count > 1;
-}
-/// The most requests of ours in flight at once. The server may continue those that failed.
-inline double most_in_flight(const repeat_data& d, const repeat_data* twin) {
-    vector<std::pair<long long, int>> changes;
-    const auto add = [&](const repeat_data& of) {
-        for (const record& r : of.records) {
-            if (!(r.sent_ns > 0)) continue;
-            changes.emplace_back(r.sent_ns, 1);
-            if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
-        }
-    };
-    add(d);
-    if (twin) add(*twin);
-    std::sort(changes.begin(), changes.end());
-    double now = 0, most = 0;
-    for (const auto& [at_ns, by] : changes) most = std::max(most, now += by);
-    return most;
-}
-/// Returns the requests in flight by the server's page, the median over the steady window.
-inline double typically_in_flight(const repeat_facts& d) {
-    vector<double> read = read_in_window(d, [](const page_reading& r) {
-        const double waiting = r.value(server_quantity::waiting);
-        return r.value(server_quantity::running) + (waiting > 0 ? waiting : 0);
-    }).values;
-    std::sort(read.begin(), read.end());
-    return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
-}
-/// A server that reports more requests than ours counts some twice, or serves others. An answered
-/// request may still be reported.
-inline bool reports_too_many(const cross_check& c) {
-    return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
-}
-inline void add_requests(cross_check& c, const repeat_data& d) {
-    c.sent += sent_requests(d);
-    for (const record& r : d.records) {
-        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // it finishes a part
-        if (r.status != request_status::ok) continue;
-        ++c.finished;
-        c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
-        c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
-        c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
-    }
-}
-/// Whether the counts are of both loads at once: one server has both behind a gateway, or with two
-/// ways to ask.
-inline bool served_both(const reading_span& s, const cross_check& own, const cross_check& both) {
-    const double requests = s.change(server_quantity::requests_done);
-    return std::isnan(requests)
-               ? s.change(server_quantity::generation_tokens) >= 0.95 * both.tokens
-               : requests > own.sent && requests >= 0.95 * both.finished;
-}
-/// `twin`: the other variant's repeat at the same time, null if there is none. Where the server had
-/// both, ours are the requests of both.
-inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin = nullptr) {
-    cross_check c;
-    for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
-        c.unfinished_before += as_number(t.steps.size());
-    add_requests(c, d);
-    if (!is_comparable(d) || is_a_part(d)) return c;
-    const reading_span s = *whole_span(d.server);
-    if (twin) {
-        cross_check both = c;
-        add_requests(both, *twin);
-        if (served_both(s, c, both)) c = both;
-        else twin = nullptr;
-    }
-    if (c.tokens != 0) {  // without tokens each text may be a request
-        c.at_once = most_in_flight(d, twin);
-        c.at_once_reported = typically_in_flight(d);
-    }
-    c.requests_reported = s.change(server_quantity::requests_done);
-    c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
-    c.tokens_reported = s.change(server_quantity::generation_tokens);
-    c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
-    return c;
-}
-/// The other variant's repeat at the same time, null if there is none.
-inline const repeat_data* twin_of(const repeat_list* others, const repeat_data& d) {
-    if (others)
-        for (const repeat_data& other : *others)
-            if (other.index == d.index) return &other;
-    return nullptr;
-}
-inline const repeat_data* twin_of(const measurements& e, const repeat_data& d) {
-    if (!e.is_at_once) return nullptr;
-    return twin_of(d.variant == run_variant::baseline ? &e.candidate : &e.baseline, d);
-}
-
-inline bool is_multiple(double reported, double ours) {
-    const double times = ours > 0 ? reported / ours : 0;
-    return ours >= 10 && times >= 2 && times == std::round(times);
-}
-/// Some servers count each request once per process, so by an exact multiple. Another client with
-/// the same load would also add tokens.
-inline bool counts_each_again(const cross_check& c) {
-    const double output = c.tokens_reported / c.tokens,
-                 prompt = c.prompt_tokens_reported / c.prompt_tokens;
-    const bool is_known = !std::isnan(output) || !std::isnan(prompt);
-    return is_multiple(c.requests_reported, c.finished) && is_known && !(output > 1.02) &&
-           !(prompt > 1.02);
-}
-inline bool differs(double reported, double ours) {
-    return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
-}
-/// Some servers, such as vLLM, count each text of embeddings and scores as a request. Requests of
-/// another client would add prompt or output tokens.
-inline bool counts_texts(const cross_check& c) {
-    return c.tokens == 0 && !(c.tokens_reported > 0) &&
-           c.prompt_tokens_reported <= 1.02 * c.prompt_tokens_known;
-}
-/// Requests of other clients. Ours are counted generously: the server may have finished failed
-/// ones, and those that an earlier repeat gave up.
-inline double foreign_requests(const cross_check& c) {
-    if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
-    if (counts_each_again(c) || counts_texts(c)) return 0;
-    return c.requests_reported - c.sent - c.unfinished_before;
-}
-/// One or two short requests, such as health probes, do not change the load.
-inline bool is_another_load(const cross_check& c) {
-    const double foreign = foreign_requests(c);
-    const bool some = foreign > 0;
-    return foreign > std::max(1.0, 0.01 * c.sent) ||
-           (some && ((c.tokens > 0 && c.tokens_reported > 1.02 * c.tokens) ||
-                     c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
-}
-
-/// Our requests that failed, which a server may finish later; each repeat is counted once.
-class unfinished_requests {
-public:
-    explicit unfinished_requests(const measurements& e) : e_(e) {
-        for (const repeat_data& d : repeats_of(e)) up_to_[d.index] += failed_in(d);
-        double sum = 0;
-        for (auto& [index, n] : up_to_) sum = n += sum;
-    }
-    /// Of earlier repeats, on any server.
-    double before(const repeat_data& d) const {
-        const auto at = up_to_.find(d.index);
-        return at == up_to_.end() ? 0 : at->second - failed_in(d);
-    }
-    /// The cross-check of a repeat after those.
-    cross_check of(const repeat_data& d) const {
-        cross_check c = *known_in(e_, d, "cross-check",
-                                  [&] { return cross_check_of(d, twin_of(e_, d)); });
-        c.unfinished_before += before(d);
-        return c;
-    }
-
-private:
-    double failed_in(const repeat_data& d) const {
-        return *known_in(e_, d, "unfinished", [&] {
-            return static_cast<double>(
-                std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
-                    return r.status != request_status::ok && r.sent_ns > 0;
-                }));
-        });
-    }
-    const measurements& e_;
-    std::map<int, double> up_to_{};  // by the index of a repeat
-};
-
-/// The cross-check without the times in which a side task may have restarted the server or sent
-/// requests itself. Of ours, all that were in flight in the rest may count there.
-inline cross_check without_excused(cross_check c, const repeat_data& d) {
-    if (!is_excused(d, 0, std::numeric_limits<long long>::max())) return c;
-    const vector<page_reading>& read = d.server.readings;
-    vector<std::size_t> rest;  // the readings that end such a time
-    c.sent = c.requests_reported = 0;
-    c.prompt_tokens_reported = c.tokens_reported = not_a_number;
-    for (std::size_t i = 1; i < read.size(); ++i) {
-        if (is_excused(d, read[i - 1].at_ns, read[i].at_ns)) continue;
-        rest.push_back(i);
-        c.requests_reported +=
-            reading_span{&read[i - 1], &read[i]}.change(server_quantity::requests_done);
-    }
-    for (const record& r : d.records)
-        if (r.sent_ns > 0 && any_of(rest, [&](std::size_t i) {
-                return r.sent_ns <= read[i].at_ns && r.end_ns >= read[i - 1].at_ns;
-            }))
-            c.sent += 1 + r.resends;
-    return c;
-}
-
-/// A server that restarted unasked since the previous repeat.
-inline cause restarted_before(const measurements& e, const repeat_data& d) {
-    const auto& variant = d.variant == run_variant::baseline ? e.baseline : e.candidate;
-    const repeat_data* before = nullptr;
-    for (const repeat_data& other : variant)
-        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
-    const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
-    if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
-        return {};
-    const double was = before->server.readings.back().began;
-    const double is = d.server.readings.front().began;
-    const bool is_one = history_of(d.server) == page_history::one_process &&
-                        history_of(before->server) == page_history::one_process;
-    const long long last_ns = before->server.readings.back().at_ns;
-    const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
-                            may_have_begun_in(before->server, is) &&
-                            !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
-    return began_anew ? cause_with<because::restarted_before>({{"repeat", d.index + 1}})
-                       : cause{};
-}
-/// A server that restarted in the repeat where no side task may have done it.
-inline cause restarted_in(const repeat_data& d) {
-    if (history_of(d.server) != page_history::restarted) return {};
-    const vector<page_reading>& read = d.server.readings;
-    for (std::size_t i = 1; i < read.size(); ++i)
-        if ((have_fallen(read[i - 1], read[i]) ||
-             (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
-            is_excused(d, read[i - 1].at_ns, read[i].at_ns))
-            return {};
-    return cause_with<because::restarted_in>({{"repeat", d.index + 1}});
-}
-/// A server that served others in the repeat.
-inline cause served_others(const unfinished_requests& unfinished, const repeat_data& d) {
-    if (!is_comparable(d) || is_a_part(d)) return {};
-    const cross_check c = without_excused(unfinished.of(d), d);
-    if (!is_another_load(c)) return {};
-    return cause_with<because::served_others>(
-        {{"repeat", d.index + 1}, {"reported", c.requests_reported}, {"ours", c.sent}});
-}
-
-/// A page that lacks most of our requests is another server's, or one of several.
-inline cause fault_of_page(const unfinished_requests& unfinished, const repeat_data& d) {
-    const cross_check c = unfinished.of(d);
-    const int n = d.index + 1;
-    if (c.requests_reported < 0.9 * c.finished)
-        return cause_with<because::others_requests>(
-            {{"reported", c.requests_reported}, {"ours", c.finished}, {"repeat", n}});
-    if (c.tokens_reported < 0.9 * c.tokens)
-        return cause_with<because::others_tokens>(
-            {{"reported", c.tokens_reported}, {"ours", c.tokens}, {"repeat", n}});
-    return {};
-}
-/// The same check for the requests in flight, for metrics of those.
-inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, const repeat_data& d,
-                                       metric_id m) {
-    if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
-    const cross_check c = unfinished.of(d);
-    if (!reports_too_many(c)) return {};
-    return cause_with<because::more_at_once>(
-        {{"reported", c.at_once_reported}, {"ours", c.at_once}, {"repeat", d.index + 1}});
-}
-/// Why the server metrics do not support an objective.
-inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    // The largest value read is a lower bound: if it is over the limit, the true one is too.
-    const verdict certain = s.at_most ? verdict::fail : verdict::pass;
-    const bool needs_all = s.statistic.kind == statistic_kind::max &&
-                           !(s.factor == 0 && v.outcome == certain);
-    const auto reported = [](const std::string& text, const repeat_data& d) {
-        return text.empty() ? cause{}
-                            : cause_with<because::metrics_reported>({{"repeat", d.index + 1}},
-                                                                    whose::nobody, text);
-    };
-    const unfinished_requests unfinished(e);
-    for (const auto* variant : variants_of(e, s))
-        for (const repeat_data& d : *variant) {
-            cause why = reported(why_no_server_value(s.statistic, d), d);
-            if (!why) why = fault_of_page(unfinished, d);
-            if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
-            if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
-            if (why) return with_fault(std::move(why), server_of(e, variant));
-        }
-    return {};
-}
-
-/// The time from which a queue was never empty, for at least half of a window; its largest length.
-struct standing_queue {
-    double from_s = 0, most = 0;
-};
-inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
-    std::optional<standing_queue> q;
-    for (const page_reading& r : d.server.readings) {
-        if (r.at_ns < d.window.from_ns() || r.at_ns > d.window.to_ns()) continue;
-        const double waiting = r.value(server_quantity::waiting);
-        if (!(waiting > 0)) q.reset();
-        else if (!q) q = {static_cast<double>(r.at_ns - d.window.from_ns()) * 1e-9, waiting};
-        else q->most = std::max(q->most, waiting);
-    }
-    const double window_s = d.window.seconds();
-    if (!q || q->from_s > window_s / 2) return {};
-    return q;
-}
-inline cause state_of_queue(const repeat_list& variant) {
-    std::optional<standing_queue> first;
-    double most = 0;
-    std::size_t n = 0;
-    for (const repeat_data& d : variant)
-        if (const auto q = standing_queue_of(d)) {
-            ++n;
-            most = std::max(most, q->most);
-            if (!first) first = q;
-        }
-    if (!first || 2 * n < variant.size()) return {};
-    return cause_with<because::queue_stood>({{"from", first->from_s}, {"most", most}});
-}
-inline cause state_of_cache(const repeat_list& variant) {
-    double fullest = 0, preempted = 0;
-    for (const repeat_data& d : variant) {
-        for (const double v : read_in_window(d, server_quantity::kv_usage).values)
-            if (v <= 1) fullest = std::max(fullest, v);
-        if (const auto s = span_of(d))
-            if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
-    }
-    if (preempted == 0 && fullest < 0.95) return {};
-    if (fullest == 0) return cause_with<because::preempted>({{"preemptions", preempted}});
-    if (preempted == 0) return cause_with<because::cache_full>({{"usage", fullest}});
-    return cause_with<because::cache_preempts>({{"usage", fullest}, {"preemptions", preempted}});
-}
-/// The repeat whose mean clock is over a tenth below the highest.
-inline cause state_of_clocks(const repeat_list& variant) {
-    vector<double> means;
-    for (const repeat_data& d : variant) {
-        const auto read = read_in_window(d, server_quantity::clock).values;
-        means.push_back(read.empty() ? not_a_number : mean_of(read));
-    }
-    double highest = 0;
-    for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
-    for (std::size_t i = 0; i < means.size(); ++i)
-        if (means[i] < 0.9 * highest)
-            return cause_with<because::clocks_lower>({{"lower", 1 - means[i] / highest},
-                                                      {"repeat", i + 1}});
-    return {};
-}
-/// How the server's state explains its speed.
-inline vector<cause> server_state_of(const measurements& e) {
-    vector<cause> all;
-    for (cause (*state)(const repeat_list&) :
-         {state_of_queue, state_of_cache, state_of_clocks})
-        if (cause c = state(e.candidate)) {
-            if (all.empty()) c.of = whose::server;
-            all.push_back(std::move(c));
-        }
-    return all;
-}
-
-// ===== [C] the least number of requests for a verdict ============================================
-// Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
-// depend on the server.
-
-/// The fraction of requests beyond a percentile.
-inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
-
-/// The fewest values of a repeat for a mean, maximum or throughput. With fewer, single requests
-/// move it by 10 % and more, against a prior noise of 4 %.
-inline constexpr long long least_values = 10;
-
-/// The fewest values in each repeat for a statistic: three beyond a percentile. 0: no limit.
-inline long long least_values_of(const statistic_data& w) {
-    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric) ||
-        is_of_recovery(w.metric))
-        return 0;
-    if (is_ratio(w.metric))
-        return std::max(least_values_of(w.parts[0]), least_values_of(w.parts[1]));
-    if (is_drift(w.metric)) return least_of_drift(w);
-    if (w.kind != statistic_kind::percentile) return least_values;
-    return static_cast<long long>(rounded_up(3 / tail_of(w)));
-}
-/// Why there are too few values for an objective. The plan is at fault.
-inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
-    if (v.outcome == verdict::invalid) return {};
-    const slo& s = v.objective;
-    const statistic_data& w = s.statistic;
-    const auto needed = static_cast<std::size_t>(least_values_of(w));
-    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
-    for (const variant_columns* variant : {&c.mine, &c.other})
-        for (std::size_t i = 0; i < variant->each.size(); ++i) {
-            const column& d = *variant->each[i];
-            const std::size_t n = d.behind;
-            if (n >= needed) continue;
-            const char* const of = is_of_sessions(w.metric)          ? "session"
-                                   : pools_gaps(w.metric) ? "gap"
-                                                                   : "request";
-            return cause_with<because::small_sample>({{"repeat", i + 1},
-                                                      {"is_baseline", variant == &c.other},
-                                                      {"measured", n},
-                                                      {"needed", needed},
-                                                      {"is_tail", is_tail},
-                                                      {"mostly_failed", d.failed * 2 > d.requests}},
-                                                     whose::plan, of);
-        }
-    return {};
-}
-
-/// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
-/// one piece at its end, and without a warm-up has none at its start.
-inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
-    double ended = 0, more = 0;
-    for (const shared_column& d : c.mine.each) {
-        ended += d->ends.ended;
-        more += d->ends.ended_after - d->ends.begun_before;
-    }
-    const double most = ended > 0 ? 1 + more / ended : infinity;
-    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
-    if (!(more > 0) || stays) return {};
-    const double repeats = as_number(c.repeats());
-    return cause_with<because::window_ends>(
-        {{"ended", ended / repeats}, {"more", more / repeats}}, whose::plan);
-}
-
-// ===== [C] validity checks of the load ===========================================================
-
-/// Slope of the means of ten batches, and its t value (8 degrees of freedom).
-struct trend {
-    double per_batch = 0, t = 0;
-};
-inline trend trend_of(const vector<double>& values) {
-    constexpr std::size_t batches = 10;
-    vector<double> means;
-    for (std::size_t b = 0; b < batches; ++b)
-        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
-                                 values.begin() +
-                                     static_cast<long>((b + 1) * values.size() / batches)}));
-    const double center = mean_of(means), middle = (batches - 1) / 2.0;
-    double xy = 0, xx = 0, residual = 0;
-    for (std::size_t b = 0; b < batches; ++b) {
-        xy += (static_cast<double>(b) - middle) * (means[b] - center);
-        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
-    }
-    trend r;
-    r.per_batch = xy / xx;
-    for (std::size_t b = 0; b < batches; ++b) {
-        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
-        residual += (means[b] - fitted) * (means[b] - fitted);
-    }
-    const double error = std::sqrt(residual / (batches - 2) / xx);
-    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
-    return r;
-}
-
-/// A request, or a session of several steps.
-struct load_unit {
-    long long scheduled_ns = 0, end_ns = 0;
-    double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
-    double tokens = 0;
-    bool is_measured = true, all_ok = true;
-};
-/// Whether a load consists of sessions. The probes of a search have few sessions, so that its
-/// requests count.
-inline bool starts_sessions(const repeat_data& d) {
-    return d.load == 0 && any_of(d.records, [](const record& r) {
-        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
-    });
-}
-/// The 90th percentile of the wait for first tokens among the first tenth of the requests.
-inline double usual_wait_ns(const repeat_data& d) {
-    vector<std::pair<long long, double>> waits;
-    for (const record& r : d.records)
-        if (r.status == request_status::ok)
-            waits.emplace_back(r.scheduled_ns,
-                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
-    std::sort(waits.begin(), waits.end());
-    vector<double> early;
-    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
-    std::sort(early.begin(), early.end());
-    return early.empty() ? 0 : nearest_rank(early, 0.9);
-}
-inline vector<load_unit> started_in(const repeat_data& d) {
-    const bool sessions = starts_sessions(d);
-    vector<load_unit> units;
-    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
-    std::map<long long, std::size_t> of_session;
-    for (const record& r : d.records) {
-        std::size_t at = units.size();
-        if (sessions && r.conversation >= 0)
-            at = of_session.emplace(r.conversation, at).first->second;
-        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
-        load_unit& u = units[at];
-        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
-        u.end_ns = std::max(u.end_ns, r.end_ns);
-        u.tokens += r.output_tokens;
-        if (r.status == request_status::ok)
-            u.waited_ns += std::max(
-                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
-        u.is_measured = u.is_measured && is_measured(r);
-        u.all_ok = u.all_ok && r.status == request_status::ok;
-    }
-    sort_by(units, [](const load_unit& u) { return u.scheduled_ns; });
-    return units;
-}
-
-/// The typical time of an answer, 0 without answers.
-inline double usual_answer_s(const repeat_data& d) {
-    vector<double> took;
-    for (const record& r : d.records)
-        if (is_measured(r) && !has_failed(r))
-            took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
-    if (took.empty()) return 0;
-    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
-    std::nth_element(took.begin(), middle, took.end());
-    return *middle;
-}
-/// A load that lasts for less than four answers is mostly its own start: too few of its requests
-/// meet the others that its rate adds up to.
-inline double least_load_s(double answer_s) { return 4 * answer_s; }
-inline bool is_too_short(double load_s, double needed_s) { return needed_s > 1.25 * load_s; }
-/// Why a load with a rate ended too early to show whether the server keeps up with it. It lasts as
-/// long as requests or sessions start, warm-up included. A search makes its probes long enough.
-inline cause too_short_repeat(const repeat_data& d) {
-    if (d.load != 0) return {};
-    long long first = 0, last = 0;
-    double starts = 0, sessions = 0;
-    for (const record& r : d.records) {
-        sessions += r.turn > 0 || r.depth > 0;
-        if (r.turn > 0 || r.depth > 0) continue;
-        first = starts++ == 0 ? r.scheduled_ns : std::min(first, r.scheduled_ns);
-        last = std::max(last, r.scheduled_ns);
-    }
-    if (starts < 2) return {};
-    const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
-    const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
-    if (!is_too_short(load_s, needed_s)) return {};
-    return cause_with<because::probe_too_short>(
-        {{"answer", answer_s},
-         {"load", load_s},
-         {"needed", needed_s},
-         {"starts", rounded_up(starts * needed_s / load_s)},
-         {"of_sessions", sessions}},
-        whose::plan);
-}
-
-/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
-/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
-/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
-/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
-/// 90th percentile, without the growth of waits for first tokens, which is the server's.
-inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
-    const bool sessions = starts_sessions(d);
-    const vector<load_unit> units = started_in(d);
-    // Of a load far over the capacity a quarter waits for longer than the load lasts.
-    const std::size_t early_units =
-        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
-    vector<long long> ends;
-    vector<double> early;
-    for (const load_unit& u : units) {
-        ends.push_back(u.end_ns);
-        if (ends.size() <= early_units && u.all_ok)
-            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
-    }
-    if (early.empty()) return {};
-    std::sort(ends.begin(), ends.end());
-    std::sort(early.begin(), early.end());
-    const long long filled = units[0].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
-    vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < units.size(); ++k) {
-        const load_unit& u = units[k];
-        if (!u.is_measured || u.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
-        in_flight.push_back(static_cast<double>(k + 1) -
-                            static_cast<double>(ended - ends.begin()));
-        if (u.all_ok) tokens.push_back(u.tokens);
-    }
-    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
-    for (const record& r : d.records)
-        if (is_pooled(r) && r.scheduled_ns >= filled &&
-            r.scheduled_ns <= units.back().scheduled_ns)
-            first_tokens.emplace_back(
-                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-    std::sort(first_tokens.begin(), first_tokens.end());
-    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
-    const double n = static_cast<double>(in_flight.size());
-    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
-    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
-    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
-    const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
-    cause why = cause_with<because::over_saturated>(
-        {{"is_baseline", false},
-         {"grown", growth},
-         {"sent", n},
-         {"slower", 10 * slower.per_batch}});
-    if (sessions) why.what = because::over_saturated_by_sessions;
-    return why;
-}
-
-/// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
-/// repeats of a variant show it. NaN: the load has no rate.
-inline cause over_saturation_of(const measurements& e, const variant_list& variants,
-                                double arrival_cv2) {
-    if (std::isnan(arrival_cv2)) return {};
-    const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
-        std::size_t shown = 0, whole = 0;
-        cause example;
-        for (const repeat_data& d : variant) {
-            if (!d.ended_early.by.empty()) continue;
-            ++whole;
-            if (cause why = shown_in(d)) {
-                ++shown;
-                example = std::move(why);
-            }
-        }
-        return 2 * shown > whole ? example : cause{};
-    };
-    for (const auto* variant : variants) {
-        cause over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, "over-saturated",
-                             [&] { return over_saturated_repeat(d, arrival_cv2); });
-        });
-        if (over) over.set("is_baseline", variant == &e.baseline);
-        else over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
-        });
-        if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
-        if (over) return over;
-    }
-    return {};
-}
-
-/// Whether a longer load at the same rate can only make a value worse.
-inline bool only_worsens(metric_id m) {
-    const metric_facts& f = facts_of(m);
-    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
-           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
-}
-/// A verdict under such a load: a miss stays unless a longer load could be better.
-inline decision with_the_load(decision v, const measurements& e, const cause& over) {
-    const bool is_short = over.what == because::probe_too_short;
-    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
-                                     (v.objective.factor == 0 ||
-                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
-    const bool fails = v.outcome == verdict::fail && stays;
-    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
-    if (is_short)
-        v.advice = cause_with<because::longer_load>({{"seconds", over["needed"]},
-                                                     {"starts", over["starts"]},
-                                                     {"of_sessions", over["of_sessions"]}});
-    return v;
-}
-
-// ===== [C] validity checks of the server's answers ===============================================
-
-/// Over 5 % of the completed requests is too much.
-inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
-
-/// The requests of a metric, and completed ones without a value.
-struct value_count {
-    std::size_t of = 0, completed = 0, missing = 0;
-};
-/// Prompt tokens in the server's prefix cache, of how many, and how many the workload repeats; -1:
-/// unknown.
-struct cache_counts {
-    long long requests = 0, prompt = 0, cached = 0, shared = 0;
-};
-/// The completed requests of one variant by what makes them invalid.
-struct answer_counts {
-    std::size_t requests = 0;  // all, with failed ones
-    std::size_t completed = 0;
-    std::size_t too_short = 0, too_long = 0;  // fewer or more tokens than forced
-    // Finish reasons, and the most tokens of a prompt and its answer together.
-    std::size_t ended_by_themselves = 0, ended_at_length = 0, ended_without_reason = 0;
-    long long most_tokens = 0;
-    std::size_t of_choices = 0;               // with several choices
-    std::size_t short_prompts = 0;            // read in part, of those with asked lengths
-    std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
-    int equal_tokens = 0;
-    std::size_t over_content = 0;             // more tokens in usage than in the text
-    std::size_t without_usage = 0;            // though the API reports it, and events are no tokens
-    std::size_t over_length = 0;              // more tokens than the maximum asked for
-    std::size_t under_events = 0;             // fewer tokens in usage than events
-    std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
-    std::size_t over_prompt = 0;              // more prompt tokens than possible
-    std::size_t filtered = 0;                 // cut off by a content filter
-    // Turns whose history the server keeps; with a prompt no longer than the one before; without
-    // usage to tell.
-    std::size_t going_on = 0, without_history = 0, untold_history = 0;
-    // Of answers that the client read without delay, with tokens after the first event:
-    std::size_t paced = 0;
-    std::size_t in_one_piece = 0, in_a_burst = 0;
-    // Begin in a burst as well, which a delayed client may have made: not counted above.
-    std::size_t perhaps_in_a_burst = 0;
-    std::size_t most_in_a_burst() const { return in_a_burst + perhaps_in_a_burst; }
-    std::size_t streamed() const { return paced + perhaps_in_a_burst; }
-    std::set<long long> moments{},
-        coalesced_at{};  // starts of all answers, and of coalesced ones
-    double events = 0, read_together = 0;
-    cache_counts cache{};
-    std::array<value_count, max_metrics> values{};
-    const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
-};
-/// Over 5 % of the completed answers.
-template <because what, std::size_t answer_counts::*n>
-cause too_much(const answer_counts& c) {
-    if (!is_too_much(c.*n, c.completed)) return {};
-    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
-}
-/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
-/// Those at one moment may have one cause.
-inline bool is_coalesced_by_proxy(const answer_counts& c) {
-    const std::size_t coalesced = c.coalesced_at.size();
-    return is_too_much(c.in_a_burst, c.paced) &&
-           (c.in_one_piece > 0 || (coalesced > 2 && is_too_much(coalesced, c.moments.size())));
-}
-/// Events of an answer that a delayed client may have merged, up to the length of its delay.
-struct gathered_by_client {
-    bool piece = false, one_burst = false;
-    double events = 0;
-};
-inline gathered_by_client gathered_by(const record& r) {
-    const double early = static_cast<double>(r.first_early_ns) * 1e-9;
-    return {early > 0 && early * 10 >= wait_s(r), early > 0 && early * 2 >= hidden_s(r),
-            static_cast<double>(r.unknown_gaps)};
-}
-/// Seconds between events of a server as fast as the client's event loop: at most 1 ms in the
-/// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
-/// client merges then hide next to nothing.
-inline double fast_gap_of(const repeat_list& variant) {
-    vector<double> gaps;
-    std::size_t several = 0;
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records) {
-            if (!is_pooled(r) || r.events < 2) continue;
-            ++several;
-            if (!is_in_one_piece(r)) gaps.push_back(spread_s(r) / (r.events - 1));
-        }
-    if (gaps.empty() || gaps.size() * 4 < several * 3) return 0;
-    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-    std::nth_element(gaps.begin(), middle, gaps.end());
-    return *middle <= 0.001 ? *middle : 0;
-}
-inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
-    const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
-    const bool in_one_piece = is_in_one_piece(r) && masks;
-    const gathered_by_client client = gathered_by(r);
-    if ((in_one_piece && client.piece) || (begins_in_a_burst(r) && client.one_burst)) {
-        ++c.perhaps_in_a_burst;
-        return;
-    }
-    c.paced += paced_tokens(r) > 0;
-    c.in_one_piece += in_one_piece;
-    c.in_a_burst += in_one_piece || begins_in_a_burst(r);
-    if (paced_tokens(r) > 0) c.moments.insert(r.first_token_ns / moment_ns);
-    if (begins_in_a_burst(r)) c.coalesced_at.insert(r.first_token_ns / moment_ns);
-    c.events += r.events;
-    if (fast_gap == 0 || in_one_piece)
-        c.read_together += std::max(events_read_together(r) - client.events, 0.0);
-}
-inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
-    ++c.completed;
-    const bool at_length = stream_event::is_at_length(str(r.finish_reason));
-    c.ended_at_length += at_length;
-    c.ended_without_reason += r.finish_reason.empty();
-    c.ended_by_themselves += !at_length && !r.finish_reason.empty();
-    c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
-    c.of_choices += r.choices > 1;
-    c.over_content += usage_is_over_content(r);
-    c.without_usage += r.token_source == token_origin::no_usage;
-    c.over_length += is_over_length(r);
-    c.under_events += usage_is_under_events(r);
-    c.may_hide += r.hidden_tokens < 0;
-    c.over_prompt += usage_is_over_prompt(r);
-    c.filtered += stream_event::is_filtered(str(r.finish_reason));
-    add_stream(c, r, fast_gap);
-    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
-    ++c.cache.requests;
-    c.cache.prompt += r.prompt_tokens;
-    c.cache.cached += r.cached_tokens;
-}
-/// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
-/// server that reads only so much of each.
-class equal_prompts {
-public:
-    void add(const record& r) {
-        if (r.prompt_tokens <= 0 || r.most_prompt_tokens <= 0) return;
-        with_tokens& of = by_tokens_[r.prompt_tokens];
-        of.least = of.n++ == 0 ? r.most_prompt_tokens : std::min(of.least, r.most_prompt_tokens);
-        of.most = std::max(of.most, r.most_prompt_tokens);
-    }
-    void count_in(answer_counts& c) const {
-        for (const auto& [tokens, of] : by_tokens_)
-            if (of.most / 2 >= of.least && of.n > c.equal_prompts) {
-                c.equal_prompts = of.n;
-                c.equal_tokens = tokens;
-            }
-    }
-
-private:
-    struct with_tokens {
-        std::size_t n = 0;
-        int least = 0, most = 0;
-    };
-    std::map<int, with_tokens> by_tokens_{};
-};
-/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
-/// are more than those of the turn before, and at most these, its answer and the text sent. Only
-/// main lines are read, each of which is one chain.
-class kept_histories {
-public:
-    explicit kept_histories(const vector<record>& all) {
-        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
-        if (!any_of(all, goes_on)) return;
-        for (const record& r : all)
-            if (r.status == request_status::ok && r.depth == 0)
-                turns_.emplace(std::pair(r.conversation, r.turn), &r);
-    }
-    void count_in(answer_counts& c, const record& r) const {
-        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
-        auto at = turns_.find({r.conversation, r.turn});
-        if (at == turns_.begin() || at == turns_.end()) return;
-        const record& before = *std::prev(at)->second;
-        if (before.conversation != r.conversation) return;
-        ++c.going_on;
-        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
-            ++c.untold_history;
-            return;
-        }
-        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
-        c.without_history += r.prompt_tokens <= before.prompt_tokens;
-        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
-    }
-
-private:
-    std::map<std::pair<long long, int>, const record*> turns_{};
-};
-/// A user's metric is asked for its values only if it is one of `asked`.
-inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
-                                      const statistic_data& asked = {}) {
-    answer_counts c;
-    equal_prompts equal;
-    const double fast_gap = fast_gap_of(variant);
-    vector<metric_id> may_miss = all_metrics();
-    erase_if(may_miss, [&](metric_id m) {
-        const auto is_it = [&](metric_id x) { return x == m; };
-        if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
-        return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
-    });
-    for (const repeat_data& d : variant) {
-        c.too_short += static_cast<std::size_t>(d.short_outputs);
-        c.too_long += static_cast<std::size_t>(d.long_outputs);
-        c.short_prompts += static_cast<std::size_t>(d.short_prompts);
-        const long long reported = c.cache.requests;
-        const selects selected(which, d);
-        const kept_histories kept(d.records);
-        for (std::size_t i = 0; i < d.records.size(); ++i) {
-            const record& r = d.records[i];
-            const bool ok = r.status == request_status::ok;
-            if (!selected(r)) continue;
-            ++c.requests;
-            if (ok) add_completed(c, r, fast_gap);
-            if (ok) equal.add(r);
-            if (ok) kept.count_in(c, r);
-            for (const metric_id m : may_miss) {
-                if (!is_in_turns_of(m, r.turn)) continue;
-                value_count& n = c.values[static_cast<std::size_t>(m)];
-                ++n.of;
-                n.completed += ok;
-                n.missing += ok && !has_value(m, d, i);
-            }
-        }
-        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
-        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
-    }
-    equal.count_in(c);
-    return c;
-}
-
-inline cause values_missing(const answer_counts& c, metric_id m) {
-    const value_count& n = c.of(m);
-    return cause_with<because::lacks_values>(
-        {{"requests", n.missing}, {"completed", n.completed}, {"metric", m}, {"needs", m}});
-}
-/// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
-/// were requested, the others are judged, if any.
-inline cause missing_values(const answer_counts& c, metric_id m, const load_conditions& under) {
-    const metric_facts& f = facts_of(m);
-    const value_count& n = c.of(m);
-    const bool allowed =
-        under.short_outputs_expected && (f.needs == value_needs::second_token ||
-                                         f.needs == value_needs::second_event ||
-                                         f.needs == value_needs::second_read);
-    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
-    const bool some_left = n.missing < n.completed;
-    const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
-                                       : is_too_much(n.missing, n.completed);
-    if (n.missing == 0 || (some_left && (allowed || !is_too_many))) return {};
-    return values_missing(c, m);
-}
-
-/// Why answers are short, by their finish reasons.
-inline cause too_short(const answer_counts& c) {
-    if (!is_too_much(c.too_short, c.completed)) return {};
-    const std::size_t n = c.too_short, of = c.completed;
-    const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
-    if (c.ended_at_length > 0 && n > otherwise)
-        return cause_with<because::context_full>({{"requests", n},
-                                                  {"completed", of},
-                                                  {"at_length", n - otherwise},
-                                                  {"most", c.most_tokens}});
-    if (c.ended_by_themselves == 0)
-        return cause_with<because::stops_early>(
-            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
-    return cause_with<because::stops_by_itself>(
-        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
-}
-inline cause prompts_of_one_size(const answer_counts& c) {
-    if (2 * c.equal_prompts <= c.completed) return {};
-    return cause_with<because::equal_prompts>({{"requests", c.equal_prompts},
-                                               {"completed", c.completed},
-                                               {"tokens", c.equal_tokens}});
-}
-
-inline cause no_history(const answer_counts& c) {
-    if (!is_too_much(c.without_history, c.going_on)) return {};
-    return cause_with<because::no_history>({{"turns", c.without_history}, {"of", c.going_on}});
-}
-/// That nothing shows whether the server kept the history, in over 5 % of the turns.
-inline cause untold_history(const answer_counts& c) {
-    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
-}
-
-inline cause more_cached_than_prompt(const cache_counts& c) {
-    return cause_with<because::cached_over_prompt>({{"cached", c.cached}, {"prompt", c.prompt}});
-}
-/// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
-/// block of 16 per request are allowed: caches also find equal first words, and templates differ.
-inline cause known_prompts(const answer_counts& of) {
-    const cache_counts& c = of.cache;
-    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
-    if (c.cached > c.prompt) return more_cached_than_prompt(c);
-    const auto prompt = static_cast<double>(c.prompt);
-    return cause_with<because::known_prompts>({{"cached", static_cast<double>(c.cached) / prompt},
-                                               {"shared", static_cast<double>(c.shared) / prompt}});
-}
-
-// Buffering by a server or by a proxy looks the same here.
-inline cause in_one_piece(const answer_counts& c) {
-    if (!is_too_much(c.in_one_piece, c.paced)) return {};
-    return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
-}
-inline cause in_a_burst(const answer_counts& c) {
-    if (!is_coalesced_by_proxy(c)) return {};
-    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
-}
-inline cause starts_read_together(const answer_counts& c) {
-    if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
-    return cause_with<because::starts_read_together>(
-        {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
-}
-inline cause comes_in_bursts(const answer_counts& c) {
-    if (c.read_together * 20 <= c.events) return {};
-    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
-}
-
-/// The answers that were wrong: cut off, unreadable or never received.
-inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
-    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
-            if (*r.right) return;
-            ++wrong;
-            if (r.status != request_status::ok) ++failed;
-            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
-            else if (r.graded.empty()) ++unreadable;
-        });
-    return cause_with<because::wrong_answers>(
-        {{"wrong", wrong}, {"cut_off", cut}, {"unreadable", unreadable}, {"failed", failed}});
-}
-/// How many answers differ from the baseline's, where, and how often the server's own differ.
-inline cause answers_differ(const measurements& e, const statistic_data& what,
-                            std::size_t repeats) {
-    double differ = 0, all = 0, failed = 0;
-    answer_differences d;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
-        d.add(e.candidate[i].differences);
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
-            ++all;
-            differ += !*r.same;
-            failed += has_failed(r);
-        });
-    }
-    std::sort(d.places.begin(), d.places.end());
-    const double with_place = as_number(d.places.size());
-    return cause_with<because::answers_differ>(
-        {{"differ", differ},
-         {"of", all},
-         {"failed", failed},
-         {"own", own_agreement(e.candidate, repeats, what)},
-         {"with_place", with_place},
-         {"place", d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5)},
-         {"per_1000", d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number},
-         {"without_place", d.without_place}});
 }
 
 // ===== [C] what checks look at, and what they find ===============================================
@@ -16825,10 +16861,9 @@ inline cause gaps_of_all(objective_in_check& o) {
     };
     const auto& parts = o.s.statistic.parts;
     if (!is_of_some(o.s.statistic) && !any_of(parts, is_of_some)) return {};
-    for (const repeat_list* variant : variants_of(o.e, o.s))
-        for (const repeat_data& d : *variant)
-            if (d.gaps_counted) return {because::gaps_of_all};
-    return {};
+    const auto are_counted = [](const repeat_data& d) { return d.gaps_counted; };
+    const bool lacks = any_of(repeats_of(variants_of(o.e, o.s)), are_counted);
+    return lacks ? cause{because::gaps_of_all} : cause{};
 }
 
 // ---- of the answers of a variant
@@ -16927,12 +16962,11 @@ inline cause part_of_cache(objective_in_check& o) {
     const statistic_data& what = o.s.statistic;
     if (!o.is_in(verdict::pass) || !concerns(what, &metric_facts::is_of_prefill)) return {};
     const bool compares = o.s.factor > 0 && o.g.baseline_cache.prompt > 0, all = is_of_all(what);
-    const double mine =
-        (all ? o.g.cache : prefix_hits_of(o.e.candidate, what.which)).fraction();
-    const double other =
-        !compares
-            ? 0
-            : (all ? o.g.baseline_cache : prefix_hits_of(o.e.baseline, what.which)).fraction();
+    const auto part_of = [&](const prefix_hits& of_all, const repeat_list& variant) {
+        return (all ? of_all : prefix_hits_of(variant, what.which)).fraction();
+    };
+    const double mine = part_of(o.g.cache, o.e.candidate),
+                 other = compares ? part_of(o.g.baseline_cache, o.e.baseline) : 0;
     if (std::max(mine, other) < 0.01) return {};
     return compares ? cause_with<because::cached_in_both>({{"cached", mine}, {"baseline", other}})
                     : cause_with<because::cached>({{"cached", mine}});
@@ -16978,142 +17012,6 @@ inline cause late_client(objective_in_check& o) {
     const variant_list variants = variants_of(o.e, o.s);
     auto error = error_of_load(variants, late_after_s(o.t));
     return noted(o, error ? error : error_of_first_tokens(variants));
-}
-
-// ===== [C] objectives that a repeat can no longer meet ===========================================
-// A gate that ends at its first miss need not send the rest of a repeat that misses by far: two
-// repeats at twice a limit show the miss (curtailed sampling, as in acceptance tests of lots). A
-// repeat that ends early counts as if all else that it planned were good, so it is never worse than
-// a whole one.
-
-/// Whether a value is at twice the limit or beyond.
-inline bool is_blatant(const slo& s, double value) {
-    return is_blatant_distance(s, distance_of(s, value, limit_of(s)));
-}
-/// The fraction of misses with which two repeats fail, whatever happens within a repeat.
-inline double share_that_ends(const slo& s, const judging_rule& rule) {
-    return std::sqrt(count_levels_of(s, rule).product) * allowed_misses(s);
-}
-/// Whether an objective may end a repeat: a percentile of a time or speed that a request has alone,
-/// or a fraction of them, over all requests.
-inline bool may_end(const slo& s) {
-    const statistic_data& what = s.statistic;
-    const auto is_alone = [](metric_id m) {
-        return is_own(m) || pools_gaps(m) || is_of_turns(m) || is_of_answers(m);
-    };
-    const bool is_kind = what.kind == statistic_kind::percentile
-                             ? is_of_requests(what.metric)
-                             : is_request_fraction(what.metric) && allowed_misses(s) > 0;
-    return is_kind && !s.is_advisory && s.factor <= 0 && !is_difference(s) &&
-           is_all(what.which) && !concerns_a_metric(what, is_alone);
-}
-/// The objectives that may end the next repeat of a gate: the first one, or a second one if the
-/// first is as bad. Later repeats are whole, and decide by their spread.
-inline vector<slo> slos_that_may_end(const measurements& e, const judging_parameters& t) {
-    vector<slo> all;
-    if (e.has_live_baseline() || t.rule.revision < 2 || e.candidate.size() >= first_analysis)
-        return all;
-    const auto add = [&](const slo& s) {
-        if (!may_end(s)) return;
-        const objective_columns before = columns_of(e, s);
-        if (before.repeats() < e.candidate.size()) return;
-        for (const shared_column& c : before.mine.each)
-            if (is_request_fraction(s.statistic.metric)
-                    ? c->counts.misses < share_that_ends(s, t.rule) * c->counts.all
-                    : !is_blatant(s, c->value))
-                return;
-        all.push_back(s);
-    };
-    for (const slo& s : t.slos) add(s);
-    if (!any_of(t.slos, is_of_all_errors)) add(error_guard());
-    return all;
-}
-
-/// Counts the requests of a repeat that miss such objectives.
-class misses_so_far {
-public:
-    misses_so_far() = default;
-    misses_so_far(const vector<slo>& may_end, const judging_rule& rule) {
-        for (const slo& s : may_end) all_.push_back({s, share_that_ends(s, rule)});
-        one_.records.resize(1);
-    }
-    bool is_on() const { return !all_.empty() && planned_ > 0; }
-    /// `requests`: that are to be measured; 0: not known.
-    void begin(std::size_t requests) { planned_ = requests; }
-    /// A measured request has ended. Returns the end of its repeat once the first objective cannot
-    /// be met any more; one without a name: it goes on.
-    early_end add(const record& r) {
-        one_.records[0] = r;
-        for (counted& c : all_) {
-            c.failed += has_failed(r);
-            c.missed += is_missed(c.objective);
-            const std::size_t needed = needed_for(c);
-            const bool is_fraction = is_request_fraction(c.objective.statistic.metric);
-            // More failures leave a percentile without a size.
-            if (needed == 0 || c.missed < needed || (!is_fraction && c.failed >= needed)) continue;
-            const slo& s = c.objective;
-            const double part = c.share_that_ends;
-            const double least = !is_fraction ? at_distance(s, std::log(2), limit_of(s))
-                                 : s.at_most  ? part
-                                              : 1 - part;
-            return {str(s.statistic.name), planned_, least};
-        }
-        return {};
-    }
-
-private:
-    struct counted {
-        slo objective{};
-        double share_that_ends = 0;  // of a fraction
-        std::size_t missed = 0, failed = 0;
-    };
-    /// 0: as many as are planned do not suffice, or too few are planned.
-    std::size_t needed_for(const counted& c) const {
-        const statistic_data& what = c.objective.statistic;
-        if (planned_ < static_cast<std::size_t>(least_values_of(what))) return 0;
-        const auto n = static_cast<double>(planned_);
-        if (is_request_fraction(what.metric))
-            return c.share_that_ends > 1
-                       ? 0
-                       : static_cast<std::size_t>(std::ceil(c.share_that_ends * n));
-        const std::size_t rank = nearest_rank_of(planned_, what.q);
-        return c.objective.at_most ? planned_ - rank : rank + 1;
-    }
-    bool is_missed(const slo& s) const {
-        const record& r = one_.records[0];
-        const metric_id m = s.statistic.metric;
-        if (has_left(r)) return false;
-        if (has_failed(r)) return true;
-        if (m == metric_id::goodput) return !satisfies(s.statistic.where, one_, 0);
-        if (is_request_fraction(m)) return false;
-        const double value = request_value(m, one_, 0);
-        return value >= 0 && is_blatant(s, value);
-    }
-
-    vector<counted> all_{};
-    std::size_t planned_ = 0;
-    repeat_data one_{};
-};
-
-/// How repeats ended early by the objective of a verdict.
-inline cause ended_early(const measurements& e, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    double repeats = 0;
-    const repeat_data* last = nullptr;
-    for (const repeat_data& d : e.candidate)
-        if (d.ended_early.by == str(s.statistic.name)) {
-            ++repeats;
-            last = &d;
-        }
-    if (!last) return {};
-    const early_end& end = last->ended_early;
-    const auto sent = std::count_if(last->records.begin(), last->records.end(), is_measured);
-    return cause_with<because::ended_early>({{"repeats", repeats},
-                                             {"sent", sent},
-                                             {"planned", end.planned},
-                                             {"least", end.least},
-                                             {"at_most", s.at_most},
-                                             {"is_open", v.outcome == verdict::inconclusive}});
 }
 
 // ===== [C] the list of checks, in order ==========================================================
@@ -17314,9 +17212,8 @@ inline cause found_in_answers(std::size_t first, std::size_t end, objective_in_c
             for (std::size_t i = first; i < end; ++i) {
                 cause why = found_by(checks[i], o);
                 if (!why) continue;
-                if (checks[i].reads != check_reads::buffered)
-                    return with_fault(std::move(why), server_of(o.e, variant));
-                if (is_baseline && why.of == whose::nobody) why.of = whose::baseline;
+                if (checks[i].reads != check_reads::buffered) why.of = server_of(o.e, variant);
+                else if (is_baseline && why.of == whose::nobody) why.of = whose::baseline;
                 return why;
             }
         }
@@ -23331,7 +23228,7 @@ inline variant_distribution distribution_of(metric_id id, const repeat_list& var
     sorted_values all;
     for (const repeat_data& d : variant) {
         const sorted_values sorted =
-            sorted_values_of(make_statistic(statistic_kind::mean, id, 0), d);
+            request_values_of(make_statistic(statistic_kind::mean, id, 0), d).sorted;
         out.lines.push_back(quantile_line(id, sorted));
         for (const curve_point& p : out.lines.back()) {
             if (!std::isfinite(p.x) || p.x <= 0) continue;
@@ -23381,7 +23278,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
             if (is_of_turns(id) || (counted && pools_gaps(id))) continue;
             const statistic_data what = of_some(make_statistic(statistic_kind::mean, id, 0), own);
             sorted_values values;
-            for (const repeat_data& d : variant) values.add(sorted_values_of(what, d));
+            for (const repeat_data& d : variant) values.add(request_values_of(what, d).sorted);
             f.rows.push_back(row_of(id, values));
         }
         const auto rate = [&](metric_id id) {
@@ -40006,7 +39903,7 @@ private:
         const double measured_s = probe_seconds(by_.planned(), d.load, was);
         const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
         const repeat_list& all = by_.seen().candidate;
-        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
+        const bool is_first = all.those(at_this_load).size() == 1;
         const double needed_s = probe_seconds(by_.planned(), d.load, now);
         if (!is_first || !is_too_short(measured_s, needed_s)) return false;
         probes_.erase(d.load);

@@ -84,7 +84,7 @@ inline variant_distribution distribution_of(metric_id id, const repeat_list& var
     sorted_values all;
     for (const repeat_data& d : variant) {
         const sorted_values sorted =
-            sorted_values_of(make_statistic(statistic_kind::mean, id, 0), d);
+            request_values_of(make_statistic(statistic_kind::mean, id, 0), d).sorted;
         out.lines.push_back(quantile_line(id, sorted));
         for (const curve_point& p : out.lines.back()) {
             if (!std::isfinite(p.x) || p.x <= 0) continue;
@@ -134,7 +134,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
             if (is_of_turns(id) || (counted && pools_gaps(id))) continue;
             const statistic_data what = of_some(make_statistic(statistic_kind::mean, id, 0), own);
             sorted_values values;
-            for (const repeat_data& d : variant) values.add(sorted_values_of(what, d));
+            for (const repeat_data& d : variant) values.add(request_values_of(what, d).sorted);
             f.rows.push_back(row_of(id, values));
         }
         const auto rate = [&](metric_id id) {

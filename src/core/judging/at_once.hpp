@@ -264,16 +264,6 @@ inline void estimate_slices(decision& d, const slo& s, const values_at_once& v,
     d.advice = longer_or_limit(longer, limit);
 }
 
-/// One analysis of all slices so far.
-inline void analyse_slices(decision& d, const slo& s, const values_at_once& v,
-                           const judging_rule& rule, double client_error) {
-    const analyses_at_once analyses(s, v, rule);
-    d.values = analyses.distance_at(d.limit).parts;
-    d.last = analyses.at(d.limit);
-    d.outcome = d.last.outcome;
-    estimate_slices(d, s, v, analyses, client_error);
-}
-
 /// Judges a ratio or a difference by slices of the time in which both variants were loaded.
 inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
                               const slo& s, sought which = sought::first) {
@@ -298,7 +288,11 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
         return true;
     };
     const auto analyse = [&](std::size_t) {
-        analyse_slices(d, s, v, t.rule, c.client_error);
+        const analyses_at_once analyses(s, v, t.rule);
+        d.values = analyses.distance_at(d.limit).parts;
+        d.last = analyses.at(d.limit);
+        d.outcome = d.last.outcome;
+        estimate_slices(d, s, v, analyses, c.client_error);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
         return d.outcome != verdict::inconclusive;
     };

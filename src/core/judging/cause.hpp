@@ -73,10 +73,6 @@ cause cause_with(const cause_number<what> (&numbers)[n], whose of = whose::nobod
     c.text = std::move(text);
     return c;
 }
-inline cause with_fault(cause c, whose of) {
-    c.of = of;
-    return c;
-}
 inline cause with_text(bare_cause what, std::string text) {
     if (text.empty()) return {};
     return {what, whose::nobody, std::move(text)};

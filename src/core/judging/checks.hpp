@@ -6,7 +6,6 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
-#include "core/base/vector.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/client.hpp"
@@ -16,7 +15,6 @@
 #include "core/judging/early_end.hpp"
 #include "core/judging/load.hpp"
 #include "core/judging/measurements.hpp"
-#include "core/judging/numbers.hpp"
 #include "core/judging/samples.hpp"
 #include "core/judging/server.hpp"
 #include "core/judging/validity.hpp"
@@ -224,9 +222,8 @@ inline cause found_in_answers(std::size_t first, std::size_t end, objective_in_c
             for (std::size_t i = first; i < end; ++i) {
                 cause why = found_by(checks[i], o);
                 if (!why) continue;
-                if (checks[i].reads != check_reads::buffered)
-                    return with_fault(std::move(why), server_of(o.e, variant));
-                if (is_baseline && why.of == whose::nobody) why.of = whose::baseline;
+                if (checks[i].reads != check_reads::buffered) why.of = server_of(o.e, variant);
+                else if (is_baseline && why.of == whose::nobody) why.of = whose::baseline;
                 return why;
             }
         }

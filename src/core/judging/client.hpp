@@ -113,14 +113,13 @@ inline self_check_t client_conduct(const repeat_list& repeats, const vector<doub
 inline cause missing_on_client(const variant_list& variants) {
     std::size_t lacking = 0, measured = 0;
     const record* example = nullptr;
-    for (const repeat_list* variant : variants)
-        for (const repeat_data& d : *variant)
-            for (const record& r : d.records) {
-                measured += is_measured(r);
-                if (!is_measured(r) || !failed_by_client(r)) continue;
-                ++lacking;
-                example = &r;
-            }
+    for (const repeat_data& d : repeats_of(variants))
+        for (const record& r : d.records) {
+            measured += is_measured(r);
+            if (!is_measured(r) || !failed_by_client(r)) continue;
+            ++lacking;
+            example = &r;
+        }
     const bool few = lacking <= std::max<std::size_t>(1, measured / 100) && lacking < measured;
     if (!example || few) return {};
     return cause_with<because::client_without>({{"lacking", lacking}, {"requests", measured}},

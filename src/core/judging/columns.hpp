@@ -86,8 +86,11 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
     for (std::size_t i = 0; e.by_slices && s.factor > 0 && i < pairs; ++i)
         c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
     if (!is_drift(what.metric) || mine.empty()) return c;
-    const std::size_t k = slices_of_third(what, as_number(c.mine.each[0]->requests));
-    for (const repeat_data& d : mine) c.slices.push_back(slices_of(what, d, k, how));
+    const std::size_t k = 3 * slices_of_third(what, as_number(c.mine.each[0]->requests));
+    for (const repeat_data& d : mine) {
+        vector<double>& values = c.slices.emplace_back();
+        for (std::size_t i = 0; i < k; ++i) values.push_back(value_of_part(what, d, i, k, how));
+    }
     return c;
 }
 

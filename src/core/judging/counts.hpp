@@ -3,7 +3,6 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
-#include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
@@ -18,8 +17,8 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 
-#include <algorithm>  // clamp, count, max, min, reverse, sort
-#include <cmath>  // ceil, exp, floor, isfinite, log10, nextafter, pow, sqrt
+#include <algorithm>  // clamp, max, min, reverse, sort
+#include <cmath>  // ceil, floor, log10, nextafter, pow
 #include <map>
 #include <string>
 
@@ -33,25 +32,16 @@ inline double allowed_misses(const slo& s) {
         return s.at_most ? 1 - s.statistic.q : s.statistic.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
-inline vector<bool> misses_of(const slo& s, const column& c) {
-    if (is_request_fraction(s.statistic.metric)) return c.misses;
-    vector<bool> misses;
-    for (const double v : c.values->in_order)
-        misses.push_back(s.at_most ? v > s.bound : v < s.bound);
-    return misses;
-}
-inline vector<vector<bool>> misses_of(const slo& s, const variant_columns& of,
-                                      std::size_t repeats) {
-    vector<vector<bool>> misses;
-    for (std::size_t i = 0; i < repeats; ++i) misses.push_back(misses_of(s, *of.each[i]));
-    return misses;
-}
-
-/// Failures, or misses of a fraction, in the first repeats.
-inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t repeats) {
+/// Failures, or misses of a fraction, in the first repeats. Of a `limit` the values beyond it.
+inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t repeats,
+                                      const slo* limit = nullptr) {
     vector<vector<bool>> all;
-    for (std::size_t i = 0; i < std::min(repeats, of.each.size()); ++i)
-        all.push_back(of.each[i]->misses);
+    for (std::size_t i = 0; i < std::min(repeats, of.each.size()); ++i) {
+        vector<bool>& misses = all.emplace_back();
+        if (!limit) { misses = of.each[i]->misses; continue; }
+        for (const double v : of.each[i]->values->in_order)
+            misses.push_back(limit->at_most ? v > limit->bound : v < limit->bound);
+    }
     return all;
 }
 
@@ -169,11 +159,11 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
     c.allowed = allowed;
     vector<double> fractions;
     for (const auto& r : misses) {
-        const auto k = static_cast<double>(std::count(r.begin(), r.end(), true));
-        const auto n = static_cast<double>(r.size());
-        c.k += k;
-        c.n += n;
-        if (n > 0) fractions.push_back(k / n);
+        fraction_counts one;
+        one.add(r);
+        c.k += one.misses;
+        c.n += one.all;
+        if (one.all > 0) fractions.push_back(one.misses / one.all);
     }
     if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
     if (is_of_answers(s.statistic.metric) && allowed > 0)
@@ -207,7 +197,7 @@ inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
     const auto is_open_by_repeats = [&](double j) {
         slo before = s;  // these j values
         before.bound = std::nextafter(with_beyond(j - 1), best);
-        const vector<vector<bool>> misses = misses_of(before, mine, repeats);
+        const vector<vector<bool>> misses = misses_in(mine, repeats, &before);
         return counted_misses(mine, s, misses, by.seen.allowed).product < by.at.product;
     };
     const double fails = with_beyond(miss_counts::last_below(
@@ -271,9 +261,9 @@ inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double
                                       double alpha) {
     worst_repeat worst;
     for (std::size_t i = 0; i < misses.size(); ++i) {
-        const auto k =
-            static_cast<double>(std::count(misses[i].begin(), misses[i].end(), true));
-        const auto n = static_cast<double>(misses[i].size());
+        fraction_counts one;
+        one.add(misses[i]);
+        const auto [k, n] = one;
         const bool over = n > 0 && clopper_pearson_lower(k, n, alpha) > allowed;
         if (over && k * worst.n >= worst.k * n) worst = {i + 1, k, n};
     }

@@ -132,18 +132,15 @@ inline const repeat_data* twin_of(const measurements& e, const repeat_data& d) {
     return twin_of(d.variant == run_variant::baseline ? &e.candidate : &e.baseline, d);
 }
 
-inline bool is_multiple(double reported, double ours) {
-    const double times = ours > 0 ? reported / ours : 0;
-    return ours >= 10 && times >= 2 && times == std::round(times);
-}
 /// Some servers count each request once per process, so by an exact multiple. Another client with
 /// the same load would also add tokens.
 inline bool counts_each_again(const cross_check& c) {
     const double output = c.tokens_reported / c.tokens,
                  prompt = c.prompt_tokens_reported / c.prompt_tokens;
     const bool is_known = !std::isnan(output) || !std::isnan(prompt);
-    return is_multiple(c.requests_reported, c.finished) && is_known && !(output > 1.02) &&
-           !(prompt > 1.02);
+    const double times = c.requests_reported / c.finished;  // NaN: not reported
+    return c.finished >= 10 && times >= 2 && times == std::round(times) && is_known &&
+           !(output > 1.02) && !(prompt > 1.02);
 }
 inline bool differs(double reported, double ours) {
     return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
@@ -266,26 +263,19 @@ inline cause served_others(const unfinished_requests& unfinished, const repeat_d
         {{"repeat", d.index + 1}, {"reported", c.requests_reported}, {"ours", c.sent}});
 }
 
-/// A page that lacks most of our requests is another server's, or one of several.
-inline cause fault_of_page(const unfinished_requests& unfinished, const repeat_data& d) {
-    const cross_check c = unfinished.of(d);
-    const int n = d.index + 1;
+/// A page that lacks most of our requests is another server's, or one of several. For metrics of
+/// the requests in flight it must not report too many, either.
+inline cause fault_of_page(const cross_check& c, int repeat, metric_id m) {
     if (c.requests_reported < 0.9 * c.finished)
         return cause_with<because::others_requests>(
-            {{"reported", c.requests_reported}, {"ours", c.finished}, {"repeat", n}});
+            {{"reported", c.requests_reported}, {"ours", c.finished}, {"repeat", repeat}});
     if (c.tokens_reported < 0.9 * c.tokens)
         return cause_with<because::others_tokens>(
-            {{"reported", c.tokens_reported}, {"ours", c.tokens}, {"repeat", n}});
-    return {};
-}
-/// The same check for the requests in flight, for metrics of those.
-inline cause fault_of_requests_at_once(const unfinished_requests& unfinished, const repeat_data& d,
-                                       metric_id m) {
-    if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
-    const cross_check c = unfinished.of(d);
-    if (!reports_too_many(c)) return {};
+            {{"reported", c.tokens_reported}, {"ours", c.tokens}, {"repeat", repeat}});
+    const bool is_of_those = m == metric_id::running_requests || m == metric_id::queued_requests;
+    if (!is_of_those || !reports_too_many(c)) return {};
     return cause_with<because::more_at_once>(
-        {{"reported", c.at_once_reported}, {"ours", c.at_once}, {"repeat", d.index + 1}});
+        {{"reported", c.at_once_reported}, {"ours", c.at_once}, {"repeat", repeat}});
 }
 /// Why the server metrics do not support an objective.
 inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
@@ -303,10 +293,11 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     for (const auto* variant : variants_of(e, s))
         for (const repeat_data& d : *variant) {
             cause why = reported(why_no_server_value(s.statistic, d), d);
-            if (!why) why = fault_of_page(unfinished, d);
-            if (!why) why = fault_of_requests_at_once(unfinished, d, s.statistic.metric);
+            if (!why) why = fault_of_page(unfinished.of(d), d.index + 1, s.statistic.metric);
             if (!why && needs_all) why = reported(what_is_unknown(s.statistic, d), d);
-            if (why) return with_fault(std::move(why), server_of(e, variant));
+            if (!why) continue;
+            why.of = server_of(e, variant);
+            return why;
         }
     return {};
 }

@@ -19,12 +19,10 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
-#include "core/judging/validity.hpp"
 
 #include <algorithm>  // count_if
 #include <cmath>  // ceil, log, sqrt
 #include <cstddef>  // size_t
-#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
@@ -127,9 +125,8 @@ private:
         const record& r = one_.records[0];
         const metric_id m = s.statistic.metric;
         if (has_left(r)) return false;
+        if (is_request_fraction(m)) return is_miss(s.statistic, one_, 0);
         if (has_failed(r)) return true;
-        if (m == metric_id::goodput) return !satisfies(s.statistic.where, one_, 0);
-        if (is_request_fraction(m)) return false;
         const double value = request_value(m, one_, 0);
         return value >= 0 && is_blatant(s, value);
     }

@@ -23,7 +23,7 @@
 #include <cmath>  // fabs, isnan, sqrt
 #include <cstddef>  // size_t
 #include <map>
-#include <utility>  // move
+#include <utility>  // pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -114,8 +114,7 @@ inline fraction_pair fraction_of_stored(const vector<kept_counts>& stored, metri
     fraction_counts all;
     double effects = 0;
     for (const kept_counts& r : stored) {
-        all.misses += r.misses;
-        all.all += r.requests;
+        all.add(fraction_counts{r.misses, r.requests});
         effects += r.misses * r.effect;
     }
     fraction_pair p;

@@ -1,26 +1,21 @@
 // the verdicts of a gate, and its calibration
 #pragma once
 
-#include "api/metrics.hpp"
 #include "api/result.hpp"
-#include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
-#include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
-#include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/checks.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // count, count_if, find_if, max, min, sort
+#include <algorithm>  // count_if, max, min
 #include <cmath>  // exp, isfinite, log, sqrt
 #include <optional>
 #include <string>

@@ -8,17 +8,15 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/timing_bounds.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/rule.hpp"
 
-#include <algorithm>  // find, max, min
+#include <algorithm>  // max
 #include <cmath>  // sqrt
 #include <map>
 #include <memory>  // make_shared, shared_ptr
 #include <string>
-#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
@@ -171,9 +169,6 @@ struct stored_baseline {
 /// independent ones.
 struct kept_counts {
     double misses = 0, requests = 0, effect = 1;
-    bool are_sound() const {
-        return misses >= 0 && misses <= requests && requests > 0 && effect >= 1;
-    }
 };
 /// A field of these, whose name in files has the statistic, too: "misses(error_rate)".
 struct count_field {
@@ -194,8 +189,10 @@ inline vector<kept_counts> counts_kept(const std::map<std::string, vector<double
         if (at == values.end() || at->second.size() != all.size()) return {};
         for (std::size_t i = 0; i < all.size(); ++i) all[i].*f.count = at->second[i];
     }
-    return all_of(all, [](const kept_counts& c) { return c.are_sound(); }) ? all
-                                                                           : vector<kept_counts>();
+    const auto is_sound = [](const kept_counts& c) {
+        return c.misses >= 0 && c.misses <= c.requests && c.requests > 0 && c.effect >= 1;
+    };
+    return all_of(all, is_sound) ? all : vector<kept_counts>();
 }
 
 /// The objectives of a gate and their error levels. The same measurements can be judged again with
@@ -216,12 +213,6 @@ struct judging_parameters {
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
 inline std::string noise_name(const slo& s) {
     return str(s.statistic.name) + (s.factor > 0 ? " / baseline" : "");
-}
-/// The noise of a calibration of ten repeats or more.
-inline calibrated_noise calibration_for(const judging_parameters& t, const slo& s) {
-    const auto at = t.noise.find(noise_name(s));
-    if (at == t.noise.end() || t.rule.revision < 2 || is_difference(s)) return {};
-    return calibrated_noise_of(at->second, t.noise_repeats);
 }
 /// The prior noise of a statistic, and whether it is calibrated.
 struct prior_noise {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
@@ -19,7 +18,7 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // clamp, count_if, max, min
+#include <algorithm>  // clamp, max
 #include <cmath>  // exp, isfinite, isnan, log, sqrt
 #include <cstddef>  // size_t
 #include <utility>  // move

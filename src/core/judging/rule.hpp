@@ -13,7 +13,7 @@
 #include "core/metric/table.hpp"
 
 #include <algorithm>  // clamp, max
-#include <cmath>  // exp, expm1, fabs, log, log1p, sqrt
+#include <cmath>  // exp, expm1, fabs, log, sqrt
 
 namespace llmbench {
 inline namespace v1 {

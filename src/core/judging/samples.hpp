@@ -4,7 +4,6 @@
 #pragma once
 
 #include "api/metrics.hpp"
-#include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
@@ -13,10 +12,8 @@
 #include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/rule.hpp"
 
 #include <algorithm>  // max
-#include <cmath>  // log
 #include <cstddef>  // size_t
 
 namespace llmbench {

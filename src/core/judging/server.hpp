@@ -12,7 +12,6 @@
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/timing_bounds.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
@@ -83,23 +82,6 @@ cause too_much(const answer_counts& c) {
     if (!is_too_much(c.*n, c.completed)) return {};
     return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
 }
-/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
-/// Those at one moment may have one cause.
-inline bool is_coalesced_by_proxy(const answer_counts& c) {
-    const std::size_t coalesced = c.coalesced_at.size();
-    return is_too_much(c.in_a_burst, c.paced) &&
-           (c.in_one_piece > 0 || (coalesced > 2 && is_too_much(coalesced, c.moments.size())));
-}
-/// Events of an answer that a delayed client may have merged, up to the length of its delay.
-struct gathered_by_client {
-    bool piece = false, one_burst = false;
-    double events = 0;
-};
-inline gathered_by_client gathered_by(const record& r) {
-    const double early = static_cast<double>(r.first_early_ns) * 1e-9;
-    return {early > 0 && early * 10 >= wait_s(r), early > 0 && early * 2 >= hidden_s(r),
-            static_cast<double>(r.unknown_gaps)};
-}
 /// Seconds between events of a server as fast as the client's event loop: at most 1 ms in the
 /// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
 /// client merges then hide next to nothing.
@@ -120,8 +102,10 @@ inline double fast_gap_of(const repeat_list& variant) {
 inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
     const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
     const bool in_one_piece = is_in_one_piece(r) && masks;
-    const gathered_by_client client = gathered_by(r);
-    if ((in_one_piece && client.piece) || (begins_in_a_burst(r) && client.one_burst)) {
+    // A delayed client may have merged events, up to the length of its delay.
+    const double delay_s = static_cast<double>(r.first_early_ns) * 1e-9;
+    if (delay_s > 0 && ((in_one_piece && delay_s * 10 >= wait_s(r)) ||
+                        (begins_in_a_burst(r) && delay_s * 2 >= hidden_s(r)))) {
         ++c.perhaps_in_a_burst;
         return;
     }
@@ -132,7 +116,7 @@ inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
     if (begins_in_a_burst(r)) c.coalesced_at.insert(r.first_token_ns / moment_ns);
     c.events += r.events;
     if (fast_gap == 0 || in_one_piece)
-        c.read_together += std::max(events_read_together(r) - client.events, 0.0);
+        c.read_together += std::max(events_read_together(r) - r.unknown_gaps, 0);
 }
 inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     ++c.completed;
@@ -326,8 +310,12 @@ inline cause in_one_piece(const answer_counts& c) {
     if (!is_too_much(c.in_one_piece, c.paced)) return {};
     return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
 }
+/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
+/// Those at one moment may have one cause.
 inline cause in_a_burst(const answer_counts& c) {
-    if (!is_coalesced_by_proxy(c)) return {};
+    const std::size_t moments = c.coalesced_at.size();
+    const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
+    if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};
     return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
 }
 inline cause starts_read_together(const answer_counts& c) {
@@ -344,7 +332,7 @@ inline cause comes_in_bursts(const answer_counts& c) {
 inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
     double wrong = 0, cut = 0, unreadable = 0, failed = 0;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
             if (*r.right) return;
             ++wrong;
             if (r.status != request_status::ok) ++failed;
@@ -361,7 +349,7 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
     answer_differences d;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
         d.add(e.candidate[i].differences);
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r) {
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
             ++all;
             differ += !*r.same;
             failed += has_failed(r);

@@ -7,8 +7,6 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/answers.hpp"
-#include "core/measured/metrics.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/recovery.hpp"
@@ -20,14 +18,13 @@
 #include "core/judging/counts.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/load.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/server.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // count, find, find_if, max, min, sort
+#include <algorithm>  // count, find, find_if, max, min
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <initializer_list>
@@ -298,10 +295,9 @@ inline cause gaps_of_all(objective_in_check& o) {
     };
     const auto& parts = o.s.statistic.parts;
     if (!is_of_some(o.s.statistic) && !any_of(parts, is_of_some)) return {};
-    for (const repeat_list* variant : variants_of(o.e, o.s))
-        for (const repeat_data& d : *variant)
-            if (d.gaps_counted) return {because::gaps_of_all};
-    return {};
+    const auto are_counted = [](const repeat_data& d) { return d.gaps_counted; };
+    const bool lacks = any_of(repeats_of(variants_of(o.e, o.s)), are_counted);
+    return lacks ? cause{because::gaps_of_all} : cause{};
 }
 
 // ---- of the answers of a variant
@@ -400,12 +396,11 @@ inline cause part_of_cache(objective_in_check& o) {
     const statistic_data& what = o.s.statistic;
     if (!o.is_in(verdict::pass) || !concerns(what, &metric_facts::is_of_prefill)) return {};
     const bool compares = o.s.factor > 0 && o.g.baseline_cache.prompt > 0, all = is_of_all(what);
-    const double mine =
-        (all ? o.g.cache : prefix_hits_of(o.e.candidate, what.which)).fraction();
-    const double other =
-        !compares
-            ? 0
-            : (all ? o.g.baseline_cache : prefix_hits_of(o.e.baseline, what.which)).fraction();
+    const auto part_of = [&](const prefix_hits& of_all, const repeat_list& variant) {
+        return (all ? of_all : prefix_hits_of(variant, what.which)).fraction();
+    };
+    const double mine = part_of(o.g.cache, o.e.candidate),
+                 other = compares ? part_of(o.g.baseline_cache, o.e.baseline) : 0;
     if (std::max(mine, other) < 0.01) return {};
     return compares ? cause_with<because::cached_in_both>({{"cached", mine}, {"baseline", other}})
                     : cause_with<because::cached>({{"cached", mine}});

@@ -17,7 +17,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 
-#include <algorithm>  // max, min, sort
+#include <algorithm>  // max, min
 #include <cmath>  // exp, fabs, isfinite, isnan, log, log1p, sqrt
 #include <utility>  // move, swap
 
@@ -90,9 +90,11 @@ struct comparison {
     /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
     /// processes that last for several pairs.
     calibrated_noise calibrated(const judging_parameters& t, const slo& s) const {
-        const bool has_more = stored.repeats > 0 || stored.day_sd > 0;
-        return has_more || (paired && !of_columns->pairs_are_fresh) ? calibrated_noise{}
-                                                                    : calibration_for(t, s);
+        const bool has_more = stored.repeats > 0 || stored.day_sd > 0 ||
+                              (paired && !of_columns->pairs_are_fresh);
+        const auto at = t.noise.find(noise_name(s));
+        if (has_more || at == t.noise.end() || t.rule.revision < 2 || is_difference(s)) return {};
+        return calibrated_noise_of(at->second, t.noise_repeats);
     }
     /// Differences are compared in parts of the baseline, as its noise is, or of the limit.
     void subtract(const slo& s) {
@@ -106,7 +108,6 @@ struct comparison {
         const std::size_t n = of_columns->repeats();
         return paired ? std::min(n, others.size()) : n;
     }
-    double of_all() const { return of(of_columns->mine.together, others_together); }
 };
 /// Refers to the columns.
 inline comparison comparison_of(const objective_columns& columns, const judging_parameters& t,
@@ -133,20 +134,19 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
         return c;
     }
     const auto at = t.stored.values.find(str(s.statistic.name));
-    vector<double> logs;
-    if (is_difference(s) && at != t.stored.values.end() && !at->second.empty()) {
-        c.others = at->second;
+    const vector<double> values = at == t.stored.values.end() ? vector<double>() : at->second;
+    if (is_difference(s) && !values.empty()) {
+        c.others = values;
         c.others_together = mean_of(c.others);
         c.subtract(s);
-        c.stored = {as_number(at->second.size()),
-                    sample_variance(at->second) * s.factor * s.factor / (c.scale * c.scale),
+        c.stored = {as_number(values.size()),
+                    sample_variance(values) * s.factor * s.factor / (c.scale * c.scale),
                     t.stored.day_sd * s.factor * std::fabs(c.others_together) / c.scale};
         c.is_missing = !std::isfinite(c.others_together);
         return c;
     }
-    if (at != t.stored.values.end())
-        for (const double x : at->second)
-            logs.push_back(std::log(with_offset(s.statistic.metric, x)));
+    vector<double> logs;
+    for (const double x : values) logs.push_back(std::log(with_offset(s.statistic.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.is_missing = true;
         return c;
@@ -166,7 +166,7 @@ inline decision with_client_limit(decision d, const comparison& c) {
 
 /// Sets the pooled value of all repeats, and the baseline's for a ratio.
 inline void set_measured(decision& d, const comparison& c) {
-    d.measured = c.of_all();
+    d.measured = c.of(c.of_columns->mine.together, c.others_together);
     const slo& s = d.objective;
     const objective_columns& columns = *c.of_columns;
     double of = columns.mine.together, to = c.others_together;
@@ -241,7 +241,7 @@ inline verdict decide_by_counts(decision& d, const judging_parameters& t, const 
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
     slo s = d.objective;
     s.bound = l.bound;
-    const vector<vector<bool>> misses = misses_of(s, mine, is_known ? repeats : 0);
+    const vector<vector<bool>> misses = misses_in(mine, is_known ? repeats : 0, &s);
     const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};

@@ -6,11 +6,8 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
-#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
-#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/wire/http.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // max, min

@@ -70,14 +70,11 @@ inline std::string key_of(const statistic_data& s, timing_bound how) {
     for (const statistic_data& part : s.parts) key += "of" + key_of(part, how);
     return key;
 }
-/// Whether a rate counts an answer only at its end.
-inline bool is_counted_at_end(metric_id m, const record& r) {
-    return m == metric_id::request_throughput || m == metric_id::input_throughput || r.events < 2;
-}
 inline ends_of_window ends_of_window_of(metric_id m, const repeat_data& d) {
+    const bool at_end = m == metric_id::request_throughput || m == metric_id::input_throughput;
     ends_of_window all;
     for (const record& r : d.records) {
-        if (r.status != request_status::ok || !is_counted_at_end(m, r)) continue;
+        if (r.status != request_status::ok || (!at_end && r.events >= 2)) continue;
         all.ended += d.window.holds(r.end_ns);
         all.begun_before += d.window.holds(r.end_ns) && r.sent_ns < d.window.from_ns();
         all.ended_after += r.end_ns >= d.window.to_ns() && d.window.holds(r.sent_ns);
@@ -127,8 +124,9 @@ inline void set_misses(column& c, const statistic_data& what, const repeat_data&
     c.counts.add(c.misses);
     c.value = c.counts.value(what.metric);
     if (!is_of_answers(what.metric)) return;
-    for_each_counted(what, d, when,
-                     [&](const record& r) { c.questions.push_back(r.conversation); });
+    for_each_counted(what, d, when, [&](const record& r, std::size_t) {
+        c.questions.push_back(r.conversation);
+    });
 }
 /// Without the value of a ratio, which is of two columns. `when`: of the requests planned in it;
 /// metrics of a server and its start are the repeat's. `known`: the metric's values.
@@ -210,7 +208,7 @@ inline vector<double> evaluate(const vector<statistic_data>& whats,
         if (!is_of_requests(m)) { values.push_back(evaluate(whats[i], d)); continue; }
         if (i == 0 || whats[i - 1].metric != m ||
             selection_text(whats[i - 1].which) != selection_text(whats[i].which))
-            sorted = sorted_values_of(whats[i], d);
+            sorted = request_values_of(whats[i], d).sorted;
         values.push_back(statistic_among(whats[i], sorted));
     }
     return values;

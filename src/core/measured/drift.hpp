@@ -6,7 +6,6 @@
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
-#include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
@@ -38,14 +37,7 @@ inline std::size_t slices_of_third(const statistic_data& drift, double measured_
     return std::clamp(static_cast<std::size_t>(fit), least_slices, max_slices);
 }
 
-/// The statistic over the requests planned in a time interval.
-inline double value_in(const statistic_data& drift, const repeat_data& d,
-                       const time_interval& when, timing_bound how = timing_bound::measured) {
-    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
-    const statistic_data what = drifting(drift);
-    return statistic_among(what, sorted_values_of(what, d, how, &when));
-}
-/// One of the equal parts of the steady window.
+/// The statistic over the requests planned in one of the equal parts of the steady window.
 inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
                             std::size_t parts, timing_bound how = timing_bound::measured) {
     const auto at = [&](std::size_t i) {
@@ -53,16 +45,10 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
         const double into_ns = fraction * d.window.length_ns();
         return d.window.from_ns() + static_cast<long long>(into_ns) + (i == parts);
     };
-    return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
-}
-
-inline vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
-                                std::size_t of_third,
-                                timing_bound how = timing_bound::measured) {
-    vector<double> values;
-    for (std::size_t i = 0; i < 3 * of_third; ++i)
-        values.push_back(value_of_part(drift, d, i, 3 * of_third, how));
-    return values;
+    const auto when = time_interval::between(at(part), at(part + 1));
+    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
+    const statistic_data what = drifting(drift);
+    return statistic_among(what, request_values_of(what, d, how, &when).sorted);
 }
 
 }  // namespace detail

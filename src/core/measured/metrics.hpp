@@ -18,7 +18,7 @@
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // count, count_if, max, merge, min, sort
+#include <algorithm>  // count, max, merge, min, sort
 #include <cmath>  // isnan
 #include <cstddef>  // ptrdiff_t
 #include <cstdint>  // uint32_t, uint64_t
@@ -149,42 +149,6 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
 }
 
-/// Whether a request of which a user's function has no value counts as the worst or the best one.
-inline bool fills_missing(metric_id m, timing_bound how) {
-    return is_own(m) && (how == timing_bound::missing_worst || how == timing_bound::missing_best);
-}
-
-/// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
-/// worst value, as have sessions; completed ones without a value are left out.
-struct metric_values {
-    vector<double> all{};
-    std::size_t failed = 0;
-};
-/// `when`: if given, only requests planned in it.
-inline metric_values values_in_repeat(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured,
-                                      const time_interval* when = nullptr) {
-    const metric_id m = what.metric;
-    if (is_of_sessions(m)) {
-        metric_values v{session_times(what, d, how, when)};
-        v.failed = static_cast<std::size_t>(std::count(v.all.begin(), v.all.end(), infinity));
-        return v;
-    }
-    const selects selected(what, d, when);
-    metric_values v;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r)) continue;
-        const bool ok = r.status == request_status::ok;
-        double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
-        if (std::isnan(value) && fills_missing(m, how) && what.kind != statistic_kind::mean)
-            value = (how == timing_bound::missing_worst) == is_speed(m) ? 0 : infinity;
-        v.failed += !ok;
-        if (!std::isnan(value)) v.all.push_back(value);
-    }
-    return v;
-}
-
 /// Whether one measured request satisfies a predicate. Failed requests never do; a missing value
 /// always does, unless it counts as the worst one.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
@@ -216,13 +180,21 @@ inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
 inline bool counts_in(metric_id m, const record& r) {
     return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
 }
-/// Calls `f(record)` for each request of a statistic that counts in its fraction.
+/// Whether such a request misses: a condition, a right answer, or any answer.
+inline bool is_miss(const statistic_data& what, const repeat_data& d, std::size_t i,
+                    timing_bound how = timing_bound::measured) {
+    const record& r = d.records[i];
+    return what.metric == metric_id::goodput ? !satisfies(what.where, d, i, how)
+           : is_of_answers(what.metric)      ? !*is_good_answer(what.metric, r)
+                                             : has_failed(r);
+}
+/// Calls `f(record, index)` for each request of a statistic that counts in its fraction.
 template <class F>
 void for_each_counted(const statistic_data& what, const repeat_data& d,
                       const time_interval* when, F&& f) {
     const selects selected(what, d, when);
-    for (const record& r : d.records)
-        if (selected(r) && counts_in(what.metric, r)) f(r);
+    for (std::size_t i = 0; i < d.records.size(); ++i)
+        if (selected(d.records[i]) && counts_in(what.metric, d.records[i])) f(d.records[i], i);
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
@@ -231,15 +203,10 @@ inline vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                               const time_interval* when = nullptr) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
-    const selects selected(what, d, when);
     vector<bool> misses;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r) || !counts_in(what.metric, r)) continue;
-        misses.push_back(what.metric == metric_id::goodput ? !satisfies(what.where, d, i, how)
-                         : is_of_answers(what.metric) ? !*is_good_answer(what.metric, r)
-                                                      : has_failed(r));
-    }
+    for_each_counted(what, d, when, [&](const record&, std::size_t i) {
+        misses.push_back(is_miss(what, d, i, how));
+    });
     return misses;
 }
 
@@ -343,56 +310,66 @@ inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selec
     }
     return n > 0 ? seconds / n : not_a_number;
 }
-/// Every value of a metric, in order of planned sends, and sorted.
+/// The values of a metric in one repeat, in order of planned sends, and sorted. Failed requests
+/// have the worst value, as have sessions; completed ones without a value are left out.
 struct request_values {
-    vector<double> in_order{};
+    vector<double> in_order{};  // without gaps
     sorted_values sorted{};
 };
+/// `when`: if given, only requests planned in it.
 inline request_values request_values_of(const statistic_data& what, const repeat_data& d,
                                         timing_bound how = timing_bound::measured,
                                         const time_interval* when = nullptr) {
+    const metric_id m = what.metric;
+    const selects selected(what, d, when);
     request_values values;
     sorted_values& v = values.sorted;
-    if (pools_gaps(what.metric)) {
-        const selects selected(what, d, when);
-        const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
-            return selected(r) && r.status != request_status::ok;
-        });
-        v.all.assign(static_cast<std::size_t>(failed), infinity);
+    std::size_t failed = 0;
+    // Whether a request of which a user's function has no value counts as the worst or best one.
+    const bool fills = is_own(m) && what.kind != statistic_kind::mean &&
+                       (how == timing_bound::missing_worst || how == timing_bound::missing_best);
+    for (std::size_t i = 0; i < d.records.size() && !is_of_sessions(m); ++i) {
+        if (!selected(d.records[i])) continue;
+        const bool ok = d.records[i].status == request_status::ok;
+        failed += !ok;
+        if (pools_gaps(m)) continue;
+        double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
+        if (std::isnan(value) && fills)
+            value = (how == timing_bound::missing_worst) == is_speed(m) ? 0 : infinity;
+        if (!std::isnan(value)) values.in_order.push_back(value);
+    }
+    if (pools_gaps(m)) {
+        v.all.assign(failed, infinity);
         v.gaps = ranked_gaps(d, how, what.which, when);
         v.mean_of_completed =
             how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, selected);
         return values;
     }
-    metric_values own = values_in_repeat(what, d, how, when);
-    v.all = own.all;
-    values.in_order = std::move(own.all);
+    if (is_of_sessions(m)) {
+        values.in_order = session_times(what, d, how, when);
+        for (const double s : values.in_order) failed += s == infinity;
+    }
+    v.all = values.in_order;
     std::sort(v.all.begin(), v.all.end());
-    v.completed = v.all.size() - own.failed;
+    v.completed = v.all.size() - failed;
     // In this order, as that of the records varies. Failed ones come first or last.
     const auto first =
-        v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(what.metric) ? own.failed : 0);
+        v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(m) ? failed : 0);
     v.mean_of_completed = mean_of({first, first + static_cast<std::ptrdiff_t>(v.completed)});
     return values;
-}
-inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured,
-                                      const time_interval* when = nullptr) {
-    return request_values_of(what, d, how, when).sorted;
 }
 /// The fraction of gaps over a bound in seconds. A failed request has one.
 inline double fraction_of_gaps_beyond(double bound, const sorted_values& v) {
     const std::uint64_t over = v.gaps.count_beyond(bound) + v.all.size();
     return v.size() == 0 ? 0 : static_cast<double>(over) / static_cast<double>(v.size());
 }
-/// The index of a percentile or an extreme among sorted values.
-inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
-    if (what.kind == statistic_kind::max) return size - 1;
-    return what.kind == statistic_kind::min ? 0 : nearest_rank_of(size, what.q);
-}
+/// A mean, a percentile or an extreme.
 inline double statistic_among(const statistic_data& what, const sorted_values& v) {
     if (what.kind == statistic_kind::mean) return v.mean_of_completed;
-    return v.size() == 0 ? not_a_number : v.at(rank_of(what, v.size()));
+    if (v.size() == 0) return not_a_number;
+    return v.at(what.kind == statistic_kind::max   ? v.size() - 1
+                : what.kind == statistic_kind::min ? 0
+                                                   : nearest_rank_of(v.size(), what.q));
 }
 
 /// The misses of a fraction, and all its requests.

@@ -16,7 +16,6 @@
 #include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <initializer_list>
-#include <iterator>  // forward_iterator_tag
 #include <map>
 #include <memory>  // make_shared, shared_ptr
 #include <string>
@@ -273,21 +272,13 @@ public:
 
     class iterator {
     public:
-        using iterator_category = std::forward_iterator_tag;
-        using value_type = const repeat_data;
-        using difference_type = std::ptrdiff_t;
-        using pointer = const repeat_data*;
-        using reference = const repeat_data&;
-
-        iterator() = default;
         explicit iterator(const shared_repeat* at) : at_(at) {}
-        reference operator*() const { return **at_; }
+        const repeat_data& operator*() const { return **at_; }
         iterator& operator++() { ++at_; return *this; }
-        iterator operator++(int) { return iterator(at_++); }
         bool operator==(const iterator&) const = default;
 
     private:
-        const shared_repeat* at_ = nullptr;
+        const shared_repeat* at_;
     };
 
     repeat_list() = default;

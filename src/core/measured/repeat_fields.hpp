@@ -175,8 +175,7 @@ inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from
     v.flag({"may_fail"}, t.may_fail);
     v.number({"excuses_s", "requests that failed within so long of a step are counted apart",
               if_any}, t.excuses_s, {0, longest_time_s, 0});
-    const bool recovers = !std::isnan(t.recovery_s);
-    if (v.has("recovery_s", recovers))
+    if (v.has("recovery_s", !std::isnan(t.recovery_s)))
         v.number({"recovery_s", "until the load was answered in time again", at_times},
                  t.recovery_s, {-largest_number, largest_number, not_a_number, true});
     v.list({"steps"}, t.steps, [&](side_step& s) {

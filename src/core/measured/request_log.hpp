@@ -14,7 +14,6 @@
 #include <array>
 #include <cstdint>  // uint32_t, uint64_t
 #include <deque>
-#include <string>
 #include <utility>  // move
 
 namespace llmbench {

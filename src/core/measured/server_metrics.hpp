@@ -15,7 +15,6 @@
 #include <cstdlib>  // llabs
 #include <optional>
 #include <string>
-#include <utility>  // pair
 
 namespace llmbench {
 inline namespace v1 {

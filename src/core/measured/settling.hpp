@@ -91,12 +91,11 @@ double ttft_from(At sent, At to) {
 inline std::string warmup_sentence(const warmup_seen& w, const std::string& whose) {
     const std::string ttft = "ttft " + time_text(w.first_ttft_s) + " of its first ten requests, " +
                              time_text(w.last_ttft_s) + " of the last";
-    if (w.stable)
-        return whose + " was stable after " + time_text(w.seconds) +
-               printed(" of warm-up and %zu requests: ", w.requests) + ttft;
-    return whose + " never became stable in " + time_text(w.seconds) +
-           printed(" of warm-up and %zu requests: ", w.requests) + ttft +
-           "; what was measured then may still have been on its way";
+    const std::string so_long =
+        time_text(w.seconds) + printed(" of warm-up and %zu requests: ", w.requests) + ttft;
+    return w.stable ? whose + " was stable after " + so_long
+                    : whose + " never became stable in " + so_long +
+                          "; what was measured then may still have been on its way";
 }
 
 }  // namespace detail

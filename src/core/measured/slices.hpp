@@ -25,11 +25,6 @@ namespace detail {
 inline constexpr double least_slice_s = 5, answers_of_slice = 3;
 inline constexpr std::size_t least_slices_at_once = 8, most_slices_at_once = 24;  // of a repeat
 
-/// The time that both variants of a repeat were measured in.
-inline time_interval window_at_once(const repeat_data& a, const repeat_data& b) {
-    return time_interval::between(std::min(a.window.from_ns(), b.window.from_ns()),
-                                  std::max(a.window.to_ns(), b.window.to_ns()));
-}
 /// Seconds of the shortest slice: several typical answers, since those that span slices make
 /// neighbours alike.
 inline double shortest_slice_s(const repeat_data& a, const repeat_data& b) {
@@ -98,10 +93,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
         const bool ok = r.status == request_status::ok;
         if (is_request_fraction(m)) {
             if (!counts_in(m, r)) continue;
-            const bool is_miss = m == metric_id::goodput ? !satisfies(what.where, d, i, how)
-                                 : is_of_answers(m)      ? !*is_good_answer(m, r)
-                                                         : has_failed(r);
-            to.add(is_miss == (m == metric_id::error_rate), slice);
+            to.add(is_miss(what, d, i, how) == (m == metric_id::error_rate), slice);
             if (is_of_answers(m)) to.questions.push_back(r.conversation);
         } else if (!ok) {
             if (!is_mean) to.add(is_speed(m) ? 0 : infinity, slice);
@@ -116,7 +108,9 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
 /// `how`: of the candidate `mine`. Too few slices for a verdict have no values.
 inline values_at_once slices_at_once_of(const statistic_data& what, const repeat_data& mine,
                                         const repeat_data& other, timing_bound how) {
-    const time_interval window = window_at_once(mine, other);
+    const auto window = time_interval::between(  // in which both were measured
+        std::min(mine.window.from_ns(), other.window.from_ns()),
+        std::max(mine.window.to_ns(), other.window.to_ns()));
     const double shortest = shortest_slice_s(mine, other);
     values_at_once v;
     v.window_s = window.seconds();

@@ -24,7 +24,6 @@
 #include "extensions/capacity/core/searched.hpp"
 #include "extensions/capacity/core/searches.hpp"
 
-#include <algorithm>  // count_if
 #include <map>
 #include <optional>
 #include <string>
@@ -81,7 +80,7 @@ private:
         const double measured_s = probe_seconds(by_.planned(), d.load, was);
         const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
         const repeat_list& all = by_.seen().candidate;
-        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
+        const bool is_first = all.those(at_this_load).size() == 1;
         const double needed_s = probe_seconds(by_.planned(), d.load, now);
         if (!is_first || !is_too_short(measured_s, needed_s)) return false;
         probes_.erase(d.load);

@@ -134,7 +134,7 @@ TEST_CASE("gaps are pooled over completed requests, with one infinite gap for ea
     CHECK(value_of(percentile(itl, 0.84), d) == infinity);      // rank 6
     CHECK(value_of(mean(itl), d) == about(0.014));
     const auto beyond = [&](double bound) {
-        return lb::fraction_of_gaps_beyond(bound, lb::sorted_values_of(mean(itl).data, d));
+        return lb::fraction_of_gaps_beyond(bound, lb::request_values_of(mean(itl).data, d).sorted);
     };
     CHECK(beyond(0.009) == 1);
     CHECK(beyond(0.010) == about(0.5));
@@ -147,8 +147,8 @@ TEST_CASE("an answer of one token has no time per output token and is skipped") 
     CHECK(std::isnan(request_value(metric_id::tpot, d, 0)));
     CHECK(value_of(mean(tpot), d) == about(0.020));
     CHECK(value_of(min(decode_speed), d) == about(50));
-    CHECK(values_in_repeat(mean(tpot).data, d).all.size() == 1);
-    CHECK(values_in_repeat(mean(ttft).data, d).all.size() == 2);
+    CHECK(request_values_of(mean(tpot).data, d).in_order.size() == 1);
+    CHECK(request_values_of(mean(ttft).data, d).in_order.size() == 2);
     CHECK(std::isnan(value_of(p50(tpot), repeat_of({answered(0, 100, 10, 1)}))));
 }
 
@@ -654,7 +654,7 @@ TEST_CASE("gaps that are counted give the numbers of those that are kept") {
     for (const double bound : {0.001, 0.02, 0.05, 0.15, 10.0}) {
         CAPTURE(bound);
         const auto beyond = [&](double than, const repeat_data& d) {
-            return lb::fraction_of_gaps_beyond(than, lb::sorted_values_of(mean(itl).data, d));
+            return lb::fraction_of_gaps_beyond(than, lb::request_values_of(mean(itl).data, d).sorted);
         };
         CHECK(beyond(bound, listed_ones) == beyond(bound, plain));
         CHECK(beyond(bound, counted) >= beyond(bound * (1 + 1.0 / 512), plain));
@@ -725,7 +725,7 @@ TEST_CASE("the first answer is the first content that is no reasoning; ttft is t
     CHECK(request_value(metric_id::time_to_first_answer, d, 1) == about(0.050));
     CHECK(std::isnan(request_value(metric_id::time_to_first_answer, d, 2)));
     CHECK(value_of(mean(time_to_first_answer), d) == about(0.225));
-    CHECK(values_in_repeat(mean(time_to_first_answer).data, d).all.size() == 2);
+    CHECK(request_values_of(mean(time_to_first_answer).data, d).in_order.size() == 2);
     CHECK(!has_value(metric_id::time_to_first_answer, d, 2));
 }
 
