@@ -3899,6 +3899,8 @@ inline double number_in(const json_view& v) {
 inline bool is_true(const picojson::value& v) { return v.is<bool>() && v.get<bool>(); }
 inline bool is_true(const json_view& v) { return v.text == "true" && !v.is_string(); }
 inline bool is_list(const picojson::value& v) { return v.is<picojson::array>(); }
+inline bool is_null(const picojson::value& v) { return v.is<picojson::null>(); }
+inline bool is_null(const json_view& v) { return v.is == json_view::kind::null; }
 inline const picojson::value* item_of(const picojson::value& list, std::size_t place) {
     return list.contains(place) ? &list.get(place) : nullptr;
 }
@@ -4099,22 +4101,6 @@ private:
     bool after_key_ = false;
 };
 
-/// The integers under a key in document order, none for other values: a clock reading may not fit
-/// picojson's double. Quotes inside strings are escaped, so they do not match.
-inline vector<std::optional<long long>> whole_numbers(std::string_view json,
-                                                      const std::string& key) {
-    vector<std::optional<long long>> found;
-    const std::string mark = "\"" + key + "\":";
-    for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
-        at += mark.size();
-        while (at < json.size() && json[at] == ' ') ++at;
-        std::string_view rest = json.substr(at);
-        found.push_back(leading_number<long long>(rest));
-        if (!rest.empty() && std::string_view(",}] \t\r\n").find(rest[0]) == std::string_view::npos)
-            found.back() = {};
-    }
-    return found;
-}
 template <class Value>
 double number_member(const Value& v, std::string_view name) {
     const Value* m = member(v, name);
@@ -4145,14 +4131,16 @@ inline std::string shown_value(const picojson::value& v) {
     if (v.is<picojson::object>()) return "an object";
     return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
 }
+inline std::string shown_value(const json_view& v) { return shown_value(tree_of(v)); }
 /// Throws an error with the file, the value and what is allowed.
-[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
-                                      const picojson::value& v, const std::string& allowed) {
+template <class Value>
+[[noreturn]] void refuse_value(const std::string& file, const std::string& name, const Value& v,
+                               const std::string& allowed) {
     refuse({file, file.empty() ? "" : ": ", name, " is ", shown_value(v), ", ", allowed});
 }
 /// `name` is called only for errors, as there are millions of numbers.
-template <class Name>
-double number_from(const std::string& file, const picojson::value& v, double least, double most,
+template <class Value, class Name>
+double number_from(const std::string& file, const Value& v, double least, double most,
                    const char* what, Name&& name) {
     const double d = number_in(v);
     if (!(d >= least && d <= most))
@@ -4161,46 +4149,47 @@ double number_from(const std::string& file, const picojson::value& v, double lea
     return d;
 }
 /// An integer, of a type that holds both bounds.
-template <class Whole, class Name>
-Whole whole_from(const std::string& file, const picojson::value& v, double least, double most,
+template <class Whole, class Value, class Name>
+Whole whole_from(const std::string& file, const Value& v, double least, double most,
                  const char* what, Name&& name) {
     const double d = number_from(file, v, least, most, what, name);
     if (d != std::floor(d)) refuse_value(file, name(), v, "a whole number is allowed");
     return static_cast<Whole>(d);
 }
-template <class Name>
-double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
+template <class Value, class Name>
+double seconds_from(const std::string& file, const Value& v, Name&& name) {
     return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
 }
-template <class Name>
-int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
+template <class Value, class Name>
+int tokens_from(const std::string& file, const Value& v, Name&& name) {
     return whole_from<int>(file, v, 0, most_tokens, "a whole number of tokens", name);
 }
 
 /// An object of a file with its name in errors. Members that are missing (older versions) or null
 /// (unknown) are read as `otherwise`.
-class checked_object {
+template <class Value>
+class checked_value {
 public:
-    checked_object(const picojson::value& v, std::string file, std::string path)
+    checked_value(const Value& v, std::string file = "", std::string path = "")
         : v_(v), file_(std::move(file)), path_(std::move(path)) {}
 
     /// A member that is neither missing nor null, else nullptr.
-    const picojson::value* present(const char* name) const {
-        const picojson::value* m = member(v_, name);
-        return m && !m->is<picojson::null>() ? m : nullptr;
+    const Value* present(const char* name) const {
+        const Value* m = member(v_, name);
+        return m && !is_null(*m) ? m : nullptr;
     }
     bool has(const char* name) const { return present(name) != nullptr; }
     double number(const char* name, double least, double most, double otherwise = not_a_number,
                   const char* what = "a number") const {
-        const picojson::value* m = present(name);
+        const Value* m = present(name);
         return m ? number_of(*m, name, least, most, what) : otherwise;
     }
-    double number_of(const picojson::value& m, const char* name, double least, double most,
+    double number_of(const Value& m, const char* name, double least, double most,
                      const char* what = "a number") const {
         return number_from(file_, m, least, most, what, [&] { return name_of(name); });
     }
     int tokens(const char* name, int otherwise) const {
-        const picojson::value* m = present(name);
+        const Value* m = present(name);
         return m ? tokens_from(file_, *m, [&] { return name_of(name); }) : otherwise;
     }
     double seconds(const char* name, double otherwise = not_a_number) const {
@@ -4208,63 +4197,68 @@ public:
     }
     template <class Whole>
     Whole whole(const char* name, double least, double most, Whole otherwise) const {
-        const picojson::value* m = present(name);
+        const Value* m = present(name);
         return m ? whole_of<Whole>(*m, name, least, most) : otherwise;
     }
     template <class Whole>
-    Whole whole_of(const picojson::value& m, const char* name, double least, double most) const {
+    Whole whole_of(const Value& m, const char* name, double least, double most) const {
         return whole_from<Whole>(file_, m, least, most, "a whole number",
                                  [&] { return name_of(name); });
-    }
-    /// An integer from 0 that a double may not hold, by digits(), usually whole_numbers'.
-    template <class Digits>
-    long long exact_of(const picojson::value& m, const char* name, double most,
-                       Digits&& digits) const {
-        const double about = whole_of<double>(m, name, 0, most);
-        if (about <= max_count) return static_cast<long long>(about);
-        const std::optional<long long> exactly = digits();
-        if (!exactly || static_cast<double>(*exactly) != about)
-            refuse(name, "a whole number in plain digits is allowed");
-        return *exactly;
     }
     /// Calls `each(index, value)` for each element of a list.
     template <class Each>
     void numbers(const char* name, double least, double most, Each&& each) const {
-        const picojson::array& all = array_member(v_, name);
-        for (std::size_t i = 0; i < all.size(); ++i)
-            each(i, all[i].is<picojson::null>()
-                        ? not_a_number
-                        : number_from(file_, all[i], least, most, "a number",
-                                      [&] { return element_name(name_of(name), i); }));
+        std::size_t i = 0;
+        for (const Value& n : array_member(v_, name)) {
+            each(i, is_null(n) ? not_a_number
+                               : number_from(file_, n, least, most, "a number",
+                                             [&] { return element_name(name_of(name), i); }));
+            ++i;
+        }
     }
-    std::string text(const char* name) const { return string_member(v_, name); }
+    std::string text(const char* name) const { return std::string(string_member(v_, name)); }
     bool is_true(const char* name) const { return true_member(v_, name); }
-    const picojson::value& value() const { return v_; }
+    const Value& value() const { return v_; }
     /// A member that is an object; an empty one if missing.
-    checked_object at(const char* name) const {
-        static const picojson::value none;
-        const picojson::value* m = member(v_, name);
-        return {m ? *m : none, file_, name_of(name)};
+    checked_value at(const char* name) const {
+        return {member_or_none(name), file_, name_of(name)};
     }
-    vector<checked_object> each(const char* name) const {
-        vector<checked_object> all;
-        for (const picojson::value& v : array_member(v_, name))
+    vector<checked_value> each(const char* name) const {
+        vector<checked_value> all;
+        for (const Value& v : array_member(v_, name))
             all.emplace_back(v, file_, element_name(name_of(name), all.size()));
         return all;
     }
     [[noreturn]] void refuse(const char* name, const std::string& allowed) const {
-        static const picojson::value none;
-        const picojson::value* m = member(v_, name);
-        refuse_value(file_, name_of(name), m ? *m : none, allowed);
+        refuse_value(file_, name_of(name), member_or_none(name), allowed);
+    }
+    [[noreturn]] void refuse_without(const char* name) const {
+        detail::refuse({file_, file_.empty() ? "" : ": ", "it has no field ", name});
     }
     std::string name_of(const char* name) const {
         return path_.empty() ? name : path_ + "." + name;
     }
 
 private:
-    const picojson::value& v_;
+    const Value& member_or_none(const char* name) const {
+        static const Value none{};
+        const Value* m = member(v_, name);
+        return m ? *m : none;
+    }
+    const Value& v_;
     std::string file_, path_;
 };
+using checked_object = checked_value<picojson::value>;
+/// Of a file that llmbench wrote. It lives as long as the text and the reader.
+using stored_object = checked_value<json_view>;
+/// The object of a file of ours. Throws an error with what it `is_not` if it has another schema.
+inline stored_object stored_document(json_reader& reader, std::string_view json,
+                                     const std::string& file, const char* is_not,
+                                     const char* schema) {
+    const json_view* const v = reader.read(json);
+    if (!v || string_member(*v, "schema") != schema) refuse({file, is_not, " (", schema, ")"});
+    return {*v, file};
+}
 
 // ===== [C] statistics ============================================================================
 
@@ -4774,44 +4768,36 @@ void write_fields(json_writer& j, const T& of, const More&... more) {
     fields_of(w, const_cast<T&>(of), const_cast<More&>(more)...);
 }
 
-/// The integers under each key of a document, in order: picojson has only doubles.
-class document_digits {
-public:
-    explicit document_digits(std::string_view json) : json_(json) {}
-    std::optional<long long> of(const char* key, std::size_t place) {
-        auto [at, is_new] = found_.try_emplace(key);
-        if (is_new) at->second = whole_numbers(json_, key);
-        return place < at->second.size() ? at->second[place] : std::nullopt;
-    }
-
-private:
-    std::string_view json_;
-    std::map<std::string, vector<std::optional<long long>>> found_{};
-};
+/// Fields may be missing, as in older versions; or all are there that always are; or those stand
+/// in the order in which they are written, too, so that none is searched.
+enum class reads : unsigned char { any, whole, in_order };
 
 /// Reads fields of an object. Throws std::invalid_argument with the field, its value and what is
 /// allowed.
 class field_reader : public field_visitor {
 public:
-    /// `place`: this object's index among the document's numbers of each name.
-    field_reader(const checked_object& of, document_digits& digits, std::size_t place = 0,
-                 bool insists = false)
-        : digits_(digits), place_(place), insists_(insists), in_{of} {}
+    explicit field_reader(const stored_object& of, reads how = reads::any)
+        : how_(how), next_(&of.value() + 1), in_{of} {}
+    /// Once all fields of a flat object are read: each member was one, so none has a name twice.
+    bool has_read_all() const { return read_ == items_of(at().value()).size(); }
 
     void visit_flag(const field& f, bool& b) override {
-        const picojson::value* v = present(f);
-        if (v && !v->is<bool>()) at().refuse(f.name, "true or false is allowed");
-        b = v && v->get<bool>();
+        const json_view* v = present(f);
+        if (v && v->is != json_view::kind::boolean) at().refuse(f.name, "true or false is allowed");
+        b = v && is_true(*v);
     }
     void visit_number(const field& f, double& n, const number_range& of) override {
-        const picojson::value* v = present(f);
+        const json_view* v = present(f);
         n = v ? meant(at().number_of(*v, f.name, of.least, of.most), of) : of.otherwise;
     }
     void exact(const field& f, long long& n, const whole_range& of) override {
-        const picojson::value* v = known(f);
-        if (v) n = v->is<picojson::null>() ? 0 : at().exact_of(*v, f.name, of.most, [&] {
-            return digits_.of(f.name, place_ + element_);
-        });
+        const json_view* v = known(f);
+        if (!v) return;
+        const double about = is_null(*v) ? 0 : at().whole_of<double>(*v, f.name, 0, of.most);
+        const auto exactly = parsed_number<long long>(v->text);
+        if (about > max_count && !exactly)
+            at().refuse(f.name, "a whole number in plain digits is allowed");
+        n = about > max_count ? *exactly : static_cast<long long>(about);
     }
     void time_after(const field& f, long long& ns, long long from_ns) override {
         ns = from_ns + at().whole(f.name, -max_count, max_count, 0ll);
@@ -4832,43 +4818,47 @@ public:
     }
     void visit_texts(const field& f, vector<std::string>& all) override {
         all.clear();
-        for (const picojson::value& t : array_member(at().value(), f.name))
-            all.push_back(t.is<std::string>() ? t.get<std::string>() : "");
+        for (const json_view& t : array_member(at().value(), f.name))
+            all.emplace_back(string_in(&t));
     }
     void misfit(const char* name, const char* allowed) override { at().refuse(name, allowed); }
-    bool has(const char* name, bool) override { return at().has(name); }
+    bool has(const char* name, bool) override {
+        const json_view* v = found(name);
+        return v && !is_null(*v);
+    }
     bool begin(const field& f) override {
         const bool there = present(f) != nullptr;
         if (there) in_.push_back(at().at(f.name));
         return there;
     }
-    void end() override { in_.pop_back(); }
+    void end() override {
+        next_ = at().value().end();
+        in_.pop_back();
+    }
     vector<std::string> names(const vector<std::string>&) override {
         vector<std::string> all;
-        if (at().value().is<picojson::object>())
-            for (const auto& named : at().value().get<picojson::object>())
-                all.push_back(named.first);
+        for (const auto& named : members_of(at().value())) all.emplace_back(named.first);
         return all;
     }
 
 protected:
     bool visit_text(const field& f, std::string_view, std::string& to) override {
-        const picojson::value* v = present(f);
-        if (v && !v->is<std::string>()) at().refuse(f.name, "a text is allowed");
-        if (v) to = v->get<std::string>();
+        const json_view* v = present(f);
+        if (v && !v->is_string()) at().refuse(f.name, "a text is allowed");
+        if (v) to = v->text;
         return v != nullptr;
     }
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
-        const picojson::value* v = known(f);
-        if (v && !v->is<picojson::null>())
+        const json_view* v = known(f);
+        if (v && !is_null(*v))
             n = at().whole_of<long long>(*v, f.name, of.least, of.most);
         else if (v && of.null != whole_range::no_null) n = of.null;
     }
     void visit_choice(const field& f, int& k, int count, const char* (*name)(int)) override {
-        const picojson::value* v = present(f);
+        const json_view* v = present(f);
         if (!v) return;
-        for (int i = 0; v->is<std::string>() && i < count; ++i)
-            if (v->get<std::string>() == name(i)) { k = i; return; }
+        for (int i = 0; v->is_string() && i < count; ++i)
+            if (v->text == name(i)) { k = i; return; }
         std::string allowed;
         for (int i = 0; i < count; ++i) allowed += (i == 0 ? "" : ", ") + std::string(name(i));
         at().refuse(f.name, "one of " + allowed + " is allowed");
@@ -4877,40 +4867,43 @@ protected:
         lists_.push_back(at().each(f.name));
         return lists_.back().size();
     }
-    void begin_element(std::size_t i) override {
-        if (lists_.size() == 1) element_ = i;  // one number of each name per element
-        in_.push_back(lists_.back()[i]);
-    }
+    void begin_element(std::size_t i) override { in_.push_back(lists_.back()[i]); }
     void end_list() override { lists_.pop_back(); }
 
 private:
-    const checked_object& at() const { return in_.back(); }
+    const stored_object& at() const { return in_.back(); }
+    const json_view* found(std::string_view name) const {
+        const json_view& of = at().value();
+        const bool is_next = how_ == reads::in_order && next_ != of.end() && next_->name == name;
+        return is_next ? next_ : member(of, name);
+    }
     /// The value, possibly null, or nullptr if missing.
-    const picojson::value* known(const field& f) const {
-        const picojson::value* v = member(at().value(), f.name);
-        if (!v && insists_ && f.is_there == presence::always) refuse({"it has no field ", f.name});
+    const json_view* known(const field& f) {
+        const json_view* v = found(f.name);
+        if (!v && how_ != reads::any && f.is_there == presence::always) at().refuse_without(f.name);
+        if (v) next_ = v->end();
+        read_ += v != nullptr;
         return v;
     }
     /// The value, or nullptr if missing or null.
-    const picojson::value* present(const field& f) const {
-        const picojson::value* v = known(f);
-        return v && !v->is<picojson::null>() ? v : nullptr;
+    const json_view* present(const field& f) {
+        const json_view* v = known(f);
+        return v && !is_null(*v) ? v : nullptr;
     }
     static double meant(double n, const number_range& of) {
         return of.with_infinity && std::fabs(n) == largest_number ? std::copysign(infinity, n) : n;
     }
 
-    document_digits& digits_;
-    const std::size_t place_;
-    std::size_t element_ = 0;
-    const bool insists_;
-    vector<checked_object> in_;
-    vector<vector<checked_object>> lists_{};
+    const reads how_;
+    const json_view* next_;
+    int read_ = 0;
+    vector<stored_object> in_;
+    vector<vector<stored_object>> lists_{};
 };
 
 template <class T, class... More>
-void read_fields(const checked_object& from, document_digits& digits, T& to, More&... more) {
-    field_reader r(from, digits);
+void read_fields(const stored_object& from, T& to, More&... more) {
+    field_reader r(from);
     fields_of(r, to, more...);
 }
 
@@ -23951,23 +23944,19 @@ struct stored_repeat {
     repeat_data what{};
     vector<named_number> statistics{};
 };
-/// `place`: index of its window among those of the document.
-inline stored_repeat read_repeat(const checked_object& described, run_variant variant,
-                                 document_digits& digits,
-                                 std::size_t place) {
+inline stored_repeat read_repeat(const stored_object& described, run_variant variant) {
     stored_repeat r;
     r.what.variant = variant;
     r.what.index = -1;
     cross_check checked;
-    field_reader reader(described, digits, place);
-    fields_of(reader, r.what, checked, r.statistics);
+    read_fields(described, r.what, checked, r.statistics);
     return r;
 }
 
 /// Returns why the numbers of a run cannot be used: it is invalid, or its server failed.
-inline std::string fault_of_stored(const checked_object& gate) {
+inline std::string fault_of_stored(const stored_object& gate) {
     const bool is_invalid = gate.text("outcome") == "invalid";
-    for (const checked_object& s : gate.each("slos")) {
+    for (const stored_object& s : gate.each("slos")) {
         const bool is_advisory = s.is_true("advisory");
         if (is_invalid && !is_advisory && s.text("verdict") == "invalid")
             return "was invalid: " + s.text("reason");
@@ -23989,33 +23978,23 @@ inline std::string unnumbered(const std::string& name) {
     return is_numbered ? name.substr(0, open) : name;
 }
 /// Returns the document of a run, or refuses the file.
-inline picojson::value result_document(const std::string& json, const std::string& file) {
-    picojson::value root;
-    const std::string schema = parse_json(json, root) ? string_member(root, "schema") : "";
-    if (schema != "llmbench/result/2")
-        refuse({file, " is not a result of this schema (llmbench/result/2)"});
-    return root;
+inline stored_object result_document(json_reader& reader, std::string_view json,
+                                     const std::string& file) {
+    return stored_document(reader, json, file, " is not a result of this schema",
+                           "llmbench/result/2");
 }
-/// A gate in its document, and the number of repeats before its own.
-struct found_gate {
-    checked_object gate;
-    std::size_t repeats_before = 0;
-};
-inline found_gate gate_named(const checked_object& root, const std::string& file,
-                             const std::string& name) {
-    vector<found_gate> found;
-    std::size_t repeats_seen = 0;
+inline stored_object gate_named(const stored_object& root, const std::string& file,
+                                const std::string& name) {
+    vector<stored_object> found;
     std::string names;
-    const vector<checked_object> gates = root.each("gates");
-    for (const checked_object& g : gates) {
+    const vector<stored_object> gates = root.each("gates");
+    for (const stored_object& g : gates) {
         const bool measured = g.text("refusal").empty();
         const std::string other = g.text("name");
         if (measured) names += (names.empty() ? "\"" : ", \"") + other + "\"";
         const bool is_alone =
             gates.size() == 1 && (name.empty() || unnumbered(other) == unnumbered(name));
-        if (measured && (other == name || is_alone)) found.push_back({g, repeats_seen});
-        for (const char* variant : {"candidate", "baseline"})
-            repeats_seen += array_member(g.at(variant).value(), "repeats").size();
+        if (measured && (other == name || is_alone)) found.push_back(g);
     }
     if (found.size() > 1)
         refuse({file, " has more than one measured gate \"", name,
@@ -24023,8 +24002,8 @@ inline found_gate gate_named(const checked_object& root, const std::string& file
     if (found.empty())
         refuse({file, " has no measured gate \"", name, "\": it has ",
                 names.empty() ? "none" : names});
-    if (found[0].gate.has("rehearsal"))
-        refuse({file, ": \"", printable(found[0].gate.text("name"), 200),
+    if (found[0].has("rehearsal"))
+        refuse({file, ": \"", printable(found[0].text("name"), 200),
                 "\" was a rehearsal, which is evidence of no server"});
     return found[0];
 }
@@ -24032,9 +24011,9 @@ inline found_gate gate_named(const checked_object& root, const std::string& file
 /// Throws std::invalid_argument if the text does not have the gate.
 inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
                                     const std::string& name) {
-    const picojson::value document = result_document(json, file);
-    const checked_object root(document, file, "");
-    auto [gate, place] = gate_named(root, file, name);
+    json_reader reader;
+    const stored_object root = result_document(reader, json, file);
+    const stored_object gate = gate_named(root, file, name);
     if (!gate.has("judging")) refuse({file, " does not say how it was judged"});
 
     stored_gate g;
@@ -24042,21 +24021,19 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     g.definitions = root.text("definitions");
     g.version = root.text("version");
     g.fault = fault_of_stored(gate);
-    document_digits digits(json);
     expected_load expected;
-    read_fields(gate.at("target"), digits, g.target);
-    read_fields(gate.at("scenario"), digits, g.load);
-    read_fields(gate.at("judging"), digits, g.judged_by, static_cast<load_conditions&>(g.seen),
-                expected);
+    read_fields(gate.at("target"), g.target);
+    read_fields(gate.at("scenario"), g.load);
+    read_fields(gate.at("judging"), g.judged_by, static_cast<load_conditions&>(g.seen), expected);
     g.judged_by.rule.half_fail_z = half_fail_z_of(g.judged_by.rule);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
-        const vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
+        const vector<stored_object> described = gate.at(to_string(variant)).each("repeats");
         if (described.size() > max_repeats_of_a_gate)
             refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
                     printed("\", up to %zu are allowed", max_repeats_of_a_gate)});
-        for (const checked_object& one : described) {
-            stored_repeat r = read_repeat(one, variant, digits, place++);
+        for (const stored_object& one : described) {
+            stored_repeat r = read_repeat(one, variant);
             repeats.push_back(std::move(r.what));
             if (variant == run_variant::baseline) continue;
             for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
@@ -24068,20 +24045,20 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
 
 /// Returns a run for later readers. Throws std::invalid_argument if the text is none.
 inline past_result read_past_result(const std::string& json, const std::string& file) {
-    const picojson::value document = result_document(json, file);
-    const checked_object root(document, file, "");
+    json_reader reader;
+    const stored_object root = result_document(reader, json, file);
     past_result run;
     run.started_at = root.at("environment").text("started_at");
     run.commit = root.at("environment").text("commit");
     run.cpu = root.at("environment").text("cpu");
-    for (const checked_object& g : root.each("gates")) {
+    for (const stored_object& g : root.each("gates")) {
         if (g.has("rehearsal")) continue;  // it measured nothing
         past_gate gate;
         gate.name = g.text("name");
         gate.outcome = g.text("outcome");
         gate.model = g.at("target").text("model");
         gate.arrivals = g.at("scenario").text("arrivals");
-        for (const checked_object& s : g.each("slos")) {
+        for (const stored_object& s : g.each("slos")) {
             past_slo slo;
             slo.slo = s.text("slo");
             slo.metric = s.text("metric");
@@ -24422,21 +24399,20 @@ struct gate_calibration {
 inline gate_calibration read_calibration(const std::string& json, const std::string& file,
                                          const std::string& gate) {
     const std::string named = "LLMBENCH_CALIBRATION: " + file;
-    picojson::value root;
-    if (!parse_json(json, root) || string_member(root, "schema") != calibration_schema)
-        refuse({named, " is not a calibration (", calibration_schema, ")"});
+    json_reader reader;
+    const stored_object root =
+        stored_document(reader, json, named, " is not a calibration", calibration_schema);
     gate_calibration known;
     bool has_gate = false;
     std::string others;
-    document_digits digits(json);
-    for (const checked_object& g : checked_object(root, named, "").each("gates")) {
+    for (const stored_object& g : root.each("gates")) {
         if (const std::string name = g.text("name"); name != gate) {
             if (others.size() < 200) others += (others.empty() ? "\"" : ", \"") + name + "\"";
             continue;
         }
         has_gate = true;
         calibrated_gate read;
-        read_fields(g, digits, read);
+        read_fields(g, read);
         known.repeats = read.repeats;
         for (const calibrated_limit& c : read.limits)
             if (!std::isnan(c.sd)) known.noise[c.statistic] = c.sd;  // fractions have none
@@ -24480,79 +24456,17 @@ inline std::string record_json(const record& r, const std::string& gate) {
     write_fields(j, r, gate);
     return j.close().text() + "\n";
 }
-/// Reads a line as record_json writes it, without a tree. What is written otherwise is odd and left
-/// to field_reader, which knows what is allowed and says what is not.
-class line_reader : public field_visitor {
-public:
-    explicit line_reader(const json_view& line) : next_(&line + 1), line_(line) {}
-    /// Once all fields are read: each member was one, so that none has a name twice.
-    bool is_odd() const { return is_odd_ || read_ != items_of(line_).size(); }
-
-    bool has(const char* name, bool) override {
-        const json_view* const v = at(name);
-        return v && v->is != json_view::kind::null;
-    }
-
-protected:
-    bool visit_text(const field& f, std::string_view, std::string& to) override {
-        const json_view* const v = find(f);
-        if (!v || v->is == json_view::kind::null) return false;
-        is_odd_ = is_odd_ || !v->is_string();
-        to = v->text;
-        return true;
-    }
-    void visit_flag(const field& f, bool& b) override {
-        const json_view* const v = find(f);
-        is_odd_ = is_odd_ || !v || v->is != json_view::kind::boolean;
-        b = v && v->text == "true";
-    }
-    void visit_whole(const field& f, long long& n, const whole_range& of) override {
-        const json_view* const v = find(f);
-        if (!v) return;
-        const bool is_null = v->is == json_view::kind::null && of.null != of.no_null;
-        const auto read = v->is_number() ? parsed_number<long long>(v->text) : std::nullopt;
-        const double about = read ? static_cast<double>(*read) : not_a_number;
-        is_odd_ = is_odd_ || (!is_null && !(about >= of.least && about <= of.most));
-        n = is_null ? of.null : read.value_or(0);
-    }
-    void visit_choice(const field& f, int& k, int count, const char* (*name)(int)) override {
-        const json_view* const v = find(f);
-        int i = 0;
-        while (v && i < count && v->text != name(i)) ++i;
-        is_odd_ = is_odd_ || !v || !v->is_string() || i == count;
-        k = i;
-    }
-
-private:
-    /// Members are in the order of the fields.
-    const json_view* at(std::string_view name) const {
-        return next_ != line_.end() && next_->name == name ? next_ : member(line_, name);
-    }
-    const json_view* find(const field& f) {
-        const json_view* const v = at(f.name);
-        is_odd_ = is_odd_ || (!v && f.is_there == presence::always);
-        read_ += v != nullptr;
-        if (v) next_ = v->end();
-        return v;
-    }
-    const json_view* next_;
-    const json_view& line_;
-    bool is_odd_ = false;
-    int read_ = 0;
-};
 /// Reads a line, and the name of its gate. Throws std::invalid_argument.
 inline record read_record(const std::string& line, std::string& gate, json_reader& json) {
     const json_view* const view = json.read(line);
     if (!view || !view->is_object()) refuse({"it is not a JSON object"});
-    line_reader lines(*view);
     record r;
+    field_reader lines(*view, reads::in_order);
     fields_of(lines, r, gate);
-    if (lines.is_odd()) {
-        const picojson::value v = tree_of(*view);
-        document_digits digits(line);
-        field_reader reader(checked_object(v, "", ""), digits, 0, true);
+    if (!lines.has_read_all()) {  // of another version, or with a name twice: the last one counts
         r = {};
-        fields_of(reader, r, gate);
+        field_reader any(*view, reads::whole);
+        fields_of(any, r, gate);
     }
     check_order(r);
     return r;
@@ -35573,14 +35487,14 @@ inline void check_own_baseline(const std::string& file, const std::string& gate,
     std::error_code none;
     if (!std::filesystem::exists(file, none)) return;
     const std::string json = file_content(file, stored_field(file));
-    picojson::value root;
-    const bool is_ours = parse_json(json, root) &&
-                         string_member(root, "schema").starts_with("llmbench/result/");
-    if (!is_ours && !json.empty())
+    if (json.empty()) return;
+    json_reader reader;
+    const json_view* const root = reader.read(json);
+    if (!root || !string_member(*root, "schema").starts_with("llmbench/result/"))
         refuse({"baseline is stored(\"", file, "\"), which is no result of llmbench and would be "
                 "lost: name another file"});
-    for (const picojson::value& g : array_member(root, "gates"))
-        if (const std::string other = string_member(g, "name");
+    for (const json_view& g : array_member(*root, "gates"))
+        if (const std::string other(string_member(g, "name"));
             unnumbered(other) != unnumbered(gate))
             refuse_for(other);
 }
@@ -37079,12 +36993,11 @@ auto executed(Execution&& gate) {
 struct described_events : event_index {
     bool is_there = false;
 };
-inline described_events events_described_by(const checked_object& root) {
+inline described_events events_described_by(const stored_object& root) {
     described_events t;
     t.is_there = root.has("events");
     t.bytes = static_cast<long long>(max_count);  // all, if it does not say
-    document_digits none("");
-    read_fields(root.at("events"), none, static_cast<event_index&>(t));
+    read_fields(root.at("events"), static_cast<event_index&>(t));
     return t;
 }
 
@@ -37230,9 +37143,9 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     if (run.gate.definitions != definitions_version)
         refuse({result_file, " has the definitions ", run.gate.definitions, ", these are ",
                 definitions_version});
-    const picojson::value document = result_document(json, result_file);
+    json_reader reader;
     const described_events reported =
-        events_described_by(checked_object(document, result_file, ""));
+        events_described_by(result_document(reader, json, result_file));
     const std::string events_file = (records.parent_path() / "events.bin").string();
     std::error_code none;
     std::ifstream events;

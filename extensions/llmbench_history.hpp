@@ -97,7 +97,6 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #include <utility>  // pair, move, exchange
 
 #include <fcntl.h>  // open, O_DIRECTORY
-#include <picojson.h>  // JSON of servers
 #include <sys/utsname.h>  // the kernel
 #include <unistd.h>  // fsync, link, unlink, close
 
@@ -440,35 +439,18 @@ inline void check_is_past(const std::string& what, const std::string& at, const 
 /// sentence if it is invalid, of a later schema, or later than `now`.
 inline void read_history_line(std::string_view line, const std::string& where,
                               const std::string& now, history_lines& to) {
-    picojson::value v;
-    const bool is_object = line.size() <= longest_history_line && parse_json(line, v) &&
-                           v.is<picojson::object>();
-    const std::string schema = is_object ? string_member(v, "schema") : "";
-    constexpr std::string_view family = "llmbench/history/";
-    if (schema.compare(0, family.size(), family) != 0)
+    json_reader json;
+    const json_view* const v = line.size() <= longest_history_line ? json.read(line) : nullptr;
+    const std::string_view schema = v ? string_member(*v, "schema") : "";
+    if (!schema.starts_with("llmbench/history/"))
         refuse({where, " is no line of a history: ", printable(line, 60)});
     if (schema != history_schema)
         refuse({where, " has the schema ", printable(schema, 60), ", which a later llmbench wrote; "
                 "this one reads ", history_schema});
-    const checked_object of(v, where, "");
-    document_digits digits(line);
-    field_reader reader(of, digits, 0, true);
-    try {
-        if (member(v, "mark")) {
-            history_note n;
-            fields_of(reader, n);
-            to.notes.push_back(std::move(n));
-            return;
-        }
-        history_run r;
-        fields_of(reader, r);
-        check_is_past(where, r.at, now);
-        to.runs.push_back(std::move(r));
-    } catch (const std::invalid_argument& e) {
-        const std::string why = e.what();
-        if (why.compare(0, where.size(), where) == 0) throw;
-        refuse({where, ": ", why});
-    }
+    field_reader reader({*v, where}, reads::whole);
+    if (member(*v, "mark")) return fields_of(reader, to.notes.emplace_back());
+    fields_of(reader, to.runs.emplace_back());
+    check_is_past(where, to.runs.back().at, now);
 }
 /// Whether a complete line in our format is about another gate. It is not parsed, because each of
 /// many gates reads all lines.
@@ -700,10 +682,11 @@ inline vector<version_page> version_pages_of(const std::string& server) {
 }
 /// Returns "0.33.0", "3.1.0 (4d5e6f70)"; "" if the answer is another server's.
 inline std::string reported_version(const version_page& p, const std::string& body) {
-    picojson::value v;
-    if (!parse_json(body, v)) return {};
-    const std::string version = printable(string_member(v, p.version), 60);
-    const std::string more = *p.more ? printable(string_member(v, p.more), 12) : "";
+    json_reader reader;
+    const json_view* const v = reader.read(body);
+    if (!v) return {};
+    const std::string version = printable(string_member(*v, p.version), 60);
+    const std::string more = *p.more ? printable(string_member(*v, p.more), 12) : "";
     return version.empty() || more.empty() ? version : version + " (" + more + ")";
 }
 /// The name of a server whose metrics page does not say it: by its API, or by the path that it
@@ -914,12 +897,10 @@ inline std::string series_json(const run_series& c) {
 }
 /// Throws std::invalid_argument if the text is not valid.
 inline run_series read_series(const std::string& json, const std::string& file) {
-    picojson::value root;
-    if (!parse_json(json, root) || string_member(root, "schema") != series_schema)
-        refuse({file, " is no series of a history (", series_schema, ")"});
+    json_reader reader;
     run_series c;
-    document_digits digits(json);
-    read_fields(checked_object(root, file, ""), digits, c);
+    read_fields(stored_document(reader, json, file, " is no series of a history", series_schema),
+                c);
     return c;
 }
 

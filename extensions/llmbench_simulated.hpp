@@ -2765,20 +2765,20 @@ struct reported_pace {
 };
 
 /// p90 over p50, less 1; 0 if the file has none.
-inline double spread_of_row(const checked_object& row) {
+inline double spread_of_row(const stored_object& row) {
     const double p50 = row.seconds("p50", 0), p90 = row.seconds("p90", 0);
     return p50 > 0 && p90 > p50 ? p90 / p50 - 1 : 0;
 }
 /// Throws std::invalid_argument with the reason if the text has no such gate or no pace.
 inline reported_pace read_pace(const std::string& json, const std::string& file,
                                const std::string& gate_name) {
-    const picojson::value document = result_document(json, file);
-    const checked_object root(document, file, "");
-    const checked_object gate = gate_named(root, file, gate_name).gate;
+    json_reader reader;
+    const stored_object root = result_document(reader, json, file);
+    const stored_object gate = gate_named(root, file, gate_name);
     const std::string of = file + ": \"" + printable(gate.text("name"), 200) + "\" ";
     const std::string fault = fault_of_stored(gate);
     if (!fault.empty()) refuse({of, fault, ", so its times are none of a server to be modelled"});
-    const checked_object variant = gate.at("candidate");
+    const stored_object variant = gate.at("candidate");
     reported_pace t;
     measured_pace& p = t.pace;
     p.ttft = variant.at("ttft").seconds("mean", 0);
@@ -2787,7 +2787,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
         refuse({of,
                 "reports no ttft and no tpot, which an engine is fitted to: its answers were not "
                     "streamed, or had a token each"});
-    const checked_object load = gate.at("scenario");
+    const stored_object load = gate.at("scenario");
     t.load_hash = load.text("load_hash");
     p.users = load.number("users", 0, max_count, 0);
     p.itl_spread = spread_of_row(variant.at("itl"));
@@ -2799,11 +2799,10 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     p.output_tokens = std::clamp(output / each, 1.0, most_tokens);
     p.prompt_tokens = std::clamp(input / each, 1.0, most_tokens);
     std::map<std::string, vector<double>> values;
-    document_digits digits(json);
-    for (const checked_object& r : variant.each("repeats")) {
+    for (const stored_object& r : variant.each("repeats")) {
         vector<named_number> statistics;
-        field_reader reader(r, digits);
-        named_fields(reader, {"statistics"}, statistics, any_number);
+        field_reader from(r);
+        named_fields(from, {"statistics"}, statistics, any_number);
         for (const named_number& n : statistics) values[n.name].push_back(n.value);
     }
     t.noise = noise_of_repeats(values);

@@ -220,13 +220,14 @@ inline void set_reach(noise_row& row, std::size_t repeats, double repeat_s, doub
 inline server_findings read_findings(const std::string& directory, const std::string& name) {
     const std::string file = directory + "/calibration.json";
     server_findings f;
-    picojson::value root;
-    parse_json(file_content(file, "the calibration"), root);
-    document_digits digits("");
-    for (const checked_object& g : checked_object(root, file, "").each("gates")) {
+    const std::string json = file_content(file, "the calibration");
+    json_reader reader;
+    const stored_object root =
+        stored_document(reader, json, file, " is not a calibration", calibration_schema);
+    for (const stored_object& g : root.each("gates")) {
         if (g.text("name") != name) continue;
         calibrated_gate read;
-        read_fields(g, digits, read);
+        read_fields(g, read);
         f.repeats = static_cast<int>(read.repeats);
         for (const calibrated_limit& c : read.limits)
             if (!std::isnan(c.sd)) f.rows.push_back({c.statistic, c.estimate, c.sd});

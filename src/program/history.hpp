@@ -150,9 +150,9 @@ inline run_facts facts_of(const stored_gate& g, const past_gate& judged, bool is
 inline std::string imported(const std::string& file, const history_store& all,
                             const std::string& named, const std::string& machine) {
     const std::string json = file_content(file, "--import");
-    const picojson::value document = result_document(json, file);
-    const checked_object root(document, file, "");
-    const checked_object environment = root.at("environment");
+    json_reader reader;
+    const stored_object root = result_document(reader, json, file);
+    const stored_object environment = root.at("environment");
     const std::string at = environment.text("started_at");
     if (!is_utc_time(at)) refuse({file, " does not say when it began"});
     check_is_past(file, at, utc_text(machine_unix_s() + max_clock_skew_s));
@@ -162,7 +162,7 @@ inline std::string imported(const std::string& file, const history_store& all,
     const auto leave_out = [&](const std::string& gate, const std::string& why) {
         left_out += "not added: \"" + gate + "\": " + why + "\n";
     };
-    for (const checked_object& reported : root.each("gates")) {
+    for (const stored_object& reported : root.each("gates")) {
         const std::string name = reported.text("name");
         const bool is_rehearsal = reported.has("rehearsal");
         if (is_rehearsal || !reported.text("refusal").empty()) {

@@ -28,7 +28,6 @@
 #include <string>
 #include <utility>  // move
 
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench_program {
 
@@ -40,7 +39,7 @@ struct remade_run {
 };
 
 /// Refuses what result.json and records.jsonl do not have of a gate's reports.
-inline void check_remade(const checked_object& gate, const own_run& run) {
+inline void check_remade(const stored_object& gate, const own_run& run) {
     const auto refuse_for = [&](const char* why) {
         refuse({run.result(), ": \"", printable(gate.text("name"), 200), "\" ", why});
     };
@@ -51,27 +50,25 @@ inline void check_remade(const checked_object& gate, const own_run& run) {
         refuse_for("is of an older version, which left out some of its texts");
 }
 /// Reads the verdicts on objectives, each of which its text says in full.
-inline vector<slo_verdict> verdicts_of(const checked_object& gate, document_digits& digits,
-                                       remade_run& to) {
+inline vector<slo_verdict> verdicts_of(const stored_object& gate, remade_run& to) {
     vector<slo_verdict> all;
-    for (const checked_object& s : gate.each(gate.has("slos") ? "slos" : "slos_not_judged")) {
+    for (const stored_object& s : gate.each(gate.has("slos") ? "slos" : "slos_not_judged")) {
         slo_verdict v;
         v.objective = s.text("slo") == str(error_guard().text()) ? error_guard()
                                                                  : parse_slo(s.text("slo"));
         v.objective.is_advisory = s.is_true("advisory");
-        read_fields(s, digits, v);
+        read_fields(s, v);
         v.objective.at.file = to.files.emplace_back(s.text("file")).c_str();
         all.push_back(v);
     }
     return all;
 }
-inline gate_report remade_gate(const checked_object& gate, document_digits& digits,
-                               const own_run& run, remade_run& to) {
+inline gate_report remade_gate(const stored_object& gate, const own_run& run, remade_run& to) {
     check_remade(gate, run);
     gate_report g;
-    field_reader identity(gate, digits);
+    field_reader identity(gate);
     identity_fields(identity, g);
-    g.verdicts = verdicts_of(gate, digits, to);
+    g.verdicts = verdicts_of(gate, to);
     if (!g.refusal.empty()) return g;
     stored_run stored = read_stored_run(run.records(), g.what.name);
     const stored_gate& of = stored.gate;
@@ -93,56 +90,56 @@ inline gate_report remade_gate(const checked_object& gate, document_digits& digi
     static_cast<gate_identity&>(p) = g.what;
     g.what = std::move(p);
     g.target = of.target;
-    if (g.what.judged->has_baseline) read_fields(gate.at("baseline_target"), digits, g.baseline);
+    if (g.what.judged->has_baseline) read_fields(gate.at("baseline_target"), g.baseline);
     g.judged_by = of.judged_by;
     g.under = of.seen;
     g.figures = figures_of(g.what, of.seen, slos);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         const bool is_baseline = variant == run_variant::baseline;
-        field_reader from(gate.at(to_string(variant)), digits);
+        field_reader from(gate.at(to_string(variant)));
         prompt_fields(from, (is_baseline ? g.figures.baseline : g.figures.candidate).prompts,
                       (is_baseline ? g.baseline : g.target).tokens);
     }
     const bool has_figures = !g.target.is_virtual;
-    read_fields(gate.at("self_check"), digits, g.self_check, has_figures);
+    read_fields(gate.at("self_check"), g.self_check, has_figures);
     if (gate.has("profile")) {
         g.profile = the_faults().no_profile();
-        read_fields(gate.at("profile"), digits, g.profile);
+        read_fields(gate.at("profile"), g.profile);
     }
     return g;
 }
 /// Adds the answers that gates show.
-inline void read_answers(const own_run& run, document_digits& digits, vector<gate_report>& gates) {
+inline void read_answers(const own_run& run, vector<gate_report>& gates) {
     const std::string file = (std::filesystem::path(run.directory) / "answers.jsonl").string();
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(file, ignored)) return;
     std::istringstream lines(file_content(file, "the answers of the run"));
     std::string line;
+    json_reader reader;
     for (int number = 1; std::getline(lines, line); ++number) {
-        picojson::value answer;
-        if (!parse_json(line, answer)) refuse({file, printed(":%d is no JSON", number)});
-        const checked_object of(answer, file, "");
+        const json_view* const answer = reader.read(line);
+        if (!answer) refuse({file, printed(":%d is no JSON", number)});
+        const stored_object of(*answer, file);
         for (gate_report& g : gates)
-            if (g.what.name == of.text("gate")) read_fields(of, digits, g.answers.emplace_back());
+            if (g.what.name == of.text("gate")) read_fields(of, g.answers.emplace_back());
     }
 }
 inline remade_run remade(const own_run& run) {
     remade_run to;
     const std::string json = file_content(run.result(), "the run");
-    const picojson::value document = result_document(json, run.result());
-    const checked_object root(document, run.result(), "");
+    json_reader reader;
+    const stored_object root = result_document(reader, json, run.result());
     for (const char* section : {"comparisons", "curves"})
         if (root.has(section))
             refuse({run.result(), " has ", section, ", whose part of the reports only the program "
                                                     "that measured them writes"});
-    document_digits digits(json);
-    read_fields(root.at("environment"), digits, to.environment);
-    for (const checked_object& gate : root.each("gates"))
-        to.gates.push_back(remade_gate(gate, digits, run, to));
-    read_answers(run, digits, to.gates);
-    for (const checked_object& gate : root.each("outside")) {
+    read_fields(root.at("environment"), to.environment);
+    for (const stored_object& gate : root.each("gates"))
+        to.gates.push_back(remade_gate(gate, run, to));
+    read_answers(run, to.gates);
+    for (const stored_object& gate : root.each("outside")) {
         gate_report g;
-        field_reader identity(gate, digits);
+        field_reader identity(gate);
         identity_fields(identity, g);
         to.gates.push_back(std::move(g));
     }

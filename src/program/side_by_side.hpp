@@ -59,12 +59,11 @@ inline constexpr compared_fact facts_of_server[] = {
     {"baseline's command", "baseline_target", "command"}};
 
 template <std::size_t N>
-vector<std::string> texts_of(const checked_object& of, const compared_fact (&facts)[N]) {
+vector<std::string> texts_of(const stored_object& of, const compared_fact (&facts)[N]) {
     vector<std::string> texts;
     for (const compared_fact& f : facts) {
-        const checked_object from = *f.object ? of.at(f.object) : of;
-        const picojson::value* v = from.present(f.field);
-        texts.push_back(!v ? "" : v->is<std::string>() ? v->get<std::string>() : v->serialize());
+        const json_view* v = (*f.object ? of.at(f.object) : of).present(f.field);
+        texts.emplace_back(v ? v->text : std::string_view());
     }
     return texts;
 }
@@ -90,13 +89,13 @@ struct run_side {
 /// std::invalid_argument if there is none.
 inline run_side run_side_of(const std::string& json, const std::string& file,
                             const std::string& gate = "") {
-    const picojson::value document = result_document(json, file);
-    const checked_object root(document, file, "");
+    json_reader reader;
+    const stored_object root = result_document(reader, json, file);
     const past_result past = read_past_result(json, file);
     run_side run{.facts = texts_of(root, facts_of_run)};
     std::string names;
     std::size_t k = 0;
-    for (const checked_object& g : root.each("gates")) {
+    for (const stored_object& g : root.each("gates")) {
         const std::string name = g.text("name");
         const bool is_rehearsal = g.has("rehearsal");  // not in `past`
         fill(names, "{,}\"{name}\"{is_rehearsal? (a rehearsal)}",

@@ -9,14 +9,10 @@
 #include <algorithm>  // clamp
 #include <cmath>  // copysign, fabs, isinf, isnan
 #include <cstddef>  // size_t
-#include <map>
-#include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
 #include <utility>  // move
-
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
@@ -112,44 +108,36 @@ void write_fields(json_writer& j, const T& of, const More&... more) {
     fields_of(w, const_cast<T&>(of), const_cast<More&>(more)...);
 }
 
-/// The integers under each key of a document, in order: picojson has only doubles.
-class document_digits {
-public:
-    explicit document_digits(std::string_view json) : json_(json) {}
-    std::optional<long long> of(const char* key, std::size_t place) {
-        auto [at, is_new] = found_.try_emplace(key);
-        if (is_new) at->second = whole_numbers(json_, key);
-        return place < at->second.size() ? at->second[place] : std::nullopt;
-    }
-
-private:
-    std::string_view json_;
-    std::map<std::string, vector<std::optional<long long>>> found_{};
-};
+/// Fields may be missing, as in older versions; or all are there that always are; or those stand
+/// in the order in which they are written, too, so that none is searched.
+enum class reads : unsigned char { any, whole, in_order };
 
 /// Reads fields of an object. Throws std::invalid_argument with the field, its value and what is
 /// allowed.
 class field_reader : public field_visitor {
 public:
-    /// `place`: this object's index among the document's numbers of each name.
-    field_reader(const checked_object& of, document_digits& digits, std::size_t place = 0,
-                 bool insists = false)
-        : digits_(digits), place_(place), insists_(insists), in_{of} {}
+    explicit field_reader(const stored_object& of, reads how = reads::any)
+        : how_(how), next_(&of.value() + 1), in_{of} {}
+    /// Once all fields of a flat object are read: each member was one, so none has a name twice.
+    bool has_read_all() const { return read_ == items_of(at().value()).size(); }
 
     void visit_flag(const field& f, bool& b) override {
-        const picojson::value* v = present(f);
-        if (v && !v->is<bool>()) at().refuse(f.name, "true or false is allowed");
-        b = v && v->get<bool>();
+        const json_view* v = present(f);
+        if (v && v->is != json_view::kind::boolean) at().refuse(f.name, "true or false is allowed");
+        b = v && is_true(*v);
     }
     void visit_number(const field& f, double& n, const number_range& of) override {
-        const picojson::value* v = present(f);
+        const json_view* v = present(f);
         n = v ? meant(at().number_of(*v, f.name, of.least, of.most), of) : of.otherwise;
     }
     void exact(const field& f, long long& n, const whole_range& of) override {
-        const picojson::value* v = known(f);
-        if (v) n = v->is<picojson::null>() ? 0 : at().exact_of(*v, f.name, of.most, [&] {
-            return digits_.of(f.name, place_ + element_);
-        });
+        const json_view* v = known(f);
+        if (!v) return;
+        const double about = is_null(*v) ? 0 : at().whole_of<double>(*v, f.name, 0, of.most);
+        const auto exactly = parsed_number<long long>(v->text);
+        if (about > max_count && !exactly)
+            at().refuse(f.name, "a whole number in plain digits is allowed");
+        n = about > max_count ? *exactly : static_cast<long long>(about);
     }
     void time_after(const field& f, long long& ns, long long from_ns) override {
         ns = from_ns + at().whole(f.name, -max_count, max_count, 0ll);
@@ -170,43 +158,47 @@ public:
     }
     void visit_texts(const field& f, vector<std::string>& all) override {
         all.clear();
-        for (const picojson::value& t : array_member(at().value(), f.name))
-            all.push_back(t.is<std::string>() ? t.get<std::string>() : "");
+        for (const json_view& t : array_member(at().value(), f.name))
+            all.emplace_back(string_in(&t));
     }
     void misfit(const char* name, const char* allowed) override { at().refuse(name, allowed); }
-    bool has(const char* name, bool) override { return at().has(name); }
+    bool has(const char* name, bool) override {
+        const json_view* v = found(name);
+        return v && !is_null(*v);
+    }
     bool begin(const field& f) override {
         const bool there = present(f) != nullptr;
         if (there) in_.push_back(at().at(f.name));
         return there;
     }
-    void end() override { in_.pop_back(); }
+    void end() override {
+        next_ = at().value().end();
+        in_.pop_back();
+    }
     vector<std::string> names(const vector<std::string>&) override {
         vector<std::string> all;
-        if (at().value().is<picojson::object>())
-            for (const auto& named : at().value().get<picojson::object>())
-                all.push_back(named.first);
+        for (const auto& named : members_of(at().value())) all.emplace_back(named.first);
         return all;
     }
 
 protected:
     bool visit_text(const field& f, std::string_view, std::string& to) override {
-        const picojson::value* v = present(f);
-        if (v && !v->is<std::string>()) at().refuse(f.name, "a text is allowed");
-        if (v) to = v->get<std::string>();
+        const json_view* v = present(f);
+        if (v && !v->is_string()) at().refuse(f.name, "a text is allowed");
+        if (v) to = v->text;
         return v != nullptr;
     }
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
-        const picojson::value* v = known(f);
-        if (v && !v->is<picojson::null>())
+        const json_view* v = known(f);
+        if (v && !is_null(*v))
             n = at().whole_of<long long>(*v, f.name, of.least, of.most);
         else if (v && of.null != whole_range::no_null) n = of.null;
     }
     void visit_choice(const field& f, int& k, int count, const char* (*name)(int)) override {
-        const picojson::value* v = present(f);
+        const json_view* v = present(f);
         if (!v) return;
-        for (int i = 0; v->is<std::string>() && i < count; ++i)
-            if (v->get<std::string>() == name(i)) { k = i; return; }
+        for (int i = 0; v->is_string() && i < count; ++i)
+            if (v->text == name(i)) { k = i; return; }
         std::string allowed;
         for (int i = 0; i < count; ++i) allowed += (i == 0 ? "" : ", ") + std::string(name(i));
         at().refuse(f.name, "one of " + allowed + " is allowed");
@@ -215,40 +207,43 @@ protected:
         lists_.push_back(at().each(f.name));
         return lists_.back().size();
     }
-    void begin_element(std::size_t i) override {
-        if (lists_.size() == 1) element_ = i;  // one number of each name per element
-        in_.push_back(lists_.back()[i]);
-    }
+    void begin_element(std::size_t i) override { in_.push_back(lists_.back()[i]); }
     void end_list() override { lists_.pop_back(); }
 
 private:
-    const checked_object& at() const { return in_.back(); }
+    const stored_object& at() const { return in_.back(); }
+    const json_view* found(std::string_view name) const {
+        const json_view& of = at().value();
+        const bool is_next = how_ == reads::in_order && next_ != of.end() && next_->name == name;
+        return is_next ? next_ : member(of, name);
+    }
     /// The value, possibly null, or nullptr if missing.
-    const picojson::value* known(const field& f) const {
-        const picojson::value* v = member(at().value(), f.name);
-        if (!v && insists_ && f.is_there == presence::always) refuse({"it has no field ", f.name});
+    const json_view* known(const field& f) {
+        const json_view* v = found(f.name);
+        if (!v && how_ != reads::any && f.is_there == presence::always) at().refuse_without(f.name);
+        if (v) next_ = v->end();
+        read_ += v != nullptr;
         return v;
     }
     /// The value, or nullptr if missing or null.
-    const picojson::value* present(const field& f) const {
-        const picojson::value* v = known(f);
-        return v && !v->is<picojson::null>() ? v : nullptr;
+    const json_view* present(const field& f) {
+        const json_view* v = known(f);
+        return v && !is_null(*v) ? v : nullptr;
     }
     static double meant(double n, const number_range& of) {
         return of.with_infinity && std::fabs(n) == largest_number ? std::copysign(infinity, n) : n;
     }
 
-    document_digits& digits_;
-    const std::size_t place_;
-    std::size_t element_ = 0;
-    const bool insists_;
-    vector<checked_object> in_;
-    vector<vector<checked_object>> lists_{};
+    const reads how_;
+    const json_view* next_;
+    int read_ = 0;
+    vector<stored_object> in_;
+    vector<vector<stored_object>> lists_{};
 };
 
 template <class T, class... More>
-void read_fields(const checked_object& from, document_digits& digits, T& to, More&... more) {
-    field_reader r(from, digits);
+void read_fields(const stored_object& from, T& to, More&... more) {
+    field_reader r(from);
     fields_of(r, to, more...);
 }
 

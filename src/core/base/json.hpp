@@ -14,7 +14,6 @@
 #include <cmath>  // floor, isfinite
 #include <cstddef>  // size_t
 #include <initializer_list>
-#include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
@@ -85,6 +84,8 @@ inline double number_in(const json_view& v) {
 inline bool is_true(const picojson::value& v) { return v.is<bool>() && v.get<bool>(); }
 inline bool is_true(const json_view& v) { return v.text == "true" && !v.is_string(); }
 inline bool is_list(const picojson::value& v) { return v.is<picojson::array>(); }
+inline bool is_null(const picojson::value& v) { return v.is<picojson::null>(); }
+inline bool is_null(const json_view& v) { return v.is == json_view::kind::null; }
 inline const picojson::value* item_of(const picojson::value& list, std::size_t place) {
     return list.contains(place) ? &list.get(place) : nullptr;
 }
@@ -285,22 +286,6 @@ private:
     bool after_key_ = false;
 };
 
-/// The integers under a key in document order, none for other values: a clock reading may not fit
-/// picojson's double. Quotes inside strings are escaped, so they do not match.
-inline vector<std::optional<long long>> whole_numbers(std::string_view json,
-                                                      const std::string& key) {
-    vector<std::optional<long long>> found;
-    const std::string mark = "\"" + key + "\":";
-    for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
-        at += mark.size();
-        while (at < json.size() && json[at] == ' ') ++at;
-        std::string_view rest = json.substr(at);
-        found.push_back(leading_number<long long>(rest));
-        if (!rest.empty() && std::string_view(",}] \t\r\n").find(rest[0]) == std::string_view::npos)
-            found.back() = {};
-    }
-    return found;
-}
 template <class Value>
 double number_member(const Value& v, std::string_view name) {
     const Value* m = member(v, name);
@@ -331,14 +316,16 @@ inline std::string shown_value(const picojson::value& v) {
     if (v.is<picojson::object>()) return "an object";
     return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
 }
+inline std::string shown_value(const json_view& v) { return shown_value(tree_of(v)); }
 /// Throws an error with the file, the value and what is allowed.
-[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
-                                      const picojson::value& v, const std::string& allowed) {
+template <class Value>
+[[noreturn]] void refuse_value(const std::string& file, const std::string& name, const Value& v,
+                               const std::string& allowed) {
     refuse({file, file.empty() ? "" : ": ", name, " is ", shown_value(v), ", ", allowed});
 }
 /// `name` is called only for errors, as there are millions of numbers.
-template <class Name>
-double number_from(const std::string& file, const picojson::value& v, double least, double most,
+template <class Value, class Name>
+double number_from(const std::string& file, const Value& v, double least, double most,
                    const char* what, Name&& name) {
     const double d = number_in(v);
     if (!(d >= least && d <= most))
@@ -347,46 +334,47 @@ double number_from(const std::string& file, const picojson::value& v, double lea
     return d;
 }
 /// An integer, of a type that holds both bounds.
-template <class Whole, class Name>
-Whole whole_from(const std::string& file, const picojson::value& v, double least, double most,
+template <class Whole, class Value, class Name>
+Whole whole_from(const std::string& file, const Value& v, double least, double most,
                  const char* what, Name&& name) {
     const double d = number_from(file, v, least, most, what, name);
     if (d != std::floor(d)) refuse_value(file, name(), v, "a whole number is allowed");
     return static_cast<Whole>(d);
 }
-template <class Name>
-double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
+template <class Value, class Name>
+double seconds_from(const std::string& file, const Value& v, Name&& name) {
     return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
 }
-template <class Name>
-int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
+template <class Value, class Name>
+int tokens_from(const std::string& file, const Value& v, Name&& name) {
     return whole_from<int>(file, v, 0, most_tokens, "a whole number of tokens", name);
 }
 
 /// An object of a file with its name in errors. Members that are missing (older versions) or null
 /// (unknown) are read as `otherwise`.
-class checked_object {
+template <class Value>
+class checked_value {
 public:
-    checked_object(const picojson::value& v, std::string file, std::string path)
+    checked_value(const Value& v, std::string file = "", std::string path = "")
         : v_(v), file_(std::move(file)), path_(std::move(path)) {}
 
     /// A member that is neither missing nor null, else nullptr.
-    const picojson::value* present(const char* name) const {
-        const picojson::value* m = member(v_, name);
-        return m && !m->is<picojson::null>() ? m : nullptr;
+    const Value* present(const char* name) const {
+        const Value* m = member(v_, name);
+        return m && !is_null(*m) ? m : nullptr;
     }
     bool has(const char* name) const { return present(name) != nullptr; }
     double number(const char* name, double least, double most, double otherwise = not_a_number,
                   const char* what = "a number") const {
-        const picojson::value* m = present(name);
+        const Value* m = present(name);
         return m ? number_of(*m, name, least, most, what) : otherwise;
     }
-    double number_of(const picojson::value& m, const char* name, double least, double most,
+    double number_of(const Value& m, const char* name, double least, double most,
                      const char* what = "a number") const {
         return number_from(file_, m, least, most, what, [&] { return name_of(name); });
     }
     int tokens(const char* name, int otherwise) const {
-        const picojson::value* m = present(name);
+        const Value* m = present(name);
         return m ? tokens_from(file_, *m, [&] { return name_of(name); }) : otherwise;
     }
     double seconds(const char* name, double otherwise = not_a_number) const {
@@ -394,63 +382,68 @@ public:
     }
     template <class Whole>
     Whole whole(const char* name, double least, double most, Whole otherwise) const {
-        const picojson::value* m = present(name);
+        const Value* m = present(name);
         return m ? whole_of<Whole>(*m, name, least, most) : otherwise;
     }
     template <class Whole>
-    Whole whole_of(const picojson::value& m, const char* name, double least, double most) const {
+    Whole whole_of(const Value& m, const char* name, double least, double most) const {
         return whole_from<Whole>(file_, m, least, most, "a whole number",
                                  [&] { return name_of(name); });
-    }
-    /// An integer from 0 that a double may not hold, by digits(), usually whole_numbers'.
-    template <class Digits>
-    long long exact_of(const picojson::value& m, const char* name, double most,
-                       Digits&& digits) const {
-        const double about = whole_of<double>(m, name, 0, most);
-        if (about <= max_count) return static_cast<long long>(about);
-        const std::optional<long long> exactly = digits();
-        if (!exactly || static_cast<double>(*exactly) != about)
-            refuse(name, "a whole number in plain digits is allowed");
-        return *exactly;
     }
     /// Calls `each(index, value)` for each element of a list.
     template <class Each>
     void numbers(const char* name, double least, double most, Each&& each) const {
-        const picojson::array& all = array_member(v_, name);
-        for (std::size_t i = 0; i < all.size(); ++i)
-            each(i, all[i].is<picojson::null>()
-                        ? not_a_number
-                        : number_from(file_, all[i], least, most, "a number",
-                                      [&] { return element_name(name_of(name), i); }));
+        std::size_t i = 0;
+        for (const Value& n : array_member(v_, name)) {
+            each(i, is_null(n) ? not_a_number
+                               : number_from(file_, n, least, most, "a number",
+                                             [&] { return element_name(name_of(name), i); }));
+            ++i;
+        }
     }
-    std::string text(const char* name) const { return string_member(v_, name); }
+    std::string text(const char* name) const { return std::string(string_member(v_, name)); }
     bool is_true(const char* name) const { return true_member(v_, name); }
-    const picojson::value& value() const { return v_; }
+    const Value& value() const { return v_; }
     /// A member that is an object; an empty one if missing.
-    checked_object at(const char* name) const {
-        static const picojson::value none;
-        const picojson::value* m = member(v_, name);
-        return {m ? *m : none, file_, name_of(name)};
+    checked_value at(const char* name) const {
+        return {member_or_none(name), file_, name_of(name)};
     }
-    vector<checked_object> each(const char* name) const {
-        vector<checked_object> all;
-        for (const picojson::value& v : array_member(v_, name))
+    vector<checked_value> each(const char* name) const {
+        vector<checked_value> all;
+        for (const Value& v : array_member(v_, name))
             all.emplace_back(v, file_, element_name(name_of(name), all.size()));
         return all;
     }
     [[noreturn]] void refuse(const char* name, const std::string& allowed) const {
-        static const picojson::value none;
-        const picojson::value* m = member(v_, name);
-        refuse_value(file_, name_of(name), m ? *m : none, allowed);
+        refuse_value(file_, name_of(name), member_or_none(name), allowed);
+    }
+    [[noreturn]] void refuse_without(const char* name) const {
+        detail::refuse({file_, file_.empty() ? "" : ": ", "it has no field ", name});
     }
     std::string name_of(const char* name) const {
         return path_.empty() ? name : path_ + "." + name;
     }
 
 private:
-    const picojson::value& v_;
+    const Value& member_or_none(const char* name) const {
+        static const Value none{};
+        const Value* m = member(v_, name);
+        return m ? *m : none;
+    }
+    const Value& v_;
     std::string file_, path_;
 };
+using checked_object = checked_value<picojson::value>;
+/// Of a file that llmbench wrote. It lives as long as the text and the reader.
+using stored_object = checked_value<json_view>;
+/// The object of a file of ours. Throws an error with what it `is_not` if it has another schema.
+inline stored_object stored_document(json_reader& reader, std::string_view json,
+                                     const std::string& file, const char* is_not,
+                                     const char* schema) {
+    const json_view* const v = reader.read(json);
+    if (!v || string_member(*v, "schema") != schema) refuse({file, is_not, " (", schema, ")"});
+    return {*v, file};
+}
 
 }  // namespace detail
 }  // inline namespace v1

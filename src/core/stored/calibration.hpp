@@ -12,8 +12,6 @@
 #include <map>
 #include <string>
 
-#include <picojson.h>  // JSON of servers
-
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
@@ -61,21 +59,20 @@ struct gate_calibration {
 inline gate_calibration read_calibration(const std::string& json, const std::string& file,
                                          const std::string& gate) {
     const std::string named = "LLMBENCH_CALIBRATION: " + file;
-    picojson::value root;
-    if (!parse_json(json, root) || string_member(root, "schema") != calibration_schema)
-        refuse({named, " is not a calibration (", calibration_schema, ")"});
+    json_reader reader;
+    const stored_object root =
+        stored_document(reader, json, named, " is not a calibration", calibration_schema);
     gate_calibration known;
     bool has_gate = false;
     std::string others;
-    document_digits digits(json);
-    for (const checked_object& g : checked_object(root, named, "").each("gates")) {
+    for (const stored_object& g : root.each("gates")) {
         if (const std::string name = g.text("name"); name != gate) {
             if (others.size() < 200) others += (others.empty() ? "\"" : ", \"") + name + "\"";
             continue;
         }
         has_gate = true;
         calibrated_gate read;
-        read_fields(g, digits, read);
+        read_fields(g, read);
         known.repeats = read.repeats;
         for (const calibrated_limit& c : read.limits)
             if (!std::isnan(c.sd)) known.noise[c.statistic] = c.sd;  // fractions have none

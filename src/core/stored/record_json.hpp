@@ -10,10 +10,8 @@
 #include "core/base/fields.hpp"
 #include "core/measured/repeat_fields.hpp"
 
-#include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
@@ -49,79 +47,17 @@ inline std::string record_json(const record& r, const std::string& gate) {
     write_fields(j, r, gate);
     return j.close().text() + "\n";
 }
-/// Reads a line as record_json writes it, without a tree. What is written otherwise is odd and left
-/// to field_reader, which knows what is allowed and says what is not.
-class line_reader : public field_visitor {
-public:
-    explicit line_reader(const json_view& line) : next_(&line + 1), line_(line) {}
-    /// Once all fields are read: each member was one, so that none has a name twice.
-    bool is_odd() const { return is_odd_ || read_ != items_of(line_).size(); }
-
-    bool has(const char* name, bool) override {
-        const json_view* const v = at(name);
-        return v && v->is != json_view::kind::null;
-    }
-
-protected:
-    bool visit_text(const field& f, std::string_view, std::string& to) override {
-        const json_view* const v = find(f);
-        if (!v || v->is == json_view::kind::null) return false;
-        is_odd_ = is_odd_ || !v->is_string();
-        to = v->text;
-        return true;
-    }
-    void visit_flag(const field& f, bool& b) override {
-        const json_view* const v = find(f);
-        is_odd_ = is_odd_ || !v || v->is != json_view::kind::boolean;
-        b = v && v->text == "true";
-    }
-    void visit_whole(const field& f, long long& n, const whole_range& of) override {
-        const json_view* const v = find(f);
-        if (!v) return;
-        const bool is_null = v->is == json_view::kind::null && of.null != of.no_null;
-        const auto read = v->is_number() ? parsed_number<long long>(v->text) : std::nullopt;
-        const double about = read ? static_cast<double>(*read) : not_a_number;
-        is_odd_ = is_odd_ || (!is_null && !(about >= of.least && about <= of.most));
-        n = is_null ? of.null : read.value_or(0);
-    }
-    void visit_choice(const field& f, int& k, int count, const char* (*name)(int)) override {
-        const json_view* const v = find(f);
-        int i = 0;
-        while (v && i < count && v->text != name(i)) ++i;
-        is_odd_ = is_odd_ || !v || !v->is_string() || i == count;
-        k = i;
-    }
-
-private:
-    /// Members are in the order of the fields.
-    const json_view* at(std::string_view name) const {
-        return next_ != line_.end() && next_->name == name ? next_ : member(line_, name);
-    }
-    const json_view* find(const field& f) {
-        const json_view* const v = at(f.name);
-        is_odd_ = is_odd_ || (!v && f.is_there == presence::always);
-        read_ += v != nullptr;
-        if (v) next_ = v->end();
-        return v;
-    }
-    const json_view* next_;
-    const json_view& line_;
-    bool is_odd_ = false;
-    int read_ = 0;
-};
 /// Reads a line, and the name of its gate. Throws std::invalid_argument.
 inline record read_record(const std::string& line, std::string& gate, json_reader& json) {
     const json_view* const view = json.read(line);
     if (!view || !view->is_object()) refuse({"it is not a JSON object"});
-    line_reader lines(*view);
     record r;
+    field_reader lines(*view, reads::in_order);
     fields_of(lines, r, gate);
-    if (lines.is_odd()) {
-        const picojson::value v = tree_of(*view);
-        document_digits digits(line);
-        field_reader reader(checked_object(v, "", ""), digits, 0, true);
+    if (!lines.has_read_all()) {  // of another version, or with a name twice: the last one counts
         r = {};
-        fields_of(reader, r, gate);
+        field_reader any(*view, reads::whole);
+        fields_of(any, r, gate);
     }
     check_order(r);
     return r;

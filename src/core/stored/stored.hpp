@@ -31,9 +31,8 @@
 #include <cstdint>  // uint64_t
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>  // move
-
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
@@ -89,23 +88,19 @@ struct stored_repeat {
     repeat_data what{};
     vector<named_number> statistics{};
 };
-/// `place`: index of its window among those of the document.
-inline stored_repeat read_repeat(const checked_object& described, run_variant variant,
-                                 document_digits& digits,
-                                 std::size_t place) {
+inline stored_repeat read_repeat(const stored_object& described, run_variant variant) {
     stored_repeat r;
     r.what.variant = variant;
     r.what.index = -1;
     cross_check checked;
-    field_reader reader(described, digits, place);
-    fields_of(reader, r.what, checked, r.statistics);
+    read_fields(described, r.what, checked, r.statistics);
     return r;
 }
 
 /// Returns why the numbers of a run cannot be used: it is invalid, or its server failed.
-inline std::string fault_of_stored(const checked_object& gate) {
+inline std::string fault_of_stored(const stored_object& gate) {
     const bool is_invalid = gate.text("outcome") == "invalid";
-    for (const checked_object& s : gate.each("slos")) {
+    for (const stored_object& s : gate.each("slos")) {
         const bool is_advisory = s.is_true("advisory");
         if (is_invalid && !is_advisory && s.text("verdict") == "invalid")
             return "was invalid: " + s.text("reason");
@@ -127,33 +122,23 @@ inline std::string unnumbered(const std::string& name) {
     return is_numbered ? name.substr(0, open) : name;
 }
 /// Returns the document of a run, or refuses the file.
-inline picojson::value result_document(const std::string& json, const std::string& file) {
-    picojson::value root;
-    const std::string schema = parse_json(json, root) ? string_member(root, "schema") : "";
-    if (schema != "llmbench/result/2")
-        refuse({file, " is not a result of this schema (llmbench/result/2)"});
-    return root;
+inline stored_object result_document(json_reader& reader, std::string_view json,
+                                     const std::string& file) {
+    return stored_document(reader, json, file, " is not a result of this schema",
+                           "llmbench/result/2");
 }
-/// A gate in its document, and the number of repeats before its own.
-struct found_gate {
-    checked_object gate;
-    std::size_t repeats_before = 0;
-};
-inline found_gate gate_named(const checked_object& root, const std::string& file,
-                             const std::string& name) {
-    vector<found_gate> found;
-    std::size_t repeats_seen = 0;
+inline stored_object gate_named(const stored_object& root, const std::string& file,
+                                const std::string& name) {
+    vector<stored_object> found;
     std::string names;
-    const vector<checked_object> gates = root.each("gates");
-    for (const checked_object& g : gates) {
+    const vector<stored_object> gates = root.each("gates");
+    for (const stored_object& g : gates) {
         const bool measured = g.text("refusal").empty();
         const std::string other = g.text("name");
         if (measured) names += (names.empty() ? "\"" : ", \"") + other + "\"";
         const bool is_alone =
             gates.size() == 1 && (name.empty() || unnumbered(other) == unnumbered(name));
-        if (measured && (other == name || is_alone)) found.push_back({g, repeats_seen});
-        for (const char* variant : {"candidate", "baseline"})
-            repeats_seen += array_member(g.at(variant).value(), "repeats").size();
+        if (measured && (other == name || is_alone)) found.push_back(g);
     }
     if (found.size() > 1)
         refuse({file, " has more than one measured gate \"", name,
@@ -161,8 +146,8 @@ inline found_gate gate_named(const checked_object& root, const std::string& file
     if (found.empty())
         refuse({file, " has no measured gate \"", name, "\": it has ",
                 names.empty() ? "none" : names});
-    if (found[0].gate.has("rehearsal"))
-        refuse({file, ": \"", printable(found[0].gate.text("name"), 200),
+    if (found[0].has("rehearsal"))
+        refuse({file, ": \"", printable(found[0].text("name"), 200),
                 "\" was a rehearsal, which is evidence of no server"});
     return found[0];
 }
@@ -170,9 +155,9 @@ inline found_gate gate_named(const checked_object& root, const std::string& file
 /// Throws std::invalid_argument if the text does not have the gate.
 inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
                                     const std::string& name) {
-    const picojson::value document = result_document(json, file);
-    const checked_object root(document, file, "");
-    auto [gate, place] = gate_named(root, file, name);
+    json_reader reader;
+    const stored_object root = result_document(reader, json, file);
+    const stored_object gate = gate_named(root, file, name);
     if (!gate.has("judging")) refuse({file, " does not say how it was judged"});
 
     stored_gate g;
@@ -180,21 +165,19 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     g.definitions = root.text("definitions");
     g.version = root.text("version");
     g.fault = fault_of_stored(gate);
-    document_digits digits(json);
     expected_load expected;
-    read_fields(gate.at("target"), digits, g.target);
-    read_fields(gate.at("scenario"), digits, g.load);
-    read_fields(gate.at("judging"), digits, g.judged_by, static_cast<load_conditions&>(g.seen),
-                expected);
+    read_fields(gate.at("target"), g.target);
+    read_fields(gate.at("scenario"), g.load);
+    read_fields(gate.at("judging"), g.judged_by, static_cast<load_conditions&>(g.seen), expected);
     g.judged_by.rule.half_fail_z = half_fail_z_of(g.judged_by.rule);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
-        const vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
+        const vector<stored_object> described = gate.at(to_string(variant)).each("repeats");
         if (described.size() > max_repeats_of_a_gate)
             refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
                     printed("\", up to %zu are allowed", max_repeats_of_a_gate)});
-        for (const checked_object& one : described) {
-            stored_repeat r = read_repeat(one, variant, digits, place++);
+        for (const stored_object& one : described) {
+            stored_repeat r = read_repeat(one, variant);
             repeats.push_back(std::move(r.what));
             if (variant == run_variant::baseline) continue;
             for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
@@ -206,20 +189,20 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
 
 /// Returns a run for later readers. Throws std::invalid_argument if the text is none.
 inline past_result read_past_result(const std::string& json, const std::string& file) {
-    const picojson::value document = result_document(json, file);
-    const checked_object root(document, file, "");
+    json_reader reader;
+    const stored_object root = result_document(reader, json, file);
     past_result run;
     run.started_at = root.at("environment").text("started_at");
     run.commit = root.at("environment").text("commit");
     run.cpu = root.at("environment").text("cpu");
-    for (const checked_object& g : root.each("gates")) {
+    for (const stored_object& g : root.each("gates")) {
         if (g.has("rehearsal")) continue;  // it measured nothing
         past_gate gate;
         gate.name = g.text("name");
         gate.outcome = g.text("outcome");
         gate.model = g.at("target").text("model");
         gate.arrivals = g.at("scenario").text("arrivals");
-        for (const checked_object& s : g.each("slos")) {
+        for (const stored_object& s : g.each("slos")) {
             past_slo slo;
             slo.slo = s.text("slo");
             slo.metric = s.text("metric");

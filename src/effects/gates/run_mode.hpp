@@ -161,14 +161,14 @@ inline void check_own_baseline(const std::string& file, const std::string& gate,
     std::error_code none;
     if (!std::filesystem::exists(file, none)) return;
     const std::string json = file_content(file, stored_field(file));
-    picojson::value root;
-    const bool is_ours = parse_json(json, root) &&
-                         string_member(root, "schema").starts_with("llmbench/result/");
-    if (!is_ours && !json.empty())
+    if (json.empty()) return;
+    json_reader reader;
+    const json_view* const root = reader.read(json);
+    if (!root || !string_member(*root, "schema").starts_with("llmbench/result/"))
         refuse({"baseline is stored(\"", file, "\"), which is no result of llmbench and would be "
                 "lost: name another file"});
-    for (const picojson::value& g : array_member(root, "gates"))
-        if (const std::string other = string_member(g, "name");
+    for (const json_view& g : array_member(*root, "gates"))
+        if (const std::string other(string_member(g, "name"));
             unnumbered(other) != unnumbered(gate))
             refuse_for(other);
 }

@@ -31,7 +31,6 @@
 #include <string>
 #include <utility>  // move
 
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
@@ -41,12 +40,11 @@ namespace detail {
 struct described_events : event_index {
     bool is_there = false;
 };
-inline described_events events_described_by(const checked_object& root) {
+inline described_events events_described_by(const stored_object& root) {
     described_events t;
     t.is_there = root.has("events");
     t.bytes = static_cast<long long>(max_count);  // all, if it does not say
-    document_digits none("");
-    read_fields(root.at("events"), none, static_cast<event_index&>(t));
+    read_fields(root.at("events"), static_cast<event_index&>(t));
     return t;
 }
 
@@ -192,9 +190,9 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     if (run.gate.definitions != definitions_version)
         refuse({result_file, " has the definitions ", run.gate.definitions, ", these are ",
                 definitions_version});
-    const picojson::value document = result_document(json, result_file);
+    json_reader reader;
     const described_events reported =
-        events_described_by(checked_object(document, result_file, ""));
+        events_described_by(result_document(reader, json, result_file));
     const std::string events_file = (records.parent_path() / "events.bin").string();
     std::error_code none;
     std::ifstream events;

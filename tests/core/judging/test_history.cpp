@@ -345,13 +345,11 @@ TEST_CASE("what a result keeps of its runs gives the same verdict, bit for bit")
     j.open('{');
     write_fields(j, const_cast<history_parameters&>(h));
     const std::string text = j.close().text();
-    picojson::value reported;
-    REQUIRE(parse_json(text, reported));
+    json_reader json;
+    const json_view* const reported = json.read(text);
+    REQUIRE(reported);
     history_parameters again;
-    document_digits digits(text);
-    const checked_object object(reported, "", "");
-    field_reader reader(object, digits, 0);
-    fields_of(reader, again);
+    read_fields(*reported, again);
     for (const auto& ms : {vector<double>{100, 101, 99}, {110, 111, 109}, {130, 129, 131}})
         for (const slo& s : {within_5, added}) {
             const slo_verdict a = judged(run_of(ms, h, s), s), b = judged(run_of(ms, again, s), s);

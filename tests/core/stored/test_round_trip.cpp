@@ -48,10 +48,11 @@ void check_round_trips(const char* what, const T&... empty) {
             return std::apply([&](T&... y) { return written(i % 2 == 0, y...); }, x);
         };
         const std::string text = json(from);
-        const picojson::value document = parsed(text);
-        document_digits digits(text);
-        const checked_object object(document, "file", "");
-        std::apply([&](T&... x) { read_fields(object, digits, x...); }, to);
+        json_reader reader;
+        const json_view* const document = reader.read(text);
+        REQUIRE(document);
+        const stored_object object(*document, "file");
+        std::apply([&](T&... x) { read_fields(object, x...); }, to);
         const std::string again = json(to);
         REQUIRE(again == text);
     }
@@ -68,10 +69,11 @@ void check_is_read(const char* what, const T&... empty) {
         std::apply([&](T&... x) { fields_of(draws, x...); }, from);
         if (!draws.is_sound()) continue;
         const std::string text = std::apply([](T&... x) { return written(true, x...); }, from);
-        const picojson::value document = parsed(text);
-        document_digits digits(text);
-        const checked_object object(document, "file", "");
-        CHECK_NOTHROW(std::apply([&](T&... x) { read_fields(object, digits, x...); }, to));
+        json_reader reader;
+        const json_view* const document = reader.read(text);
+        REQUIRE(document);
+        const stored_object object(*document, "file");
+        CHECK_NOTHROW(std::apply([&](T&... x) { read_fields(object, x...); }, to));
     }
 }
 

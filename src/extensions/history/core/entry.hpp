@@ -28,8 +28,6 @@
 #include <string_view>
 #include <utility>  // exchange, move, pair
 
-#include <picojson.h>  // JSON of servers
-
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
@@ -75,10 +73,11 @@ inline vector<version_page> version_pages_of(const std::string& server) {
 }
 /// Returns "0.33.0", "3.1.0 (4d5e6f70)"; "" if the answer is another server's.
 inline std::string reported_version(const version_page& p, const std::string& body) {
-    picojson::value v;
-    if (!parse_json(body, v)) return {};
-    const std::string version = printable(string_member(v, p.version), 60);
-    const std::string more = *p.more ? printable(string_member(v, p.more), 12) : "";
+    json_reader reader;
+    const json_view* const v = reader.read(body);
+    if (!v) return {};
+    const std::string version = printable(string_member(*v, p.version), 60);
+    const std::string more = *p.more ? printable(string_member(*v, p.more), 12) : "";
     return version.empty() || more.empty() ? version : version + " (" + more + ")";
 }
 /// The name of a server whose metrics page does not say it: by its API, or by the path that it
@@ -289,12 +288,10 @@ inline std::string series_json(const run_series& c) {
 }
 /// Throws std::invalid_argument if the text is not valid.
 inline run_series read_series(const std::string& json, const std::string& file) {
-    picojson::value root;
-    if (!parse_json(json, root) || string_member(root, "schema") != series_schema)
-        refuse({file, " is no series of a history (", series_schema, ")"});
+    json_reader reader;
     run_series c;
-    document_digits digits(json);
-    read_fields(checked_object(root, file, ""), digits, c);
+    read_fields(stored_document(reader, json, file, " is no series of a history", series_schema),
+                c);
     return c;
 }
 

@@ -21,8 +21,6 @@
 #include <string_view>
 #include <utility>  // move, pair
 
-#include <picojson.h>  // JSON of servers
-
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
@@ -151,35 +149,18 @@ inline void check_is_past(const std::string& what, const std::string& at, const 
 /// sentence if it is invalid, of a later schema, or later than `now`.
 inline void read_history_line(std::string_view line, const std::string& where,
                               const std::string& now, history_lines& to) {
-    picojson::value v;
-    const bool is_object = line.size() <= longest_history_line && parse_json(line, v) &&
-                           v.is<picojson::object>();
-    const std::string schema = is_object ? string_member(v, "schema") : "";
-    constexpr std::string_view family = "llmbench/history/";
-    if (schema.compare(0, family.size(), family) != 0)
+    json_reader json;
+    const json_view* const v = line.size() <= longest_history_line ? json.read(line) : nullptr;
+    const std::string_view schema = v ? string_member(*v, "schema") : "";
+    if (!schema.starts_with("llmbench/history/"))
         refuse({where, " is no line of a history: ", printable(line, 60)});
     if (schema != history_schema)
         refuse({where, " has the schema ", printable(schema, 60), ", which a later llmbench wrote; "
                 "this one reads ", history_schema});
-    const checked_object of(v, where, "");
-    document_digits digits(line);
-    field_reader reader(of, digits, 0, true);
-    try {
-        if (member(v, "mark")) {
-            history_note n;
-            fields_of(reader, n);
-            to.notes.push_back(std::move(n));
-            return;
-        }
-        history_run r;
-        fields_of(reader, r);
-        check_is_past(where, r.at, now);
-        to.runs.push_back(std::move(r));
-    } catch (const std::invalid_argument& e) {
-        const std::string why = e.what();
-        if (why.compare(0, where.size(), where) == 0) throw;
-        refuse({where, ": ", why});
-    }
+    field_reader reader({*v, where}, reads::whole);
+    if (member(*v, "mark")) return fields_of(reader, to.notes.emplace_back());
+    fields_of(reader, to.runs.emplace_back());
+    check_is_past(where, to.runs.back().at, now);
 }
 /// Whether a complete line in our format is about another gate. It is not parsed, because each of
 /// many gates reads all lines.

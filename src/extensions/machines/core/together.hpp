@@ -32,7 +32,6 @@
 #include <string_view>
 #include <utility>  // move
 
-#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
@@ -65,13 +64,13 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
         return found;
     };
     const std::string facts(line());
-    picojson::value described;
-    if (!parse_json(facts, described)) throw std::runtime_error("a part of a repeat has no facts");
-    const checked_object part(described, "a part of a repeat", "");
+    json_reader json;
+    const json_view* const described = json.read(facts);
+    if (!described) throw std::runtime_error("a part of a repeat has no facts");
+    const stored_object part(*described, "a part of a repeat");
     if (!part.has("window_from_ns") || !part.has("window_to_ns"))
         throw std::runtime_error("a part of a repeat has no window");
-    document_digits digits(facts);
-    repeat_data d = read_repeat(part, variant, digits, 0).what;
+    repeat_data d = read_repeat(part, variant).what;
     std::string gate;
     vector<record> records;
     for (std::string_view next = line(); !next.empty(); next = line())
