@@ -24043,41 +24043,35 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     return g;
 }
 
+inline void fields_of(field_visitor& v, past_slo& s) {
+    std::string side;
+    v.text({"slo"}, s.slo);
+    v.text({"metric"}, s.metric);
+    v.text({"of"}, s.of);
+    v.choice({"verdict"}, s.outcome, verdict::skipped);
+    v.flag({"advisory"}, s.advisory);
+    v.text({"side"}, side);
+    s.at_most = side != "at_least";
+    v.flag({"relative_to_baseline"}, s.relative);
+    v.number({"measured"}, s.measured, any_number);
+    v.number({"estimate"}, s.estimate.value, any_number);
+    s.estimate.low = s.estimate.high = not_a_number;
+    v.interval({"interval"}, s.estimate.low, s.estimate.high);
+    v.number({"limit"}, s.limit, any_number);
+    v.text({"reason"}, s.reason);
+}
 /// Returns a run for later readers. Throws std::invalid_argument if the text is none.
 inline past_result read_past_result(const std::string& json, const std::string& file) {
     json_reader reader;
-    const stored_object root = result_document(reader, json, file);
-    past_result run;
-    run.started_at = root.at("environment").text("started_at");
-    run.commit = root.at("environment").text("commit");
-    run.cpu = root.at("environment").text("cpu");
+    const stored_object root = result_document(reader, json, file), by = root.at("environment");
+    past_result run{by.text("started_at"), by.text("commit"), by.text("cpu"), {}};
     for (const stored_object& g : root.each("gates")) {
         if (g.has("rehearsal")) continue;  // it measured nothing
-        past_gate gate;
-        gate.name = g.text("name");
-        gate.outcome = g.text("outcome");
-        gate.model = g.at("target").text("model");
-        gate.arrivals = g.at("scenario").text("arrivals");
+        past_gate gate{g.text("name"), g.text("outcome"), g.at("target").text("model"),
+                       g.at("scenario").text("arrivals"), {}};
         for (const stored_object& s : g.each("slos")) {
             past_slo slo;
-            slo.slo = s.text("slo");
-            slo.metric = s.text("metric");
-            slo.of = s.text("of");
-            const std::string outcome = s.text("verdict");
-            for (int k = 0; k <= static_cast<int>(verdict::skipped); ++k)
-                if (outcome == to_string(static_cast<verdict>(k)))
-                    slo.outcome = static_cast<verdict>(k);
-            slo.advisory = s.is_true("advisory");
-            slo.at_most = s.text("side") != "at_least";
-            slo.relative = s.is_true("relative_to_baseline");
-            slo.measured = s.number("measured", -max_statistic, max_statistic);
-            slo.estimate = {s.number("estimate", -max_statistic, max_statistic), not_a_number,
-                            not_a_number};
-            s.numbers("interval", -max_statistic, max_statistic, [&](std::size_t i, double v) {
-                if (i < 2) (i == 0 ? slo.estimate.low : slo.estimate.high) = v;
-            });
-            slo.limit = s.number("limit", -max_statistic, max_statistic);
-            slo.reason = s.text("reason");
+            read_fields(s, slo);
             gate.slos.push_back(slo);
         }
         run.gates.push_back(gate);
