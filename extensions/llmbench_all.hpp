@@ -23163,8 +23163,21 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 /// Over all repeats of a variant.
 struct metric_row {
     metric_id metric;
-    double mean, p50, p90, p99, max;
+    double mean = not_a_number, p50 = mean, p90 = mean, p99 = mean, max = mean;
 };
+/// Its statistics, in the order of tables.
+struct row_statistic {
+    const char* name;
+    double metric_row::* value;
+    statistic_kind kind;
+    double q;
+};
+inline constexpr row_statistic row_statistics[] = {
+    {"mean", &metric_row::mean, statistic_kind::mean, 0},
+    {"p50", &metric_row::p50, statistic_kind::percentile, 0.5},
+    {"p90", &metric_row::p90, statistic_kind::percentile, 0.9},
+    {"p99", &metric_row::p99, statistic_kind::percentile, 0.99},
+    {"max", &metric_row::max, statistic_kind::max, 0}};
 /// The rows of the latency table. Without a stream there is no first token.
 inline vector<metric_id> table_metrics(const plan& p) {
     if (!p.sent->common.stream || !p.sent->scores.empty()) return {metric_id::e2e};
@@ -23176,15 +23189,10 @@ inline vector<metric_id> table_metrics(const plan& p) {
     return rows;
 }
 inline metric_row row_of(metric_id id, const sorted_values& all) {
-    const auto value = [&](statistic_kind kind, double q) {
-        return statistic_among(make_statistic(kind, id, q), all);
-    };
-    return {id,
-            value(statistic_kind::mean, 0),
-            value(statistic_kind::percentile, 0.5),
-            value(statistic_kind::percentile, 0.9),
-            value(statistic_kind::percentile, 0.99),
-            value(statistic_kind::max, 0)};
+    metric_row row{id};
+    for (const row_statistic& s : row_statistics)
+        row.*s.value = statistic_among(make_statistic(s.kind, id, s.q), all);
+    return row;
 }
 inline double run_value(metric_id id, const repeat_list& variant) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), variant);
@@ -24155,11 +24163,7 @@ inline void fields_of(field_visitor& v, metric_row& r) {
                                          "where no request has a value or failures reach it",
                   at_times, "latency"}))
         return;
-    v.number({"mean"}, r.mean, any_number);
-    v.number({"p50"}, r.p50, any_number);
-    v.number({"p90"}, r.p90, any_number);
-    v.number({"p99"}, r.p99, any_number);
-    v.number({"max"}, r.max, any_number);
+    for (const row_statistic& s : row_statistics) v.number({s.name}, r.*s.value, any_number);
     v.end();
 }
 inline void fields_of(field_visitor& v, answer_counts& a) {
@@ -24199,7 +24203,7 @@ inline void fields_of(field_visitor& v, label_figures& f) {
     for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
                                metric_id::ttft_from_send}) {
         const metric_row* known = f.row_of(id);
-        metric_row row = known ? *known : metric_row{id, 0, 0, 0, 0, 0};
+        metric_row row = known ? *known : metric_row{id};
         if (v.has(metric_name(id), known != nullptr)) fields_of(v, row);
     }
     v.number({"output_throughput", "tok/s"}, f.output_throughput, any_number);
@@ -25324,15 +25328,15 @@ inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
 /// Returns the table of latencies, and that of labels if there are any.
 inline std::string tables_text(const gate_report& g) {
     const gate_figures& f = g.figures;
-    report_table t{{f.tables_at(), "mean", "p50", "p90", "p99", "max"}};
+    report_table t{{f.tables_at()}};
+    for (const row_statistic& s : row_statistics) t.head.push_back(s.name);
     for (std::size_t i = 0; i < f.table_rows; ++i)
         for (const variant_figures* variant : {&f.candidate, &f.baseline}) {
             const bool is_baseline = variant == &f.baseline;
             if (is_baseline && variant->empty()) continue;
             const metric_row& r = variant->distributions[i].row;
-            const metric_id id = r.metric;
-            t.add({is_baseline ? "  baseline" : metric_name(id), {id, r.mean}, {id, r.p50},
-                   {id, r.p90}, {id, r.p99}, {id, r.max}});
+            t.add({is_baseline ? "  baseline" : metric_name(r.metric)});
+            for (const row_statistic& s : row_statistics) t.append({{r.metric, r.*s.value}});
         }
     const report_table labels = labels_table(g);
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
@@ -26057,13 +26061,11 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
                      {{"gate", gate}, {"end", end}, {"value", number(value)}});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
-            for (const auto& [name, value] :
-                 {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
-                  std::pair{"p99", r.p99}, std::pair{"max", r.max}})
+            for (const row_statistic& s : row_statistics)
                 fill(metrics, "llmbench_latency_seconds{gate}"
                      "metric=\"{metric}\",statistic=\"{statistic}\"} {value}\n",
-                     {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", name},
-                      {"value", number(value)}});
+                     {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", s.name},
+                      {"value", number(r.*s.value)}});
         }
     }
     return filled("# TYPE llmbench_slo_measured gauge\n{measured}# TYPE llmbench_slo_estimate "
@@ -26630,11 +26632,8 @@ inline std::string labels_html(const gate_report& g) {
 inline std::string latency_table(const gate_report& g) {
     const gate_figures& all = g.figures;
     const bool both = !all.baseline.empty();
-    report_table t{{"", "mean", "p50", "p90", "p99", "max"}};
-    if (both) {
-        t.head.insert(t.head.begin() + 1, "");
-        t.words = 2;
-    }
+    report_table t{vector<std::string>(both ? 2 : 1), both ? 2u : 1u};
+    for (const row_statistic& s : row_statistics) t.head.push_back(s.name);
     for (std::size_t i = 0; i < all.metrics.size(); ++i) {
         const metric_row& a = all.candidate.distributions[i].row;
         const metric_row& b = all.baseline.distributions[i].row;
@@ -26646,14 +26645,13 @@ inline std::string latency_table(const gate_report& g) {
                 t.append({""});
                 mark_variant(t.last(), r == &b ? run_variant::baseline : run_variant::candidate);
             }
-            t.append({{id, r->mean}, {id, r->p50}, {id, r->p90}, {id, r->p99}, {id, r->max}});
+            for (const row_statistic& s : row_statistics) t.append({{id, r->*s.value}});
         }
         if (!both) continue;
         t.add({"", "ratio"});
         t.last().look = "arm";
-        for (double metric_row::*value : {&metric_row::mean, &metric_row::p50, &metric_row::p90,
-                                          &metric_row::p99, &metric_row::max}) {
-            const double ratio = a.*value / b.*value;
+        for (const row_statistic& s : row_statistics) {
+            const double ratio = a.*s.value / b.*s.value;
             t.append({std::isfinite(ratio) ? printed("%.3f x", ratio) : "none"});
         }
     }

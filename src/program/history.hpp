@@ -3,6 +3,7 @@
 
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
+#include "core/stored/arm_fields.hpp"
 #include "core/stored/stored.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/console.hpp"
@@ -120,28 +121,24 @@ inline run_series series_for(const stored_gate& g, const std::string& cpu,
 }
 
 /// The facts of a stored run that an append would have of it.
-inline run_facts facts_of(const stored_gate& g, const past_gate& judged, bool is_searched) {
-    run_facts f{is_searched, g.seen.stopped, g.seen.candidate.size(),
+inline run_facts facts_of(const stored_gate& g, const stored_object& reported) {
+    run_facts f{reported.has("capacity"), g.seen.stopped, g.seen.candidate.size(),
                 static_cast<std::size_t>(g.judged_by.rule.most), {}};
     if (!g.load.shard.is_whole()) f.stopped = shard_text(g.load.shard);
     if (!g.seen.baseline.empty()) f.stopped = "its baseline is a server, and main runs alone";
     for (const repeat_data& d : g.seen.candidate)
         if (d.interrupted) f.stopped = "it was interrupted";
-    for (const past_slo& s : judged.slos) {
-        slo_verdict v;
-        std::string text = str(s.slo);
-        if (text.compare(0, 9, "advisory(") == 0) text.erase(0, 9);
-        const std::string name = text.substr(0, text.rfind(s.at_most ? " <= " : " >= "));
+    for (const stored_object& s : reported.each("slos")) {
+        slo_verdict& v = f.verdicts.emplace_back();
+        read_fields(s, v);
+        v.objective.at_most = s.text("side") != "at_least";
+        std::string text = s.text("slo");
+        if (text.starts_with("advisory(")) text.erase(0, 9);
+        const std::string name =
+            text.substr(0, text.rfind(v.objective.at_most ? " <= " : " >= "));
         v.objective.statistic.name = name;
         if (const metric_facts* const m = metric_of_statistic(name))
             v.objective.statistic.metric = m->id;
-        v.objective.at_most = s.at_most;
-        v.objective.is_advisory = s.advisory;
-        v.outcome = s.outcome;
-        v.estimate = s.estimate;
-        v.limit = s.limit;
-        v.reason = s.reason;
-        f.verdicts.push_back(v);
     }
     return f;
 }
@@ -156,7 +153,6 @@ inline std::string imported(const std::string& file, const history_store& all,
     const std::string at = environment.text("started_at");
     if (!is_utc_time(at)) refuse({file, " does not say when it began"});
     check_is_past(file, at, utc_text(machine_unix_s() + max_clock_skew_s));
-    const past_result judged = read_past_result(json, file);
     vector<history_entry> gates;
     std::string left_out;
     const auto leave_out = [&](const std::string& gate, const std::string& why) {
@@ -170,10 +166,7 @@ inline std::string imported(const std::string& file, const history_store& all,
             continue;
         }
         const stored_gate g = read_stored_gate(json, file, name);
-        run_facts facts;
-        for (const past_gate& of : judged.gates)
-            if (str(of.name) == name) facts = facts_of(g, of, reported.has("capacity"));
-        history_entry e = history_entry_of(g.name, facts, g.statistics);
+        history_entry e = history_entry_of(g.name, facts_of(g, reported), g.statistics);
         if (!e.why_not.empty()) {
             leave_out(name, e.why_not);
             continue;

@@ -26,8 +26,21 @@ namespace detail {
 /// Over all repeats of a variant.
 struct metric_row {
     metric_id metric;
-    double mean, p50, p90, p99, max;
+    double mean = not_a_number, p50 = mean, p90 = mean, p99 = mean, max = mean;
 };
+/// Its statistics, in the order of tables.
+struct row_statistic {
+    const char* name;
+    double metric_row::* value;
+    statistic_kind kind;
+    double q;
+};
+inline constexpr row_statistic row_statistics[] = {
+    {"mean", &metric_row::mean, statistic_kind::mean, 0},
+    {"p50", &metric_row::p50, statistic_kind::percentile, 0.5},
+    {"p90", &metric_row::p90, statistic_kind::percentile, 0.9},
+    {"p99", &metric_row::p99, statistic_kind::percentile, 0.99},
+    {"max", &metric_row::max, statistic_kind::max, 0}};
 /// The rows of the latency table. Without a stream there is no first token.
 inline vector<metric_id> table_metrics(const plan& p) {
     if (!p.sent->common.stream || !p.sent->scores.empty()) return {metric_id::e2e};
@@ -39,15 +52,10 @@ inline vector<metric_id> table_metrics(const plan& p) {
     return rows;
 }
 inline metric_row row_of(metric_id id, const sorted_values& all) {
-    const auto value = [&](statistic_kind kind, double q) {
-        return statistic_among(make_statistic(kind, id, q), all);
-    };
-    return {id,
-            value(statistic_kind::mean, 0),
-            value(statistic_kind::percentile, 0.5),
-            value(statistic_kind::percentile, 0.9),
-            value(statistic_kind::percentile, 0.99),
-            value(statistic_kind::max, 0)};
+    metric_row row{id};
+    for (const row_statistic& s : row_statistics)
+        row.*s.value = statistic_among(make_statistic(s.kind, id, s.q), all);
+    return row;
 }
 inline double run_value(metric_id id, const repeat_list& variant) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), variant);

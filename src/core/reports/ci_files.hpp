@@ -445,13 +445,11 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
                      {{"gate", gate}, {"end", end}, {"value", number(value)}});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
-            for (const auto& [name, value] :
-                 {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
-                  std::pair{"p99", r.p99}, std::pair{"max", r.max}})
+            for (const row_statistic& s : row_statistics)
                 fill(metrics, "llmbench_latency_seconds{gate}"
                      "metric=\"{metric}\",statistic=\"{statistic}\"} {value}\n",
-                     {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", name},
-                      {"value", number(value)}});
+                     {{"gate", gate}, {"metric", metric_name(r.metric)}, {"statistic", s.name},
+                      {"value", number(r.*s.value)}});
         }
     }
     return filled("# TYPE llmbench_slo_measured gauge\n{measured}# TYPE llmbench_slo_estimate "

@@ -183,15 +183,15 @@ inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
 /// Returns the table of latencies, and that of labels if there are any.
 inline std::string tables_text(const gate_report& g) {
     const gate_figures& f = g.figures;
-    report_table t{{f.tables_at(), "mean", "p50", "p90", "p99", "max"}};
+    report_table t{{f.tables_at()}};
+    for (const row_statistic& s : row_statistics) t.head.push_back(s.name);
     for (std::size_t i = 0; i < f.table_rows; ++i)
         for (const variant_figures* variant : {&f.candidate, &f.baseline}) {
             const bool is_baseline = variant == &f.baseline;
             if (is_baseline && variant->empty()) continue;
             const metric_row& r = variant->distributions[i].row;
-            const metric_id id = r.metric;
-            t.add({is_baseline ? "  baseline" : metric_name(id), {id, r.mean}, {id, r.p50},
-                   {id, r.p90}, {id, r.p99}, {id, r.max}});
+            t.add({is_baseline ? "  baseline" : metric_name(r.metric)});
+            for (const row_statistic& s : row_statistics) t.append({{r.metric, r.*s.value}});
         }
     const report_table labels = labels_table(g);
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));

@@ -50,11 +50,7 @@ inline void fields_of(field_visitor& v, metric_row& r) {
                                          "where no request has a value or failures reach it",
                   at_times, "latency"}))
         return;
-    v.number({"mean"}, r.mean, any_number);
-    v.number({"p50"}, r.p50, any_number);
-    v.number({"p90"}, r.p90, any_number);
-    v.number({"p99"}, r.p99, any_number);
-    v.number({"max"}, r.max, any_number);
+    for (const row_statistic& s : row_statistics) v.number({s.name}, r.*s.value, any_number);
     v.end();
 }
 inline void fields_of(field_visitor& v, answer_counts& a) {
@@ -94,7 +90,7 @@ inline void fields_of(field_visitor& v, label_figures& f) {
     for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
                                metric_id::ttft_from_send}) {
         const metric_row* known = f.row_of(id);
-        metric_row row = known ? *known : metric_row{id, 0, 0, 0, 0, 0};
+        metric_row row = known ? *known : metric_row{id};
         if (v.has(metric_name(id), known != nullptr)) fields_of(v, row);
     }
     v.number({"output_throughput", "tok/s"}, f.output_throughput, any_number);

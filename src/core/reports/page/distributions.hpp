@@ -133,11 +133,8 @@ inline std::string labels_html(const gate_report& g) {
 inline std::string latency_table(const gate_report& g) {
     const gate_figures& all = g.figures;
     const bool both = !all.baseline.empty();
-    report_table t{{"", "mean", "p50", "p90", "p99", "max"}};
-    if (both) {
-        t.head.insert(t.head.begin() + 1, "");
-        t.words = 2;
-    }
+    report_table t{vector<std::string>(both ? 2 : 1), both ? 2u : 1u};
+    for (const row_statistic& s : row_statistics) t.head.push_back(s.name);
     for (std::size_t i = 0; i < all.metrics.size(); ++i) {
         const metric_row& a = all.candidate.distributions[i].row;
         const metric_row& b = all.baseline.distributions[i].row;
@@ -149,14 +146,13 @@ inline std::string latency_table(const gate_report& g) {
                 t.append({""});
                 mark_variant(t.last(), r == &b ? run_variant::baseline : run_variant::candidate);
             }
-            t.append({{id, r->mean}, {id, r->p50}, {id, r->p90}, {id, r->p99}, {id, r->max}});
+            for (const row_statistic& s : row_statistics) t.append({{id, r->*s.value}});
         }
         if (!both) continue;
         t.add({"", "ratio"});
         t.last().look = "arm";
-        for (double metric_row::*value : {&metric_row::mean, &metric_row::p50, &metric_row::p90,
-                                          &metric_row::p99, &metric_row::max}) {
-            const double ratio = a.*value / b.*value;
+        for (const row_statistic& s : row_statistics) {
+            const double ratio = a.*s.value / b.*s.value;
             t.append({std::isfinite(ratio) ? printed("%.3f x", ratio) : "none"});
         }
     }
