@@ -26078,11 +26078,11 @@ struct plot_scale {
     const char* name() const { return name_at({"linear", "log", "nines"}, how); }
 };
 enum class plot_unit {
-    seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
+    seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, day, none
 };
 inline const char* unit_name(plot_unit u) {  // as the script names it
     return name_at({"seconds", "elapsed", "req/s", "tok/s", "fraction", "percentile", "named",
-                    "none"}, u);
+                    "day", "none"}, u);
 }
 inline plot_unit plot_unit_of(metric_unit unit) {
     switch (unit) {
@@ -26964,6 +26964,8 @@ const roundStep = least => {
 };
 const ticks = ({kind, low, high, unit}, most) => {
   if (unit === "named") return [];
+  if (unit === "day")  // with room for the last one
+    return multiples(low, high - .08 * (high - low), Math.ceil((high - low) / 3));
   if (kind === "nines") return [0, .5, .9, .99, .999, .9999, .99999].filter(v => v <= high);
   if (!(high > low) || (kind === "log" && !(low > 0))) return [low];
   if (unit === "elapsed") {
@@ -26997,14 +26999,16 @@ const between = (points, at, i) => {
   }
   return null;
 };
-const hover = (svg, x, y, i, lines) => {
+const hover = (svg, x, y, i, lines, told) => {
   const along = i ? y : x, across = i ? x : y;
   const cross = shape(svg, "line", {class: "cross"});
   const leave = () => { tip.hidden = true; cross.remove(); };
   const move = e => {
     const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
     if (p.x < box.l || p.x > box.r || p.y < box.t || p.y > box.b) return leave();
-    const at = i ? p.y : p.x, found = new Map();
+    const near = told.length
+      && told.reduce((a, b) => Math.abs(b.at - p.x) < Math.abs(a.at - p.x) ? b : a);
+    const at = near ? near.at : i ? p.y : p.x, found = new Map();
     for (const line of lines) {
       const v = between(line.points, at, i);
       if (v !== null) found.set(line.name, [...(found.get(line.name) || []), across.value(v)]);
@@ -27013,7 +27017,7 @@ const hover = (svg, x, y, i, lines) => {
       const low = show(Math.min(...all), across.unit), high = show(Math.max(...all), across.unit);
       return (name ? name + "  " : "") + (low === high ? low : low + " to " + high);
     });
-    tip.textContent = [show(along.value(at), along.unit), ...said].join("\n");
+    tip.textContent = near ? near.words : [show(along.value(at), along.unit), ...said].join("\n");
     const ends = i ? {x1: box.l, x2: box.r, y1: at, y2: at}
                    : {x1: at, x2: at, y1: box.t, y2: box.b};
     set(cross, ends);
@@ -27031,12 +27035,14 @@ const tick = (v, unit) => v === 0 && ["seconds", "percentile"].includes(unit)
   : unit === "percentile" ? "p" + +(v * 100).toPrecision(6)
   : unit === "fraction" ? +(v * 100).toPrecision(4) + " %"
   : unit === "seconds" ? show(v, unit)
+  : unit === "day" ? new Date(v * 864e5).toISOString().slice(0, 10)  // since 1970
   : unit !== "elapsed" ? String(+v.toPrecision(6))
   : v >= 7200 ? +(v / 3600).toPrecision(3) + " h"
   : v >= 300 ? +(v / 60).toPrecision(4) + " min" : +v.toPrecision(4) + " s";
 const pairs = all => all.flatMap((v, i) => i % 2 ? [] : [[v, all[i + 1]]]);
 const plot = (svg, spec) => {
-  const x = axis(spec.x, box.l, box.r), y = axis(spec.y, box.b, box.t), lines = [], labels = [];
+  const x = axis(spec.x, box.l, box.r), y = axis(spec.y, box.b, box.t), lines = [], labels = [],
+    told = [];
   const put = (at, words, anchor, style = "") => shape(svg, "text",
     {x: px(at[0]), y: px(at[1]), "text-anchor": anchor, class: style}, words);
   const path = (style, d) => shape(svg, "path", {class: style, d});
@@ -27088,6 +27094,10 @@ const plot = (svg, spec) => {
       path("span", `M${x.at(low ?? v)} ${at}H${x.at(high ?? v)}`);
       dot("typical", 2.5, [x.at(v), at]);
     },
+    mark([style, d], [a, b]) {
+      set(path(style, d), {transform: `translate(${x.at(a)} ${y.at(b)})`});
+    },
+    tell([words], [v]) { told.push({at: x.at(v), words}); },
     name([words], [v]) { put([x.at(v), 157], words, "middle"); },
     upright(_, [v, low, high]) { path("span", `M${x.at(v)} ${y.at(low)}V${y.at(high)}`); },
     label([words, apart], [a, b]) {
@@ -27107,7 +27117,7 @@ const plot = (svg, spec) => {
     put([45, y.at(v) + 4], tick(v, y.unit), "end");
   }
   for (const [kind, words, numbers] of spec.shapes) draw[kind](words, numbers);
-  svg.addEventListener("pointerenter", () => hover(svg, x, y, spec.by === "y" ? 1 : 0, lines),
+  svg.addEventListener("pointerenter", () => hover(svg, x, y, spec.by === "y" ? 1 : 0, lines, told),
     {once: true});
 };
 const bar = (svg, {bar: [limit, measured, value, low, high], atMost, repeats, words}) => {

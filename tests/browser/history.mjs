@@ -48,11 +48,12 @@ try {
     await page.goto(url);
     assert.equal(await page.locator("h2").innerText(), "chat <b>");
     const plots = await page.locator("svg.plot").evaluateAll(all => all.map(svg => ({
-      runs: svg.querySelectorAll("circle.run").length, out: svg.querySelectorAll(".out").length,
-      repeats: svg.querySelectorAll(".repeat").length, steps: svg.querySelectorAll(".step").length,
+      runs: svg.querySelector(".cloud.c").getAttribute("d").split("M").length - 1,
+      repeats: svg.querySelector(".cloud.r").getAttribute("d").split("M").length - 1,
+      out: svg.querySelectorAll(".out").length, steps: svg.querySelectorAll(".step").length,
       changes: svg.querySelectorAll(".changed").length, bands: svg.querySelectorAll(".band").length,
       levels: svg.querySelectorAll(".level").length,
-      outside: [...svg.querySelectorAll("circle, line, polyline, text")].filter(e => {
+      outside: [...svg.querySelectorAll("circle, path, polyline, text")].filter(e => {
         const b = e.getBoundingClientRect(), all = svg.getBoundingClientRect();
         return b.left < all.left - 1 || b.right > all.right + 1 || b.top < all.top - 1 ||
           b.bottom > all.bottom + 1;
@@ -62,6 +63,10 @@ try {
       assert.deepEqual([p.runs, p.out, p.repeats, p.outside], [59, 1, 180, []]);
       assert.deepEqual([p.steps, p.levels, p.bands, p.changes], [1, 2, 1, 1]);
     }
+    const plot = page.locator("svg.plot").first(), { width: drawn } = await plot.boundingBox();
+    await plot.hover({ position: { x: drawn * 60 / 300, y: 50 } });  // near the second run
+    await plot.hover({ position: { x: drawn * 61 / 300, y: 50 } });
+    assert.match(await page.locator("#tip").innerText(), /^2026-03-0[1-3], 00000000\n13\.\d ms, repeats 1/);
     assert.equal(await page.locator("tbody tr").count(), 60);
     const rows = await page.locator("tbody tr").allInnerTexts();
     assert.match(rows[59 - 29], /leave_out: the node was shared \(anna\)/);

@@ -4,8 +4,10 @@
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/page/page.hpp"
+#include "core/reports/page/plot.hpp"
 #include "extensions/history/core/entry.hpp"
 #include "extensions/history/core/history_judge.hpp"
 #include "extensions/history/core/learned.hpp"
@@ -172,23 +174,21 @@ inline std::string value_words(const std::string& statistic, double v) {
 }
 
 inline std::string shown(const std::string& s) { return xml_escaped(printable(s, 200)); }
-inline std::string at_most_digits(double v) { return printed("%.5g", v); }
 
-/// The scale of a plot of 400 by 170.
-struct plot_scale {
-    double first_day = 0, last_day = 1, low = 0, high = 1;
-    static constexpr double left = 68, right = 392, top = 10, bottom = 138;
-    double x(double day) const {
-        const double span = std::max(last_day - first_day, 1.0);
-        return left + 8 + (right - left - 16) * (day - first_day) / span;
-    }
-    double y(double v) const {
-        return top + (bottom - top) * (1 - (std::clamp(v, low, high) - low) / (high - low));
-    }
+/// A drawing of runs: "mark" is a path relative to a point, "tell" what is told near an x.
+struct history_plot : plot {
+    using plot::plot;
+    using plot::add;
 };
-/// The axis covers at least a fifth of the value, so that a small change looks small.
+/// Of at least four days.
+inline plot_scale days_of(const history_series& s, const todays& now) {
+    const double first = day_number(s.runs.front().at),
+                 last = day_number(s.runs.back().at) + (now.outcome.empty() ? 0 : 1);
+    const double margin = std::max(0.03 * (last - first), 2 - (last - first) / 2);
+    return {plot_scale::shape::linear, first - margin, last + margin};
+}
+/// Covers at least a fifth of the value, so that a small change looks small.
 inline plot_scale scale_of(const history_series& s, const drawn_levels& levels, const todays& now) {
-    plot_scale p;
     double low = infinity, high = 0;
     const auto see = [&](double v) {
         if (!std::isfinite(v) || v <= 0) return;
@@ -203,107 +203,80 @@ inline plot_scale scale_of(const history_series& s, const drawn_levels& levels, 
     // A far limit would leave no room for the runs.
     if (now.limit > low / 2 && now.limit < high * 2) see(now.limit);
     const double middle = (low + high) / 2, half = std::max((high - low) * 0.58, middle * 0.1);
-    p.low = std::max(0.0, middle - half);
-    p.high = middle + half;
-    p.first_day = day_number(s.runs.front().at);
-    p.last_day = day_number(s.runs.back().at) + (now.outcome.empty() ? 0 : 1);
-    return p;
-}
-inline std::string svg_line(const char* kind, double x1, double y1, double x2, double y2) {
-    return printed("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", kind, x1,
-                   y1, x2, y2);
-}
-inline std::string svg_text(const char* kind, double x, double y, const std::string& words) {
-    return printed("<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", kind, x, y) + shown(words) +
-           "</text>";
+    return {plot_scale::shape::linear, std::max(0.0, middle - half), middle + half};
 }
 
-inline std::string run_words(const series_run& n, const history_series& s) {
-    const std::string& statistic = s.statistic;
-    std::string words = n.at.substr(0, 10) +
-                        (n.commit.empty() ? "" : ", " + n.commit.substr(0, 8)) + "\n" +
-                        value_words(statistic, mean_of_repeats(n.repeats, s.offset)) + ", repeats";
-    for (const double v : n.repeats) words += " " + value_words(statistic, v);
-    return words + (n.is_left_out ? "\nleft out" : "");
-}
-inline std::string run_drawn(const series_run& n, double value, bool is_trouble,
-                             const plot_scale& p, double half) {
-    const double x = p.x(day_number(n.at)), y = p.y(value);
-    std::string svg;
-    for (const double v : n.repeats)
-        svg += printed("<circle class=\"repeat\" cx=\"%.1f\" cy=\"%.1f\" r=\"1.3\"/>", x, p.y(v));
-    const std::string at = printed("translate(%.1f %.1f)", x, y);
-    svg += n.is_left_out ? "<path class=\"out\" transform=\"" + at + "\" d=\"M-4-4L4 4M-4 4L4-4\"/>"
-                         : printed("<circle class=\"run%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>",
-                                   is_trouble ? " trouble" : "", x, y);
-    return svg + printed("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">", x - half,
-                         plot_scale::top, 2 * half, plot_scale::bottom - plot_scale::top);
+inline std::string run_words(const series_run& n, const history_series& s,
+                             const std::string& changed) {
+    std::string repeats;
+    for (const double v : n.repeats) repeats += " " + value_words(s.statistic, v);
+    return filled("{date}[, {commit}]\n{mean}, repeats{repeats}{is_left_out?\nleft out}"
+                  "[, {changed}]",
+                  {{"date", n.at.substr(0, 10)}, {"commit", n.commit.substr(0, 8)},
+                   {"mean", value_words(s.statistic, mean_of_repeats(n.repeats, s.offset))},
+                   {"repeats", repeats}, {"is_left_out", n.is_left_out},
+                   {"changed", printable(changed, 200)}});
 }
 
 /// Draws levels as steps, with their changes, dashed unless accepted, and the newest one's band.
-inline std::string levels_of_plot(const drawn_levels& levels, const plot_scale& p) {
-    std::string svg;
+inline void draw_levels(history_plot& p, const drawn_levels& levels, double end,
+                        const plot_scale& y) {
     for (std::size_t i = 0; i < levels.all.size(); ++i) {
         const drawn_level& l = levels.all[i];
         const bool is_last = i + 1 == levels.all.size();
-        const double from = p.x(day_number(l.from)),
-                     to = is_last ? p.right : p.x(day_number(levels.all[i + 1].from));
+        const double from = day_number(l.from),
+                     to = is_last ? end : day_number(levels.all[i + 1].from);
         if (is_last && std::isfinite(levels.low))
-            svg += printed("<rect class=\"band\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                           "height=\"%.1f\"/>", from, p.y(levels.high), std::max(0.0, to - from),
-                           p.y(levels.low) - p.y(levels.high));
-        svg += svg_line("level", from, p.y(l.value), to, p.y(l.value));
+            p.line("band", "", {{from, levels.low}, {to, levels.low}, {to, levels.high},
+                                {from, levels.high}});
+        p.line("level", "", {{from, l.value}, {to, l.value}});
         if (i == 0) continue;
-        const char* const kind = l.is_accepted ? "step" : "step unaccepted";
-        svg += svg_line(kind, from, p.top, from, p.bottom) +
-               svg_text(from > 330 ? "end" : "start", from + (from > 330 ? -3 : 3), p.bottom - 3,
-                        printed("%+.1f %%", 100 * l.change));
+        p.line(l.is_accepted ? "step" : "step unaccepted", "", {{from, y.low}, {from, y.high}});
+        // Values that rise leave room below, others above.
+        p.add("label", {printed("%+.1f %%", 100 * l.change)},
+              {from, l.change > 0 ? y.low : 0.1 * y.low + 0.9 * y.high});
     }
-    return svg;
 }
-
-inline std::string plot_of(const history_series& s, const drawn_levels& levels, const todays& now) {
-    const plot_scale p = scale_of(s, levels, now);
-    const auto runs = static_cast<double>(s.runs.size());
-    const double half = std::max(2.0, (p.right - p.left) / (2 * runs));
-    const series_run& newest = s.runs.back();
-    const auto mean_in = [&](const series_run& n) { return mean_of_repeats(n.repeats, s.offset); };
-    std::string svg = "<svg class=\"plot\" viewBox=\"0 0 400 170\" role=\"img\" aria-label=\"" +
-                      shown(s.statistic) + " over " + plural(s.runs.size(), "run") +
-                      ", in the newest " +
-                      shown(value_words(s.statistic, mean_in(newest))) + "\">\n";
-    for (const double v : {p.low, (p.low + p.high) / 2, p.high})
-        svg += svg_line("grid", p.left, p.y(v), p.right, p.y(v)) +
-               svg_text("end", p.left - 4, p.y(v) + 4, value_words(s.statistic, v));
-    if (now.limit >= p.low && now.limit <= p.high)
-        svg += svg_line("limit", p.left, p.y(now.limit), p.right, p.y(now.limit));
-    std::string line;
-    for (const series_run& n : s.runs)
-        if (!n.is_left_out)
-            line += at_most_digits(p.x(day_number(n.at))) + "," +
-                    at_most_digits(p.y(mean_in(n))) + " ";
-    svg += "<polyline class=\"line\" points=\"" + line + "\"/>\n";
-    svg += levels_of_plot(levels, p);
+inline std::string figure_of(const history_series& s, const drawn_levels& levels,
+                             const todays& now) {
+    const plot_scale x = days_of(s, now), y = scale_of(s, levels, now);
+    const metric_facts* const m = metric_of_statistic(s.statistic);
+    history_plot p(x, plot_unit::day, y, m ? plot_unit_of(m->unit) : plot_unit::none);
+    draw_levels(p, levels, x.high + 1, y);
+    if (now.limit >= y.low && now.limit <= y.high) p.limit_across(now.limit, "");
+    vector<curve_point> line, runs, repeats;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         const series_run& n = s.runs[i];
+        const curve_point at{day_number(n.at), mean_of_repeats(n.repeats, s.offset)};
+        for (const double v : n.repeats) repeats.push_back({at.x, v});
+        if (n.is_left_out) p.add("mark", {"out", "M-4-4L4 4M-4 4L4-4"}, {at.x, at.y});
+        else line.push_back(at);
+        if (levels.is_trouble[i]) p.dot("open", at);
+        else if (!n.is_left_out) runs.push_back(at);
         const std::string changed = i == 0 ? "" : changed_facts(s.runs[i - 1].watched, n.watched);
-        if (!changed.empty())
-            svg += svg_line("changed", p.x(day_number(n.at)), p.bottom + 2,
-                            p.x(day_number(n.at)), p.bottom + 9);
-        svg += run_drawn(n, mean_in(n), levels.is_trouble[i], p, half) + "<title>" +
-               xml_escaped(run_words(n, s)) + (changed.empty() ? "" : ", ") +
-               shown(changed) + "</title></rect>\n";
+        if (!changed.empty()) p.add("mark", {"changed", "M0 1v5"}, {at.x, y.low});
+        p.add("tell", {run_words(n, s, changed)}, {at.x});
     }
-    if (!now.outcome.empty() && std::isfinite(now.value)) {
-        const double x = p.x(p.last_day);
-        if (std::isfinite(now.low) && std::isfinite(now.high))
-            svg += svg_line("today", x, p.y(now.low), x, p.y(now.high));
-        svg += printed("<path class=\"today\" transform=\"translate(%.1f %.1f)\" "
-                       "d=\"M0-5L5 0L0 5L-5 0z\"/>", x, p.y(now.value));
-    }
-    svg += svg_text("start", p.left, 163, s.runs.front().at.substr(0, 10));
-    if (s.runs.size() > 1) svg += svg_text("end", p.right, 163, newest.at.substr(0, 10));
-    return svg + "</svg>\n";
+    p.line("c2", "", line);
+    p.cloud("r", repeats);
+    p.cloud("c", runs);
+    const double today = day_number(s.runs.back().at) + 1;
+    const bool has_today = !now.outcome.empty() && std::isfinite(now.value);
+    if (has_today && std::isfinite(now.low) && std::isfinite(now.high))
+        p.line("today", "", {{today, now.low}, {today, now.high}});
+    if (has_today) p.add("mark", {"today", "M0-5L5 0L0 5L-5 0z"}, {today, now.value});
+    const std::string newest =
+        value_words(s.statistic, mean_of_repeats(s.runs.back().repeats, s.offset));
+    const std::string spread = std::isfinite(levels.between_runs)
+                                   ? printed("runs differ by %.2g %%", 100 * levels.between_runs)
+                                   : "too few runs to say what they differ by";
+    return p.figure(filled("<code>{of:x}</code><span>{value:x}[, {outcome:x}]; {spread}</span>",
+                           {{"of", now.slo.empty() ? s.statistic : now.slo},
+                            {"value", now.outcome.empty() ? newest : "today " +
+                                          value_words(s.statistic, now.value)},
+                            {"outcome", now.outcome}, {"spread", spread}}),
+                    s.statistic + " over " + plural(s.runs.size(), "run") + ", in the newest " +
+                        newest);
 }
 
 /// The page has the style of a report's, and this.
@@ -311,14 +284,11 @@ inline constexpr const char* history_style = R"(
 h2{margin:2.5rem 0 .25rem;padding-top:1.25rem;border-top:3px solid var(--line)}
 .plots{grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr))}
 figure{margin-top:.75rem}
-figcaption{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 1rem}
-text.end{text-anchor:end}rect{fill:transparent}rect:hover{fill:var(--dim);opacity:.2}
-.line{stroke:var(--mine);opacity:.35}.run{fill:var(--mine)}.repeat{fill:var(--dim);opacity:.6}
-.run.trouble{fill:var(--back);stroke:var(--mine);stroke-width:1.5}
-.out{stroke:var(--dim);stroke-width:1.5;fill:none}
-.level{stroke:var(--ink);stroke-width:1.5}.band,.band:hover{fill:var(--mine);opacity:.14}
-.step{stroke:var(--fail)}.unaccepted{stroke-dasharray:4 3}.changed{stroke:var(--ink);stroke-width:2}
-path.today{fill:var(--other)}line.today{stroke:var(--other);stroke-width:2}
+.cloud.c{opacity:1;stroke-width:5}.cloud.r{stroke:var(--dim);stroke-width:2}
+.out{stroke:var(--dim);stroke-width:1.5}.changed{stroke:var(--ink);stroke-width:2}
+.level{stroke:var(--ink);opacity:1}.band{fill:var(--mine);opacity:.14}
+.step{stroke:var(--fail)}.unaccepted{stroke-dasharray:4 3}
+path.today{fill:var(--other)}polyline.today{stroke:var(--other);stroke-width:2}
 table{width:100%;margin-top:.75rem}th,td:nth-child(-n+3){white-space:nowrap}
 @media(max-width:40rem){thead{display:none}tr{display:block;padding:.4rem 0;
 border-bottom:1px solid var(--line)}td{display:block;padding:0;border:0}}
@@ -366,21 +336,9 @@ inline std::string section_of(const drawn_gate& g, const std::string& commits) {
                        "</p>\n<div class=\"plots\">\n";
     for (std::size_t i = 0; i < g.series.size(); ++i) {
         const history_series& s = g.series[i];
-        const drawn_levels& levels = g.levels[i];
         if (s.runs.empty()) continue;
         const auto at = g.now.find(s.statistic);
-        const todays now = at == g.now.end() ? todays{} : at->second;
-        page += "<figure><figcaption><code>" + shown(now.slo.empty() ? s.statistic : now.slo) +
-                "</code><span>" +
-                (now.outcome.empty()
-                     ? value_words(s.statistic,
-                                   mean_of_repeats(s.runs.back().repeats, s.offset))
-                     : "today " + value_words(s.statistic, now.value) + ", " + shown(now.outcome)) +
-                "</span></figcaption>\n" + plot_of(s, levels, now) + "<p class=\"note\">" +
-                (std::isfinite(levels.between_runs)
-                     ? printed("runs differ by %.2g %%", 100 * levels.between_runs)
-                     : "too few runs to say what they differ by") +
-                "</p></figure>\n";
+        page += figure_of(s, g.levels[i], at == g.now.end() ? todays{} : at->second);
     }
     return page + "</div>\n" + table_of(g, commits);
 }
@@ -405,7 +363,7 @@ inline std::string page_of(const std::string& folder, const vector<drawn_gate>& 
         "accepted it); shaded: where 95 % of unchanged runs will lie. Ticks below: a watched "
         "fact changed. Dashed across: the limit; diamond: the run of today.</p>\n";
     for (const drawn_gate& g : gates) page += section_of(g, commits);
-    return page + "</main></body></html>\n";
+    return page + "</main>\n<script>" + page_script + "</script></body></html>\n";
 }
 
 }  // namespace history_tool

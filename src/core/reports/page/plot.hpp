@@ -28,11 +28,11 @@ struct plot_scale {
     const char* name() const { return name_at({"linear", "log", "nines"}, how); }
 };
 enum class plot_unit {
-    seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
+    seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, day, none
 };
 inline const char* unit_name(plot_unit u) {  // as the script names it
     return name_at({"seconds", "elapsed", "req/s", "tok/s", "fraction", "percentile", "named",
-                    "none"}, u);
+                    "day", "none"}, u);
 }
 inline plot_unit plot_unit_of(metric_unit unit) {
     switch (unit) {
