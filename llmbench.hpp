@@ -26518,10 +26518,8 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 
 // ===== [C] the report page: distributions and timelines ==========================================
 
-inline std::string variants_key(bool has_baseline) {
-    return has_baseline
-               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>" : "";
-}
+inline constexpr const char* variants_key =
+    " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>";
 
 /// The scale of values from `low` to `high`, and of the limits on them that are near.
 inline plot_scale scale_of_values(const gate_report& g, metric_id id, double low, double high) {
@@ -26684,7 +26682,7 @@ private:
             "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
             "each other.}</p>\n<div class=\"plots\">\n",
                                {{"step", time_text(grid_.step)},
-                                {"key", variants_key(!alone)}, {"has_thirds", drift_third()}});
+                                {"key", alone ? "" : variants_key}, {"has_thirds", drift_third()}});
         h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
                     "requests sent per second", per_s, {{"c", "sent", &t::sent}},
                     paced ? &planned : nullptr);
@@ -26734,7 +26732,7 @@ private:
         }
         return filled("[{plots?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, "
                       "read once a second.{key}</p>\n<div class=\"plots\">\n{plots}</div>\n]",
-                      {{"plots", plots}, {"key", variants_key(!other_.empty())}});
+                      {{"plots", plots}, {"key", other_.empty() ? "" : variants_key}});
     }
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
@@ -27196,7 +27194,7 @@ inline std::string numbers_html(const gate_report& g) {
          "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: a "
          "limit on a mean. Dot with a bar: the typical repeat and its "
          "interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n]",
-         {{"curves", curves}, {"variants_key", variants_key(!f.baseline.empty())}});
+         {{"curves", curves}, {"variants_key", f.baseline.empty() ? "" : variants_key}});
     return h + timeline_figures(g).html();
 }
 
@@ -27266,12 +27264,12 @@ inline std::pair<headline, std::string> overall(const vector<gate_report>& gates
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
 inline std::string gates_html(const vector<gate_report>& gates) {
     std::string items, buttons;
-    const auto add_button = [&](const char* name, bool is_pressed, std::size_t n) {
+    const auto add_button = [&](const char* name, std::size_t n) {
         fill(buttons, "<button type=\"button\" aria-pressed=\"{is_pressed?true|false}\" "
              "data-show=\"{name}\">{name} {n}</button>",
-             {{"is_pressed", is_pressed}, {"name", name}, {"n", n}});
+             {{"is_pressed", buttons.empty()}, {"name", name}, {"n", n}});
     };
-    add_button("all", true, gates.size());
+    add_button("all", gates.size());
     const char* last = "";
     std::size_t outcomes = 0;
     for (const gate_report* g : most_urgent_first(gates)) {
@@ -27279,7 +27277,7 @@ inline std::string gates_html(const vector<gate_report>& gates) {
         const char* name = to_string(h);
         if (name != std::string_view(last)) {
             ++outcomes;
-            add_button(name, false, count_of(gates, h));
+            add_button(name, count_of(gates, h));
         }
         last = name;
         fill(

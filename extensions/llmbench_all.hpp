@@ -26526,10 +26526,8 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 
 // ===== [C] the report page: distributions and timelines ==========================================
 
-inline std::string variants_key(bool has_baseline) {
-    return has_baseline
-               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>" : "";
-}
+inline constexpr const char* variants_key =
+    " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>";
 
 /// The scale of values from `low` to `high`, and of the limits on them that are near.
 inline plot_scale scale_of_values(const gate_report& g, metric_id id, double low, double high) {
@@ -26692,7 +26690,7 @@ private:
             "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
             "each other.}</p>\n<div class=\"plots\">\n",
                                {{"step", time_text(grid_.step)},
-                                {"key", variants_key(!alone)}, {"has_thirds", drift_third()}});
+                                {"key", alone ? "" : variants_key}, {"has_thirds", drift_third()}});
         h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
                     "requests sent per second", per_s, {{"c", "sent", &t::sent}},
                     paced ? &planned : nullptr);
@@ -26742,7 +26740,7 @@ private:
         }
         return filled("[{plots?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, "
                       "read once a second.{key}</p>\n<div class=\"plots\">\n{plots}</div>\n]",
-                      {{"plots", plots}, {"key", variants_key(!other_.empty())}});
+                      {{"plots", plots}, {"key", other_.empty() ? "" : variants_key}});
     }
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
@@ -27204,7 +27202,7 @@ inline std::string numbers_html(const gate_report& g) {
          "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: a "
          "limit on a mean. Dot with a bar: the typical repeat and its "
          "interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n]",
-         {{"curves", curves}, {"variants_key", variants_key(!f.baseline.empty())}});
+         {{"curves", curves}, {"variants_key", f.baseline.empty() ? "" : variants_key}});
     return h + timeline_figures(g).html();
 }
 
@@ -27274,12 +27272,12 @@ inline std::pair<headline, std::string> overall(const vector<gate_report>& gates
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
 inline std::string gates_html(const vector<gate_report>& gates) {
     std::string items, buttons;
-    const auto add_button = [&](const char* name, bool is_pressed, std::size_t n) {
+    const auto add_button = [&](const char* name, std::size_t n) {
         fill(buttons, "<button type=\"button\" aria-pressed=\"{is_pressed?true|false}\" "
              "data-show=\"{name}\">{name} {n}</button>",
-             {{"is_pressed", is_pressed}, {"name", name}, {"n", n}});
+             {{"is_pressed", buttons.empty()}, {"name", name}, {"n", n}});
     };
-    add_button("all", true, gates.size());
+    add_button("all", gates.size());
     const char* last = "";
     std::size_t outcomes = 0;
     for (const gate_report* g : most_urgent_first(gates)) {
@@ -27287,7 +27285,7 @@ inline std::string gates_html(const vector<gate_report>& gates) {
         const char* name = to_string(h);
         if (name != std::string_view(last)) {
             ++outcomes;
-            add_button(name, false, count_of(gates, h));
+            add_button(name, count_of(gates, h));
         }
         last = name;
         fill(
@@ -40827,7 +40825,7 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                    {"tpot_over",
                     columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : ""},
                    {"rate_over", over(rate, per_s, {{"", loads, tokens}})},
-                   {"key", variants_key(both)},
+                   {"key", both ? variants_key : ""},
                    {"table", page_table("By load", curve_table(unit, rows))}});
 }
 
@@ -43116,6 +43114,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #include <functional>
 #include <iostream>  // cout
 #include <iterator>  // make_move_iterator
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>  // shared_ptr
@@ -43977,11 +43976,9 @@ struct history_entry {
 /// The statistics that a history keeps of every gate, beside those of its objectives.
 inline constexpr std::string_view usual_statistics[] = {"mean(tpot)", "p50(ttft)", "p90(ttft)",
                                                         "p50(e2e)", "output_throughput"};
-/// Whether every repeat has a value. Zero is one of a difference.
-inline bool are_kept(const vector<double>& repeats, bool also_zero) {
-    const auto is_one = [&](double v) {
-        return std::isfinite(v) && (v > 0 || (v == 0 && also_zero));
-    };
+/// Whether every repeat has a value, of at least that.
+inline bool are_kept(const vector<double>& repeats, double least) {
+    const auto is_one = [&](double v) { return std::isfinite(v) && v >= least; };
     return !repeats.empty() && all_of(repeats, is_one);
 }
 /// A statistic's repeats by its name.
@@ -43989,13 +43986,14 @@ using all_repeats = std::map<std::string, vector<double>>;
 /// The statistics of objectives, and the usual ones, that have a value in every repeat.
 inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts, all_repeats of) {
     vector<named_repeats> values;
-    const auto add = [&](const std::string& name, bool also_zero = false) {
+    constexpr double above_0 = std::numeric_limits<double>::denorm_min();
+    const auto add = [&](const std::string& name, double least = above_0) {
         vector<double> repeats = std::exchange(of[name], {});
         for (double& v : repeats) v = in_six_digits(v);
-        if (are_kept(repeats, also_zero)) values.push_back({name, std::move(repeats)});
+        if (are_kept(repeats, least)) values.push_back({name, std::move(repeats)});
     };
     for (const slo_verdict& v : verdicts)
-        if (is_difference(v.objective)) add(str(v.objective.statistic.name), true);
+        if (is_difference(v.objective)) add(str(v.objective.statistic.name), 0);
     for (const slo_verdict& v : verdicts)
         if (may_be_relative(v.objective.statistic.metric)) add(str(v.objective.statistic.name));
     for (const std::string_view usual : usual_statistics) add(std::string(usual));
@@ -44460,16 +44458,18 @@ inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
     return out;
 }
 
+/// The branch of a run: main's joins the history.
+enum class run_on : unsigned char { branch, main };
 /// Main is compared with the newest accepted segment, another branch with the newest one.
-inline const history_segment& segment_for(const vector<history_segment>& segments, bool is_main) {
-    for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
+inline const history_segment& segment_for(const vector<history_segment>& segments, run_on who) {
+    for (auto s = segments.rbegin(); who == run_on::main && s != segments.rend(); ++s)
         if (s->is_accepted) return *s;
     return segments.back();
 }
 
 /// `given_sd`: the user's spread between runs, 0 if not given.
 inline learned_history learned_from(const vector<run_level>& runs,
-                                    const vector<history_segment>& segments, bool is_main,
+                                    const vector<history_segment>& segments, run_on who,
                                     double given_sd = 0) {
     learned_history h;
     if (runs.empty()) return h;
@@ -44483,10 +44483,10 @@ inline learned_history learned_from(const vector<run_level>& runs,
         h.spread.df += given_df;
         h.spread.sd = std::sqrt((given_df * given_sd * given_sd + squares) / h.spread.df);
     }
-    const history_segment& against = segment_for(segments, is_main);
+    const history_segment& against = segment_for(segments, who);
     h.level = newest_level(runs, against, h.spread.sd);
     // Main itself moved: its own run is compared with its earlier level.
-    if (!is_main && h.spread.df > 0) h.moved = moves_of_main(runs, against, h.spread);
+    if (who != run_on::main && h.spread.df > 0) h.moved = moves_of_main(runs, against, h.spread);
     return h;
 }
 
@@ -44540,7 +44540,7 @@ inline std::optional<level_drift> drift_of_level(const vector<run_level>& runs,
                                                  const vector<history_segment>& segments,
                                                  const runs_spread& spread) {
     if (segments.empty() || !(spread.df > 0)) return {};
-    const history_segment& accepted = segment_for(segments, true);
+    const history_segment& accepted = segment_for(segments, run_on::main);
     const std::size_t end = runs.size(), n = runs_of_drift;
     if (accepted.end - accepted.first < n || end < accepted.first + 2 * n) return {};
     const double then =
@@ -44564,11 +44564,11 @@ struct history_read {
     vector<history_segment> segments{};
     learned_history learned{};
 };
-inline history_read history_read_as(const history_series& s, bool is_main, double given_sd = 0) {
+inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0) {
     history_read r;
     r.runs = levels_of(s);
     r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
-    r.learned = learned_from(r.runs, r.segments, is_main, given_sd);
+    r.learned = learned_from(r.runs, r.segments, who, given_sd);
     return r;
 }
 
@@ -44693,12 +44693,12 @@ inline history_analysis analysis_against(const learned_history& h, const vector<
     return l;
 }
 
-/// The analysis after so many repeats. `appended`: a run that joins the history has one, after all
-/// repeats.
+/// The analysis after k of n repeats. A run that joins the history has one, after all of them.
 inline history_analysis_kind analysis_kind_after(const learned_history& h, std::size_t k,
-                                                 bool is_last, bool appended) {
+                                                 std::size_t n, run_on who) {
     const history_analyses planned = analyses_for(h);
-    if (appended) return is_last ? history_analysis_kind::whole : history_analysis_kind::none;
+    if (who == run_on::main)
+        return k == n ? history_analysis_kind::whole : history_analysis_kind::none;
     if (k == planned.late) return history_analysis_kind::late;
     if (k == planned.whole) return history_analysis_kind::whole;
     return k == planned.early ? history_analysis_kind::early : history_analysis_kind::none;
@@ -44711,12 +44711,12 @@ inline bool is_last_analysis(const learned_history& h, const history_analysis& l
 /// The verdict of a run on all its repeats: at the first analysis that decides, or at its last. The
 /// late one is made only if the run was open and noisier than the history.
 inline history_analysis judged_against(const learned_history& h, const vector<double>& run,
-                                   const level_of_limit& line, bool appended,
+                                   const level_of_limit& line, run_on who,
                                    const history_bounds& bounds = {},
                                    const noise_of_today& today = {}) {
     history_analysis l;
     for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
-        const history_analysis_kind kind = analysis_kind_after(h, k, k == run.size(), appended);
+        const history_analysis_kind kind = analysis_kind_after(h, k, run.size(), who);
         if (kind == history_analysis_kind::none) continue;
         if (kind == history_analysis_kind::late && !l.is_noisier) break;
         l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
@@ -44941,7 +44941,8 @@ inline objective_history objective_history_of(history_series s, const slo& what,
     o.scale = s.scale;
     o.statistic = str(what.statistic.name);
     o.at_most = s.at_most = what.at_most;
-    const history_read r = history_read_as(s, asked.appends, asked.given_sd);
+    const history_read r =
+        history_read_as(s, asked.appends ? run_on::main : run_on::branch, asked.given_sd);
     o.learned = r.learned;
     if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
@@ -45144,7 +45145,8 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const history_analysis l =
         which == sought::last
             ? analysis_against(h, run, line, history_analysis_kind::whole, bounds, today)
-            : judged_against(h, run, line, past.appends, bounds, today);
+            : judged_against(h, run, line, past.appends ? run_on::main : run_on::branch, bounds,
+                             today);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(of, l.repeats, s.statistic.metric);
     d.values.resize(l.repeats);

@@ -954,7 +954,7 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                    {"tpot_over",
                     columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : ""},
                    {"rate_over", over(rate, per_s, {{"", loads, tokens}})},
-                   {"key", variants_key(both)},
+                   {"key", both ? variants_key : ""},
                    {"table", page_table("By load", curve_table(unit, rows))}});
 }
 

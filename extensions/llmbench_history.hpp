@@ -83,6 +83,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #include <functional>
 #include <iostream>  // cout
 #include <iterator>  // make_move_iterator
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>  // shared_ptr
@@ -944,11 +945,9 @@ struct history_entry {
 /// The statistics that a history keeps of every gate, beside those of its objectives.
 inline constexpr std::string_view usual_statistics[] = {"mean(tpot)", "p50(ttft)", "p90(ttft)",
                                                         "p50(e2e)", "output_throughput"};
-/// Whether every repeat has a value. Zero is one of a difference.
-inline bool are_kept(const vector<double>& repeats, bool also_zero) {
-    const auto is_one = [&](double v) {
-        return std::isfinite(v) && (v > 0 || (v == 0 && also_zero));
-    };
+/// Whether every repeat has a value, of at least that.
+inline bool are_kept(const vector<double>& repeats, double least) {
+    const auto is_one = [&](double v) { return std::isfinite(v) && v >= least; };
     return !repeats.empty() && all_of(repeats, is_one);
 }
 /// A statistic's repeats by its name.
@@ -956,13 +955,14 @@ using all_repeats = std::map<std::string, vector<double>>;
 /// The statistics of objectives, and the usual ones, that have a value in every repeat.
 inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts, all_repeats of) {
     vector<named_repeats> values;
-    const auto add = [&](const std::string& name, bool also_zero = false) {
+    constexpr double above_0 = std::numeric_limits<double>::denorm_min();
+    const auto add = [&](const std::string& name, double least = above_0) {
         vector<double> repeats = std::exchange(of[name], {});
         for (double& v : repeats) v = in_six_digits(v);
-        if (are_kept(repeats, also_zero)) values.push_back({name, std::move(repeats)});
+        if (are_kept(repeats, least)) values.push_back({name, std::move(repeats)});
     };
     for (const slo_verdict& v : verdicts)
-        if (is_difference(v.objective)) add(str(v.objective.statistic.name), true);
+        if (is_difference(v.objective)) add(str(v.objective.statistic.name), 0);
     for (const slo_verdict& v : verdicts)
         if (may_be_relative(v.objective.statistic.metric)) add(str(v.objective.statistic.name));
     for (const std::string_view usual : usual_statistics) add(std::string(usual));
@@ -1427,16 +1427,18 @@ inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
     return out;
 }
 
+/// The branch of a run: main's joins the history.
+enum class run_on : unsigned char { branch, main };
 /// Main is compared with the newest accepted segment, another branch with the newest one.
-inline const history_segment& segment_for(const vector<history_segment>& segments, bool is_main) {
-    for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
+inline const history_segment& segment_for(const vector<history_segment>& segments, run_on who) {
+    for (auto s = segments.rbegin(); who == run_on::main && s != segments.rend(); ++s)
         if (s->is_accepted) return *s;
     return segments.back();
 }
 
 /// `given_sd`: the user's spread between runs, 0 if not given.
 inline learned_history learned_from(const vector<run_level>& runs,
-                                    const vector<history_segment>& segments, bool is_main,
+                                    const vector<history_segment>& segments, run_on who,
                                     double given_sd = 0) {
     learned_history h;
     if (runs.empty()) return h;
@@ -1450,10 +1452,10 @@ inline learned_history learned_from(const vector<run_level>& runs,
         h.spread.df += given_df;
         h.spread.sd = std::sqrt((given_df * given_sd * given_sd + squares) / h.spread.df);
     }
-    const history_segment& against = segment_for(segments, is_main);
+    const history_segment& against = segment_for(segments, who);
     h.level = newest_level(runs, against, h.spread.sd);
     // Main itself moved: its own run is compared with its earlier level.
-    if (!is_main && h.spread.df > 0) h.moved = moves_of_main(runs, against, h.spread);
+    if (who != run_on::main && h.spread.df > 0) h.moved = moves_of_main(runs, against, h.spread);
     return h;
 }
 
@@ -1507,7 +1509,7 @@ inline std::optional<level_drift> drift_of_level(const vector<run_level>& runs,
                                                  const vector<history_segment>& segments,
                                                  const runs_spread& spread) {
     if (segments.empty() || !(spread.df > 0)) return {};
-    const history_segment& accepted = segment_for(segments, true);
+    const history_segment& accepted = segment_for(segments, run_on::main);
     const std::size_t end = runs.size(), n = runs_of_drift;
     if (accepted.end - accepted.first < n || end < accepted.first + 2 * n) return {};
     const double then =
@@ -1531,11 +1533,11 @@ struct history_read {
     vector<history_segment> segments{};
     learned_history learned{};
 };
-inline history_read history_read_as(const history_series& s, bool is_main, double given_sd = 0) {
+inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0) {
     history_read r;
     r.runs = levels_of(s);
     r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
-    r.learned = learned_from(r.runs, r.segments, is_main, given_sd);
+    r.learned = learned_from(r.runs, r.segments, who, given_sd);
     return r;
 }
 
@@ -1660,12 +1662,12 @@ inline history_analysis analysis_against(const learned_history& h, const vector<
     return l;
 }
 
-/// The analysis after so many repeats. `appended`: a run that joins the history has one, after all
-/// repeats.
+/// The analysis after k of n repeats. A run that joins the history has one, after all of them.
 inline history_analysis_kind analysis_kind_after(const learned_history& h, std::size_t k,
-                                                 bool is_last, bool appended) {
+                                                 std::size_t n, run_on who) {
     const history_analyses planned = analyses_for(h);
-    if (appended) return is_last ? history_analysis_kind::whole : history_analysis_kind::none;
+    if (who == run_on::main)
+        return k == n ? history_analysis_kind::whole : history_analysis_kind::none;
     if (k == planned.late) return history_analysis_kind::late;
     if (k == planned.whole) return history_analysis_kind::whole;
     return k == planned.early ? history_analysis_kind::early : history_analysis_kind::none;
@@ -1678,12 +1680,12 @@ inline bool is_last_analysis(const learned_history& h, const history_analysis& l
 /// The verdict of a run on all its repeats: at the first analysis that decides, or at its last. The
 /// late one is made only if the run was open and noisier than the history.
 inline history_analysis judged_against(const learned_history& h, const vector<double>& run,
-                                   const level_of_limit& line, bool appended,
+                                   const level_of_limit& line, run_on who,
                                    const history_bounds& bounds = {},
                                    const noise_of_today& today = {}) {
     history_analysis l;
     for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
-        const history_analysis_kind kind = analysis_kind_after(h, k, k == run.size(), appended);
+        const history_analysis_kind kind = analysis_kind_after(h, k, run.size(), who);
         if (kind == history_analysis_kind::none) continue;
         if (kind == history_analysis_kind::late && !l.is_noisier) break;
         l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
@@ -1908,7 +1910,8 @@ inline objective_history objective_history_of(history_series s, const slo& what,
     o.scale = s.scale;
     o.statistic = str(what.statistic.name);
     o.at_most = s.at_most = what.at_most;
-    const history_read r = history_read_as(s, asked.appends, asked.given_sd);
+    const history_read r =
+        history_read_as(s, asked.appends ? run_on::main : run_on::branch, asked.given_sd);
     o.learned = r.learned;
     if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
@@ -2111,7 +2114,8 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const history_analysis l =
         which == sought::last
             ? analysis_against(h, run, line, history_analysis_kind::whole, bounds, today)
-            : judged_against(h, run, line, past.appends, bounds, today);
+            : judged_against(h, run, line, past.appends ? run_on::main : run_on::branch, bounds,
+                             today);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(of, l.repeats, s.statistic.metric);
     d.values.resize(l.repeats);

@@ -60,7 +60,7 @@ drawn runs_of(const machine& m, int count, generator& g) {
 learned_history learned_of(const vector<run_level>& runs, bool one_level) {
     return learned_from(
         runs, one_level ? vector<history_segment>{{0, runs.size()}} : segments_of({}, runs),
-        false);
+        run_on::branch);
 }
 
 struct run_tally : tally {
@@ -73,7 +73,7 @@ struct run_tally : tally {
 void add(run_tally& t, const learned_history& h, vector<double> run, double slower,
          double of) {
     for (double& x : run) x += slower;
-    const history_analysis l = judged_against(h, run, of, false);
+    const history_analysis l = judged_against(h, run, of, run_on::branch);
     t.add(l.outcome, static_cast<long long>(l.repeats));
     t.withheld += l.withheld == history_hold::main_moved;
 }
@@ -178,7 +178,7 @@ void print_given(int trials, levels& to) {
                 generator g(static_cast<std::uint64_t>(i) * 7919 + static_cast<std::uint64_t>(k));
                 const drawn d = runs_of({}, counts[k], g);
                 const learned_history h =
-                    learned_from(d.runs, segments_of({}, d.runs), false, given);
+                    learned_from(d.runs, segments_of({}, d.runs), run_on::branch, given);
                 add(c[k].unchanged, h, d.today, 0, line);
                 add(c[k].at_limit, h, d.today, line, line);
                 add(c[k].beyond10, h, d.today, line + std::log(1.10), line);
@@ -330,7 +330,8 @@ vector<other_rule> other_rules() {
          }},
         {"llmbench",
          [](const runs& n, const values& run) {
-             const history_analysis l = judged_against(learned_of(n, false), run, line, false);
+             const history_analysis l =
+                 judged_against(learned_of(n, false), run, line, run_on::branch);
              return l.outcome == verdict::fail ? 1 : l.outcome == verdict::pass ? -1 : 0;
          }},
     };
@@ -475,7 +476,7 @@ void print_drift(int trials, levels& to) {
                 const vector<run_level> seen(all.begin(),
                                              all.begin() + static_cast<std::ptrdiff_t>(n));
                 const auto segments = with_accepted(segments_of({}, seen), {}, seen);
-                const auto spread = learned_from(seen, segments, true).spread;
+                const auto spread = learned_from(seen, segments, run_on::main).spread;
                 const bool is = drift_of_level(seen, segments, spread).has_value();
                 if (drift > 0 && is) first = static_cast<double>(n);
                 if (drift == 0) reported += is && !was;
@@ -528,7 +529,8 @@ void print_lives(int trials, levels& to) {
             const vector<double> logs = run(of_this_run, repeats_a_run);
             if (n > 55 || (n >= 40 && n < 45)) {  // a regression that nobody mended or marked
                 const history_analysis l =
-                    judged_against(history_read_as(s, true).learned, logs, 0, true);
+                    judged_against(history_read_as(s, run_on::main).learned, logs, 0,
+                                   run_on::main);
                 main_red.add(l.outcome, 0);
             }
             series_run appended;
@@ -537,7 +539,7 @@ void print_lives(int trials, levels& to) {
             s.runs.push_back(appended);
             // A branch of today's main, after main's own run of the run.
             if (n + 1 >= fewest_runs) {
-                const learned_history h = history_read_as(s, false).learned;
+                const learned_history h = history_read_as(s, run_on::branch).learned;
                 const vector<double> today = run(0.01 * g.normal(), 5);
                 add(all, h, today, 0, line);
                 if (n >= 10 && since >= 4) add(with_client_error, h, today, 0, line);

@@ -159,7 +159,7 @@ tally verdict_by_history(double spread, double distance, generator& random) {
     vector<double> today = run_of(last_analysis);
     for (double& x : today) x += distance;
     const history_analysis l = judged_against(
-        learned_from(runs, segments_of({}, runs), false), today, 0, false);
+        learned_from(runs, segments_of({}, runs), run_on::branch), today, 0, run_on::branch);
     tally t;
     t.add(l.outcome, static_cast<long long>(l.repeats));
     return t;

@@ -79,7 +79,7 @@ inline vector<std::string> statistics_of(const vector<const history_run*>& runs)
 
 inline drawn_levels levels_drawn(const history_series& s) {
     const double sign = s.at_most ? 1 : -1;
-    const history_read r = history_read_as(s, true);
+    const history_read r = history_read_as(s, run_on::main);
     const auto value_at = [&](double level) { return s.value_of(sign * level); };
     drawn_levels d;
     d.is_trouble.assign(s.runs.size(), false);

@@ -17,10 +17,10 @@ vector<run_level> runs(const vector<double>& means, double sd = 0.01) {
     for (const double m : means) out.push_back({out.size(), m, sd * sd, 3});
     return out;
 }
-learned_history learned(const vector<double>& means, double reported = 0, bool is_main = false,
-                        double sd = 0.01) {
+learned_history learned(const vector<double>& means, double reported = 0,
+                        run_on who = run_on::branch, double sd = 0.01) {
     const auto all = runs(means, sd);
-    return learned_from(all, {{0, all.size()}}, is_main, reported);
+    return learned_from(all, {{0, all.size()}}, who, reported);
 }
 vector<double> steady(std::size_t n, double sd = 0.01) {  // in turns above and below 0
     vector<double> out;
@@ -74,14 +74,14 @@ TEST_CASE("a run noisier than the history pays for it with its own degrees of fr
 
 TEST_CASE("a step changes the level, not the machine") {
     const auto all = runs({0, 0.01, 0.02, 1.00, 1.01, 1.02});
-    const learned_history h = learned_from(all, {{0, 3}, {3, 6}}, false);
+    const learned_history h = learned_from(all, {{0, 3}, {3, 6}}, run_on::branch);
     CHECK(h.spread.sd == doctest::Approx(0.01));
     CHECK(h.spread.df == 4);
     CHECK(h.level.mean == doctest::Approx(1.01));
     // Main is held against the level that was accepted.
     const history_segment regression{3, 6, 4, false};
-    CHECK(learned_from(all, {{0, 3}, regression}, true).level.mean == doctest::Approx(0.01));
-    CHECK(learned_from(all, {{0, 3}, regression}, false).level.mean == doctest::Approx(1.01));
+    CHECK(learned_from(all, {{0, 3}, regression}, run_on::main).level.mean == doctest::Approx(0.01));
+    CHECK(learned_from(all, {{0, 3}, regression}, run_on::branch).level.mean == doctest::Approx(1.01));
 }
 
 TEST_CASE("runs never differ by less than two programs on a machine do") {
@@ -90,21 +90,21 @@ TEST_CASE("runs never differ by less than two programs on a machine do") {
 
 TEST_CASE("a pass may come after two repeats, a fail after as many as a run has") {
     const learned_history h = learned(steady(10, 0.002));
-    CHECK(judged_against(h, {0, 0.001}, line, false).outcome == verdict::pass);
-    CHECK(judged_against(h, {1, 1.001}, line, false).outcome == verdict::inconclusive);
-    const history_analysis l = judged_against(h, {1, 1.001, 1}, line, false);
+    CHECK(judged_against(h, {0, 0.001}, line, run_on::branch).outcome == verdict::pass);
+    CHECK(judged_against(h, {1, 1.001}, line, run_on::branch).outcome == verdict::inconclusive);
+    const history_analysis l = judged_against(h, {1, 1.001, 1}, line, run_on::branch);
     CHECK(l.outcome == verdict::fail);
     CHECK(l.repeats == 3);
     // A run that becomes a part of the history looks once, at the end.
-    CHECK(judged_against(h, {0, 0.001, 0}, line, true).repeats == 3);
+    CHECK(judged_against(h, {0, 0.001, 0}, line, run_on::main).repeats == 3);
 }
 
 TEST_CASE("more repeats than a run has are looked at where the run was noisier, only") {
     const learned_history h = learned(steady(30));
     const vector<double> open = {line - 0.01, line, line + 0.01, -9, -9};
-    CHECK(judged_against(h, open, line, false).repeats == 3);
+    CHECK(judged_against(h, open, line, run_on::branch).repeats == 3);
     const vector<double> noisy = {line - 0.06, line, line + 0.06, line, line};
-    CHECK(judged_against(h, noisy, line, false).repeats == 5);
+    CHECK(judged_against(h, noisy, line, run_on::branch).repeats == 5);
 }
 
 TEST_CASE("where main moved in its last runs, a verdict must hold against these too") {
@@ -120,7 +120,7 @@ TEST_CASE("where main moved in its last runs, a verdict must hold against these 
     CHECK(looked(h, {0.5, 0.501, 0.499}).outcome == verdict::fail);
     CHECK(looked(h, {0, 0.001, -0.001}).outcome == verdict::pass);  // a pass does not need them
     // Main's own run is held against what main was.
-    CHECK(learned(means, 0, true).moved.empty());
+    CHECK(learned(means, 0, run_on::main).moved.empty());
 
     means.back() = -0.12;  // quicker: what was as quick as before may be a regression
     CHECK(looked(learned(means), {0, 0.001, -0.001}).withheld == history_hold::main_moved);

@@ -111,8 +111,8 @@ TEST_CASE("an improvement is accepted by itself, a regression by a mark") {
     all = segments(s);
     REQUIRE(all.size() == 2);
     CHECK_FALSE(all[1].is_accepted);
-    CHECK(segment_for(all, true).first == 0);    // main is held against what was accepted
-    CHECK(segment_for(all, false).first == 20);  // a branch did not break main
+    CHECK(segment_for(all, run_on::main).first == 0);    // main is held against what was accepted
+    CHECK(segment_for(all, run_on::branch).first == 20);  // a branch did not break main
 
     for (const std::size_t at : {18u, 20u, 25u, 39u}) {
         s.annotations = {{annotation_kind::accept, date_of(at), "a larger model", "me"}};
@@ -135,7 +135,7 @@ TEST_CASE("a regression that was mended is accepted again, half of it is not") {
     all = mended(0.06);
     REQUIRE(all.size() == 3);
     CHECK_FALSE(all[2].is_accepted);
-    CHECK(segment_for(all, true).first == 0);
+    CHECK(segment_for(all, run_on::main).first == 0);
 }
 
 TEST_CASE("a lower limit turns the signs: less throughput is a regression") {
@@ -150,7 +150,7 @@ TEST_CASE("a lower limit turns the signs: less throughput is a regression") {
 TEST_CASE("a drift that no step shows is told with its interval") {
     const auto slowly = [](std::size_t i) { return 0.001 * static_cast<double>(i); };
     const history_series s = drawn(60, slowly);
-    const history_read r = history_read_as(s, true);
+    const history_read r = history_read_as(s, run_on::main);
     const auto d = drift_of_level(r.runs, r.segments, r.learned.spread);
     REQUIRE(d);
     CHECK(d->by == doctest::Approx(0.05).epsilon(0.2));
@@ -158,7 +158,8 @@ TEST_CASE("a drift that no step shows is told with its interval") {
     CHECK(d->high > 0.05);
     CHECK(d->low > 0.01);
 
-    const history_read still = history_read_as(drawn(60, [](std::size_t) { return 0.0; }), true);
+    const history_read still = history_read_as(drawn(60, [](std::size_t) { return 0.0; }),
+                                               run_on::main);
     CHECK_FALSE(drift_of_level(still.runs, still.segments, still.learned.spread));
     CHECK_FALSE(drift_of_level({}, {}, {}));
 }

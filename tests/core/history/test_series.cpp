@@ -65,18 +65,18 @@ TEST_CASE("an annotation by a run's id is one at its time") {
                                day < 15 ? 1 : 1.5 + 0.001 * day));
     const auto is_accepted = [&](const std::string& at) {
         all.notes = {note(annotation_kind::accept, at)};
-        return history_read_as(runs(all), true).segments.back().is_accepted;
+        return history_read_as(runs(all), run_on::main).segments.back().is_accepted;
     };
     CHECK(is_accepted("2026-11-15"));
     CHECK(is_accepted("r15"));
     CHECK_FALSE(is_accepted("r10"));
     CHECK_FALSE(is_accepted("r99"));
     all.notes = {note(annotation_kind::step, "r13")};
-    CHECK(history_read_as(runs(all), true).segments[1].first == 3);
+    CHECK(history_read_as(runs(all), run_on::main).segments[1].first == 3);
     // Of a run that a later one of its date has replaced, too.
     all.runs.push_back(run("late", "2026-11-13T23:00:00Z", 1));
     all = in_order(all);
-    CHECK(history_read_as(runs(all), true).segments[1].first == 3);
+    CHECK(history_read_as(runs(all), run_on::main).segments[1].first == 3);
 }
 TEST_CASE("a statistic's name tells its metric, its offset and which side is better") {
     struct known {

@@ -27,10 +27,8 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-inline std::string variants_key(bool has_baseline) {
-    return has_baseline
-               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>" : "";
-}
+inline constexpr const char* variants_key =
+    " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>";
 
 /// The scale of values from `low` to `high`, and of the limits on them that are near.
 inline plot_scale scale_of_values(const gate_report& g, metric_id id, double low, double high) {
@@ -193,7 +191,7 @@ private:
             "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
             "each other.}</p>\n<div class=\"plots\">\n",
                                {{"step", time_text(grid_.step)},
-                                {"key", variants_key(!alone)}, {"has_thirds", drift_third()}});
+                                {"key", alone ? "" : variants_key}, {"has_thirds", drift_third()}});
         h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
                     "requests sent per second", per_s, {{"c", "sent", &t::sent}},
                     paced ? &planned : nullptr);
@@ -243,7 +241,7 @@ private:
         }
         return filled("[{plots?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, "
                       "read once a second.{key}</p>\n<div class=\"plots\">\n{plots}</div>\n]",
-                      {{"plots", plots}, {"key", variants_key(!other_.empty())}});
+                      {{"plots", plots}, {"key", other_.empty() ? "" : variants_key}});
     }
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.

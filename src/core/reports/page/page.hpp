@@ -72,7 +72,7 @@ inline std::string numbers_html(const gate_report& g) {
          "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: a "
          "limit on a mean. Dot with a bar: the typical repeat and its "
          "interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n]",
-         {{"curves", curves}, {"variants_key", variants_key(!f.baseline.empty())}});
+         {{"curves", curves}, {"variants_key", f.baseline.empty() ? "" : variants_key}});
     return h + timeline_figures(g).html();
 }
 
@@ -142,12 +142,12 @@ inline std::pair<headline, std::string> overall(const vector<gate_report>& gates
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
 inline std::string gates_html(const vector<gate_report>& gates) {
     std::string items, buttons;
-    const auto add_button = [&](const char* name, bool is_pressed, std::size_t n) {
+    const auto add_button = [&](const char* name, std::size_t n) {
         fill(buttons, "<button type=\"button\" aria-pressed=\"{is_pressed?true|false}\" "
              "data-show=\"{name}\">{name} {n}</button>",
-             {{"is_pressed", is_pressed}, {"name", name}, {"n", n}});
+             {{"is_pressed", buttons.empty()}, {"name", name}, {"n", n}});
     };
-    add_button("all", true, gates.size());
+    add_button("all", gates.size());
     const char* last = "";
     std::size_t outcomes = 0;
     for (const gate_report* g : most_urgent_first(gates)) {
@@ -155,7 +155,7 @@ inline std::string gates_html(const vector<gate_report>& gates) {
         const char* name = to_string(h);
         if (name != std::string_view(last)) {
             ++outcomes;
-            add_button(name, false, count_of(gates, h));
+            add_button(name, count_of(gates, h));
         }
         last = name;
         fill(

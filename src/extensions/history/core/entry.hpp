@@ -23,6 +23,7 @@
 #include <algorithm>  // find, find_if, sort, unique
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -335,11 +336,9 @@ struct history_entry {
 /// The statistics that a history keeps of every gate, beside those of its objectives.
 inline constexpr std::string_view usual_statistics[] = {"mean(tpot)", "p50(ttft)", "p90(ttft)",
                                                         "p50(e2e)", "output_throughput"};
-/// Whether every repeat has a value. Zero is one of a difference.
-inline bool are_kept(const vector<double>& repeats, bool also_zero) {
-    const auto is_one = [&](double v) {
-        return std::isfinite(v) && (v > 0 || (v == 0 && also_zero));
-    };
+/// Whether every repeat has a value, of at least that.
+inline bool are_kept(const vector<double>& repeats, double least) {
+    const auto is_one = [&](double v) { return std::isfinite(v) && v >= least; };
     return !repeats.empty() && all_of(repeats, is_one);
 }
 /// A statistic's repeats by its name.
@@ -347,13 +346,14 @@ using all_repeats = std::map<std::string, vector<double>>;
 /// The statistics of objectives, and the usual ones, that have a value in every repeat.
 inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts, all_repeats of) {
     vector<named_repeats> values;
-    const auto add = [&](const std::string& name, bool also_zero = false) {
+    constexpr double above_0 = std::numeric_limits<double>::denorm_min();
+    const auto add = [&](const std::string& name, double least = above_0) {
         vector<double> repeats = std::exchange(of[name], {});
         for (double& v : repeats) v = in_six_digits(v);
-        if (are_kept(repeats, also_zero)) values.push_back({name, std::move(repeats)});
+        if (are_kept(repeats, least)) values.push_back({name, std::move(repeats)});
     };
     for (const slo_verdict& v : verdicts)
-        if (is_difference(v.objective)) add(str(v.objective.statistic.name), true);
+        if (is_difference(v.objective)) add(str(v.objective.statistic.name), 0);
     for (const slo_verdict& v : verdicts)
         if (may_be_relative(v.objective.statistic.metric)) add(str(v.objective.statistic.name));
     for (const std::string_view usual : usual_statistics) add(std::string(usual));

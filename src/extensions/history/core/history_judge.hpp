@@ -156,7 +156,8 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const history_analysis l =
         which == sought::last
             ? analysis_against(h, run, line, history_analysis_kind::whole, bounds, today)
-            : judged_against(h, run, line, past.appends, bounds, today);
+            : judged_against(h, run, line, past.appends ? run_on::main : run_on::branch, bounds,
+                             today);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(of, l.repeats, s.statistic.metric);
     d.values.resize(l.repeats);

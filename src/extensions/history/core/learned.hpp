@@ -176,16 +176,18 @@ inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
     return out;
 }
 
+/// The branch of a run: main's joins the history.
+enum class run_on : unsigned char { branch, main };
 /// Main is compared with the newest accepted segment, another branch with the newest one.
-inline const history_segment& segment_for(const vector<history_segment>& segments, bool is_main) {
-    for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
+inline const history_segment& segment_for(const vector<history_segment>& segments, run_on who) {
+    for (auto s = segments.rbegin(); who == run_on::main && s != segments.rend(); ++s)
         if (s->is_accepted) return *s;
     return segments.back();
 }
 
 /// `given_sd`: the user's spread between runs, 0 if not given.
 inline learned_history learned_from(const vector<run_level>& runs,
-                                    const vector<history_segment>& segments, bool is_main,
+                                    const vector<history_segment>& segments, run_on who,
                                     double given_sd = 0) {
     learned_history h;
     if (runs.empty()) return h;
@@ -199,10 +201,10 @@ inline learned_history learned_from(const vector<run_level>& runs,
         h.spread.df += given_df;
         h.spread.sd = std::sqrt((given_df * given_sd * given_sd + squares) / h.spread.df);
     }
-    const history_segment& against = segment_for(segments, is_main);
+    const history_segment& against = segment_for(segments, who);
     h.level = newest_level(runs, against, h.spread.sd);
     // Main itself moved: its own run is compared with its earlier level.
-    if (!is_main && h.spread.df > 0) h.moved = moves_of_main(runs, against, h.spread);
+    if (who != run_on::main && h.spread.df > 0) h.moved = moves_of_main(runs, against, h.spread);
     return h;
 }
 
@@ -256,7 +258,7 @@ inline std::optional<level_drift> drift_of_level(const vector<run_level>& runs,
                                                  const vector<history_segment>& segments,
                                                  const runs_spread& spread) {
     if (segments.empty() || !(spread.df > 0)) return {};
-    const history_segment& accepted = segment_for(segments, true);
+    const history_segment& accepted = segment_for(segments, run_on::main);
     const std::size_t end = runs.size(), n = runs_of_drift;
     if (accepted.end - accepted.first < n || end < accepted.first + 2 * n) return {};
     const double then =
@@ -280,11 +282,11 @@ struct history_read {
     vector<history_segment> segments{};
     learned_history learned{};
 };
-inline history_read history_read_as(const history_series& s, bool is_main, double given_sd = 0) {
+inline history_read history_read_as(const history_series& s, run_on who, double given_sd = 0) {
     history_read r;
     r.runs = levels_of(s);
     r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
-    r.learned = learned_from(r.runs, r.segments, is_main, given_sd);
+    r.learned = learned_from(r.runs, r.segments, who, given_sd);
     return r;
 }
 
@@ -409,12 +411,12 @@ inline history_analysis analysis_against(const learned_history& h, const vector<
     return l;
 }
 
-/// The analysis after so many repeats. `appended`: a run that joins the history has one, after all
-/// repeats.
+/// The analysis after k of n repeats. A run that joins the history has one, after all of them.
 inline history_analysis_kind analysis_kind_after(const learned_history& h, std::size_t k,
-                                                 bool is_last, bool appended) {
+                                                 std::size_t n, run_on who) {
     const history_analyses planned = analyses_for(h);
-    if (appended) return is_last ? history_analysis_kind::whole : history_analysis_kind::none;
+    if (who == run_on::main)
+        return k == n ? history_analysis_kind::whole : history_analysis_kind::none;
     if (k == planned.late) return history_analysis_kind::late;
     if (k == planned.whole) return history_analysis_kind::whole;
     return k == planned.early ? history_analysis_kind::early : history_analysis_kind::none;
@@ -427,12 +429,12 @@ inline bool is_last_analysis(const learned_history& h, const history_analysis& l
 /// The verdict of a run on all its repeats: at the first analysis that decides, or at its last. The
 /// late one is made only if the run was open and noisier than the history.
 inline history_analysis judged_against(const learned_history& h, const vector<double>& run,
-                                   const level_of_limit& line, bool appended,
+                                   const level_of_limit& line, run_on who,
                                    const history_bounds& bounds = {},
                                    const noise_of_today& today = {}) {
     history_analysis l;
     for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
-        const history_analysis_kind kind = analysis_kind_after(h, k, k == run.size(), appended);
+        const history_analysis_kind kind = analysis_kind_after(h, k, run.size(), who);
         if (kind == history_analysis_kind::none) continue;
         if (kind == history_analysis_kind::late && !l.is_noisier) break;
         l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,

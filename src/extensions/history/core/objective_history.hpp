@@ -150,7 +150,8 @@ inline objective_history objective_history_of(history_series s, const slo& what,
     o.scale = s.scale;
     o.statistic = str(what.statistic.name);
     o.at_most = s.at_most = what.at_most;
-    const history_read r = history_read_as(s, asked.appends, asked.given_sd);
+    const history_read r =
+        history_read_as(s, asked.appends ? run_on::main : run_on::branch, asked.given_sd);
     o.learned = r.learned;
     if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
