@@ -29238,17 +29238,17 @@ inline void set_apart(int fd) {
 #endif
 }
 #endif
-/// Returns a socket that servers of ours do not inherit, and whose closed peer does not end the
-/// program.
-inline descriptor new_socket(int family, bool blocks) {
+/// Returns a non-blocking socket that servers of ours do not inherit, and whose closed peer does
+/// not end the program.
+inline descriptor new_socket(int family) {
 #ifdef __linux__
-    const int how = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);
-    return descriptor(::socket(family, SOCK_STREAM | how, 0));  // its sends use no_signal
+    // its sends use no_signal
+    return descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 #else
     descriptor fd(::socket(family, SOCK_STREAM, 0));
     if (fd.get() < 0) return fd;
     set_apart(fd.get());
-    if (!blocks) ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+    ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
     return fd;
 #endif
 }
@@ -29267,17 +29267,12 @@ inline std::pair<descriptor, descriptor> socket_pair() {
 /// Parses an IP address in digits. Throws std::invalid_argument if it is none, or not this
 /// machine's.
 inline address local_address(const std::string& digits) {
-    addrinfo hints{}, *found = nullptr;
-    hints.ai_flags = AI_NUMERICHOST;
-    hints.ai_socktype = SOCK_STREAM;
-    if (digits.empty() || ::getaddrinfo(digits.c_str(), nullptr, &hints, &found) != 0)
+    const looked_up known = look_up(digits.c_str(), nullptr, AI_NUMERICHOST);
+    if (digits.empty() || known.error != 0)
         refuse({"client.from is \"", printable(digits, 80),
                 "\": it must be an IP address of this machine, such as 10.0.0.2"});
-    address x;
-    std::memcpy(&x.storage, found->ai_addr, found->ai_addrlen);
-    x.size = found->ai_addrlen;
-    ::freeaddrinfo(found);
-    const descriptor fd = new_socket(x.storage.ss_family, true);
+    const address x = known.found[0];
+    const descriptor fd = new_socket(x.storage.ss_family);
     const bool is_ours =
         ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&x.storage), x.size) == 0;
     const int problem = errno;
@@ -29309,7 +29304,7 @@ inline vector<address> reached_from(const vector<address>& from, const vector<ad
 /// Returns a connecting non-blocking socket, from a local address if one is given; errno on
 /// failure. EAGAIN: the queue of a Unix-domain socket is full, and no event follows: ask again.
 inline descriptor connecting_socket(const address& to, const address* from = nullptr) {
-    descriptor fd = new_socket(to.storage.ss_family, false);
+    descriptor fd = new_socket(to.storage.ss_family);
     if (fd.get() < 0) return fd;
     if (from) {
 #ifdef IP_BIND_ADDRESS_NO_PORT
@@ -29376,7 +29371,7 @@ inline int free_port() {
     static std::atomic<unsigned> next{static_cast<unsigned>(entropy())};
     const port_range ports = ports_for_servers(outgoing_ports());
     for (int tries = 0; tries < 1000; ++tries) {
-        const descriptor fd = new_socket(AF_INET, true);
+        const descriptor fd = new_socket(AF_INET);
         if (fd.get() < 0)
             throw std::runtime_error("no free port can be looked for: " +
                                      (missing_resource(errno).empty() ? error_text(errno)
@@ -29638,6 +29633,10 @@ inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls 
     return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
 }
 
+/// The memory of reads: exchanges of one thread may share it.
+struct read_room {
+    vector<char> network = vector<char>(16384), plain{};  // `plain`: for TLS
+};
 /// The result of one read of a socket.
 struct arrival {
     enum class kind : unsigned char { nothing_yet, bytes, end };
@@ -29683,14 +29682,14 @@ public:
     // ---- TLS
 
     /// `last`: the session to resume, replaced by the server's next one; may be null.
-    handshake begin_handshake(const tls_client& client, tls_session* last, vector<char>& room) {
+    handshake begin_handshake(const tls_client& client, tls_session* last, read_room& room) {
         tls_ = std::make_unique<tls_channel>(client, last);
         return shake_hands({}, room);
     }
     /// Takes network bytes of the handshake.
-    handshake shake_hands(std::string_view bytes, vector<char>& room) {
+    handshake shake_hands(std::string_view bytes, read_room& room) {
         using state = handshake::state;
-        const bool spoke_first = !tls_->received(bytes, room).empty();
+        const bool spoke_first = !tls_->received(bytes, room.plain).empty();
         const bool lost = !flush();
         if (tls_->ended())
             return {state::failed, tls_->error().empty() ? closed_in_handshake : tls_->error()};
@@ -29739,31 +29738,31 @@ public:
     // ---- the answer
 
     /// Reads once; the time is taken before anything else.
-    arrival read(vector<char>& buffer) {
-        const long long n = net_->read(socket_, buffer.data(), buffer.size());
+    arrival read(read_room& room) {
+        vector<char>& to = room.network;
+        const long long n = net_->read(socket_, to.data(), to.size());
         const long long now = now_ns();
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
         if (n <= 0) return {arrival::kind::end, now, now, false, {}, n < 0 ? errno : 0};
         const long long came = socket_->came_ns;
         return {arrival::kind::bytes, came > 0 ? came : now, now, came > 0,
-                {buffer.data(), static_cast<std::size_t>(n)}, 0};
+                {to.data(), static_cast<std::size_t>(n)}, 0};
     }
     /// Returns the HTTP bytes of a read; with TLS the complete ones, in `room`.
-    std::string_view content(std::string_view bytes, vector<char>& room) {
+    std::string_view content(std::string_view bytes, read_room& room) {
         if (!tls_) return bytes;
-        bytes = tls_->received(bytes, room);
+        bytes = tls_->received(bytes, room.plain);
         flush();  // a later read reports its failure
         return bytes;
     }
     /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
     /// messages such as new sessions are expected.
-    bool is_quiet(vector<char>& buffer, vector<char>& room) {
+    bool is_quiet(read_room& room) {
         if (!is_open()) return false;
-        const long long n = net_->read(socket_, buffer.data(), buffer.size());
-        if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-        if (n == 0 || !tls_) return false;
-        const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
-        return tls_->received(bytes, room).empty() && !tls_->ended();
+        const arrival a = read(room);
+        if (a.what == arrival::kind::nothing_yet) return true;
+        return a.what == arrival::kind::bytes && tls_ &&
+               tls_->received(a.bytes, room.plain).empty() && !tls_->ended();
     }
     /// Sends TLS's goodbye if nothing unsent is left before it.
     void close() {
@@ -29820,10 +29819,35 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+struct machine_socket : network_socket {
+    machine_socket(socket_user& u, int of_it) : network_socket(u), fd(of_it) {}
+    const int fd;
+};
+
+/// What is the same however it waits.
+class socket_network : public network {
+public:
+    socket connect(const address& to, const address* from, socket_user& user) final {
+        descriptor fd = connecting_socket(to, from);
+        return fd.get() < 0 ? nullptr : watch(std::move(fd), to.storage.ss_family, user);
+    }
+    /// Takes over a socket that connects, or is connected.
+    virtual socket watch(descriptor fd, int family, socket_user& user) = 0;
+    static int fd(const socket& s) { return static_cast<machine_socket&>(*s).fd; }
+    int connect_error(const socket& s) final { return connect_error_of(fd(s)); }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        return ::recv(fd(s), into, bytes, 0);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) final {
+        return ::send(fd(s), from, bytes, no_signal);
+    }
+};
+
 #ifdef __linux__
-struct epoll_socket final : network_socket {
-    epoll_socket(descriptor d, socket_user& u) : network_socket(u), fd(std::move(d)) {}
-    descriptor fd;
+struct epoll_socket final : machine_socket {
+    epoll_socket(descriptor d, socket_user& u)
+        : machine_socket(u, d.get()), owned(std::move(d)) {}
+    descriptor owned;
     bool is_stamped = false;
     long long read_ns = 0;   // time of the last read
     long long since_ns = 0;  // unread input could not be read before
@@ -29831,7 +29855,7 @@ struct epoll_socket final : network_socket {
 };
 
 /// A socket is reported while it holds bytes, so one read a turn is enough, and no socket starves.
-class epoll_network final : public network {
+class epoll_network final : public socket_network {
 public:
     epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
                       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
@@ -29845,39 +29869,32 @@ public:
     /// Kernels start to stamp only a moment after a socket asks: one that is never connected asks
     /// all the time.
     void stamp_arrivals() override {
-        asks_ = new_socket(AF_INET, false);
+        asks_ = new_socket(AF_INET);
         stamps_ = asks_.get() < 0 || asks_for_stamps(asks_.get());
     }
-    socket connect(const address& to, const address* from, socket_user& user) override {
-        return watch(connecting_socket(to, from), to.storage.ss_family, user);
-    }
-    /// Takes over a connecting socket, or one that listens: it reports each time that some come.
-    socket watch(descriptor fd, int family, socket_user& user, bool listens = false) {
-        if (fd.get() < 0) return nullptr;
+    socket watch(descriptor fd, int family, socket_user& user) override {
         auto s = std::make_shared<epoll_socket>(std::move(fd), user);
-        s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd.get());
+        s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd);
         if (s->is_stamped) s->read_ns = now_ns();
-        return control(EPOLL_CTL_ADD, *s, listens ? EPOLLIN | EPOLLET : EPOLLOUT) ? s : nullptr;
+        return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
     }
-    static int fd(const socket& s) { return its(s).fd.get(); }
-    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
+    /// Takes over a socket that listens: it is readable each time that connections come.
+    socket listen(descriptor fd, socket_user& user) {
+        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        return control(EPOLL_CTL_ADD, *s, EPOLLIN | EPOLLET) ? s : nullptr;
+    }
     long long read(const socket& s, char* into, std::size_t bytes) override {
-        epoll_socket& from = its(s);
-        return from.is_stamped ? read_stamped(from, into, bytes)
-                               : ::recv(from.fd.get(), into, bytes, 0);
-    }
-    long long write(const socket& s, const char* from, std::size_t bytes) override {
-        return ::send(fd(s), from, bytes, no_signal);
+        return its(s).is_stamped ? read_stamped(its(s), into, bytes)
+                                 : socket_network::read(s, into, bytes);
     }
     void await_room(const socket& s) override {
-        if (s->awaits_room) return;
-        s->awaits_room = true;
-        control(EPOLL_CTL_MOD, its(s), EPOLLIN | EPOLLOUT);
+        if (!std::exchange(s->awaits_room, true))
+            control(EPOLL_CTL_MOD, its(s), EPOLLIN | EPOLLOUT);
     }
     void close(socket s) override {
         control(EPOLL_CTL_DEL, its(s), 0);  // a child of ours may still hold it open
         s->user = nullptr;
-        its(s).fd = descriptor();
+        its(s).owned = descriptor();
         gone_.push_back(std::move(s));
     }
 
@@ -29929,7 +29946,7 @@ private:
         unsigned char info[offset + sizeof(unsigned)] = {};
         socklen_t size = sizeof info;
         unsigned n = 0;
-        if (::getsockopt(s.fd.get(), IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
+        if (::getsockopt(s.fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
             size == sizeof info)
             std::memcpy(&n, info + offset, sizeof n);
         return n;
@@ -29946,7 +29963,7 @@ private:
         m.msg_control = room;
         m.msg_controllen = sizeof room;
         const long long asked = now_ns();
-        const long long n = ::recvmsg(s.fd.get(), &m, 0);
+        const long long n = ::recvmsg(s.fd, &m, 0);
         if (n <= 0) return n;
         long long stamp = 0;
         for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
@@ -29974,7 +29991,7 @@ private:
         epoll_event e{};
         e.events = events;
         e.data.ptr = &s;
-        return ::epoll_ctl(epoll_.get(), operation, s.fd.get(), &e) == 0;
+        return ::epoll_ctl(epoll_.get(), operation, s.fd, &e) == 0;
     }
     void report(epoll_socket& s, unsigned events) {
         const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
@@ -30004,9 +30021,9 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                             io_executor>;
 using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
 
-struct asio_socket final : network_socket {
-    asio_socket(asio::io_context& c, int of, socket_user& u)
-        : network_socket(u), carrier(c), family(of) {
+struct asio_socket final : machine_socket {
+    asio_socket(asio::io_context& c, int of, int fd_of_it, socket_user& u)
+        : machine_socket(u, fd_of_it), carrier(c), family(of) {
         awaits_room = false;
     }
 
@@ -30016,38 +30033,26 @@ struct asio_socket final : network_socket {
 };
 
 /// asio only waits; users read themselves, so that each stamp is taken right after its read.
-class asio_network final : public network {
+class asio_network final : public socket_network {
 public:
     asio_network() try : timer_(context_), busy_(context_.get_executor()) {
     } catch (const asio::system_error& e) {
         throw std::runtime_error("the client cannot start: " + e.code().message());
     }
 
-    socket connect(const address& to, const address* from, socket_user& user) override {
-        return watch(connecting_socket(to, from), to.storage.ss_family, user);
-    }
-    /// Takes over a connecting socket, or one that listens.
-    socket watch(descriptor fd, int family, socket_user& user, bool listens = false) {
-        if (fd.get() < 0) return nullptr;
-        auto s = std::make_shared<asio_socket>(context_, family, user);
-        if (!take(*s, std::move(fd))) return nullptr;
-        if (listens) await_bytes(s);
-        else await_room(s);
+    socket watch(descriptor fd, int family, socket_user& user) override {
+        const known_socket s = taken(std::move(fd), family, user);
+        if (s) await_room(s);
         return s;
     }
-    static int fd(const socket& s) {
-        return static_cast<asio_socket&>(*s).carrier.native_handle();
-    }
-    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
-    long long read(const socket& s, char* into, std::size_t bytes) override {
-        return ::recv(fd(s), into, bytes, 0);
-    }
-    long long write(const socket& s, const char* from, std::size_t bytes) override {
-        return ::send(fd(s), from, bytes, no_signal);
+    /// Takes over a socket that listens.
+    socket listen(descriptor fd, socket_user& user) {
+        const known_socket s = taken(std::move(fd), AF_UNIX, user);
+        if (s) await_bytes(s);
+        return s;
     }
     void await_room(const socket& s) override {
-        if (s->awaits_room) return;
-        s->awaits_room = true;
+        if (std::exchange(s->awaits_room, true)) return;
         its(s)->carrier.async_wait(stream_socket::wait_write,
                                    [this, of = its(s)](const asio::error_code& e) mutable {
                                        if (e != asio::error::operation_aborted)
@@ -30093,6 +30098,10 @@ private:
     };
 
     static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
+    known_socket taken(descriptor fd, int family, socket_user& user) {
+        auto s = std::make_shared<asio_socket>(context_, family, fd.get(), user);
+        return take(*s, std::move(fd)) ? s : nullptr;
+    }
     static bool take(asio_socket& s, descriptor fd) {
         asio::error_code error;
         s.carrier.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
@@ -30234,7 +30243,7 @@ private:
         case step::connect: return on_connected();
         case step::shake_hands: return shake_hands();
         case step::answer: return go_on();
-        case step::see_reset: answer_.reset_by_server = !wire_.is_quiet(buffer_, room_); break;
+        case step::see_reset: answer_.reset_by_server = !wire_.is_quiet(room_); break;
         case step::over: break;
         }
         step_ = step::over;
@@ -30250,7 +30259,7 @@ private:
     }
     void shake_hands() {
         if (wire_.unsent() > 0 && !wire_.flush()) return end(closed_in_handshake);
-        const arrival a = wire_.read(buffer_);
+        const arrival a = wire_.read(room_);
         if (a.what == arrival::kind::end) return end(closed_in_handshake);
         if (a.what == arrival::kind::bytes) on_handshake(wire_.shake_hands(a.bytes, room_));
     }
@@ -30272,7 +30281,7 @@ private:
         read();
     }
     void read() {
-        const arrival a = wire_.read(buffer_);
+        const arrival a = wire_.read(room_);
         if (a.what == arrival::kind::nothing_yet) return;
         if (a.what == arrival::kind::end) {
             if (a.error == 0 && wire_.has_tls() && !parser_.body_may_be_cut())
@@ -30315,8 +30324,7 @@ private:
     vector<address> addresses_{};
     std::size_t which_ = 0;    // of the addresses
     long long limit_ns_ = 0;  // of this step
-    vector<char> buffer_ = vector<char>(16384);
-    vector<char> room_{};  // of one read, for TLS
+    read_room room_{};
     step step_ = step::connect;
     bool called_ = false;  // in the last wait
 };
@@ -30343,23 +30351,17 @@ inline http_answer answer_to(const http_server& at, const std::string& request, 
 inline http_answer blocking_post(const http_server& at, const std::string& path,
                                  const std::string& fields, const std::string& body,
                                  double within_s) {
-    const std::string request = request_text(http_method::post, path, at.url.authority(),
-                                             "Connection: close\r\n" + fields, body);
-    return answer_to(at, request, within_s);
-}
-/// Like the requests of a load, on a connection that may be kept.
-inline http_answer blocking_post_kept(const http_server& at, const std::string& path,
-                                      const std::string& fields, const std::string& body,
-                                      double within_s) {
-    const std::string request =
-        request_text(http_method::post, path, at.url.authority(), fields, body);
-    return answer_to(at, request, within_s);
+    return answer_to(at,
+                     request_text(http_method::post, path, at.url.authority(),
+                                  "Connection: close\r\n" + fields, body),
+                     within_s);
 }
 inline http_answer blocking_get(const http_server& at, const std::string& path,
                                 const std::string& fields, double within_s) {
-    const std::string request = request_text(http_method::get, path, at.url.authority(),
-                                             "Connection: close\r\n" + fields);
-    return answer_to(at, request, within_s);
+    return answer_to(at,
+                     request_text(http_method::get, path, at.url.authority(),
+                                  "Connection: close\r\n" + fields),
+                     within_s);
 }
 
 // ===== [E] the end of a load before its planned time, once all is decided ========================
@@ -30715,8 +30717,7 @@ struct client_io : client_counts {
     const vector<address> addresses;  // of the target, at the start of this load
     std::size_t next_from = 0;
     network* const sockets;  // of the thread
-    vector<char> buffer = vector<char>(256 * 1024);
-    vector<char> plain{};     // of one read, for TLS
+    read_room room{vector<char>(256 * 1024)};
     tls_session session{};
     std::size_t good_address = 0;  // the first to try: the last that connected
     long long woke_ns = 0, seen_ns = 0;  // end of the last wait, and the last read since
@@ -30869,7 +30870,7 @@ public:
     /// Returns false if the server closed an idle connection, or sent unexpected bytes.
     bool is_usable() {
         if (answers_ > 0 && (!io_.keeps_connections() || carries_no_more_)) return false;
-        const bool is_quiet = carrier_ ? hears_nothing() : wire_.is_quiet(io_.buffer, io_.plain);
+        const bool is_quiet = carrier_ ? hears_nothing() : wire_.is_quiet(io_.room);
         if (!is_quiet) learn_of_end();
         return is_quiet;
     }
@@ -31003,7 +31004,7 @@ private:
         io_.target.addresses.answered(io_.addresses[which_]);
         if (!io_.target.tls) return on_open();
         shaking_from_ns_ = now_ns();
-        on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.plain));
+        on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.room));
     }
     void on_handshake(const handshake& hands) {
         if (hands.is == handshake::state::failed) return on_no_handshake(hands.why);
@@ -31039,7 +31040,7 @@ private:
     // ---- the answer
 
     void read_now() {
-        arrival a = wire_.read(io_.buffer);
+        arrival a = wire_.read(io_.room);
         if (a.what == arrival::kind::nothing_yet) return;
         if (a.at_ns < rec_.sent_ns) {  // no answer comes before its request: the stamp is wrong
             a.at_ns = a.read_ns;
@@ -31047,8 +31048,8 @@ private:
         }
         io_.on_read(a);
         if (a.what == arrival::kind::end) return on_end(a);
-        if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
-        const std::string_view bytes = http_of(wire_.content(a.bytes, io_.plain));
+        if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.room));
+        const std::string_view bytes = http_of(wire_.content(a.bytes, io_.room));
         stream_timeline& seen = answer_.timeline();
         const int events_before = seen.events();
         const long long came_before_ns = answer_.came_ns();
@@ -31086,10 +31087,10 @@ private:
     /// answer.
     bool hears_nothing() {
         while (wire_.is_open()) {
-            const arrival a = wire_.read(io_.buffer);
+            const arrival a = wire_.read(io_.room);
             if (a.what == arrival::kind::nothing_yet) return true;
             if (a.what == arrival::kind::end || wire_.tls_ended()) return false;
-            if (!http_of(wire_.content(a.bytes, io_.plain)).empty()) return false;
+            if (!http_of(wire_.content(a.bytes, io_.room)).empty()) return false;
         }
         return false;
     }
@@ -32762,23 +32763,20 @@ public:
     token_inquiry(const load_target& to, const request_spec& common, post_t post)
         : to_(to), common_(common), post_(std::move(post)) {}
 
-    /// `may_be_ids`: a prompt may be a list of token ids.
-    token_fit fit(bool may_be_ids) {
-        token_fit found = best_fit(may_be_ids);
-        found.is_unanswered = is_unanswered_ && found.lengths != token_fit::quality::exact;
-        return found;
-    }
-
-private:
-    token_fit best_fit(bool may_be_ids) {
-        const token_fit words = fitted_tokens(
+    /// Of prompts that are words.
+    token_fit fit() {
+        return marked(fitted_tokens(
             [&](const std::string& text) { return tokenized(body_of_text(text)); },
             [&](const std::string& prompt) {
                 request_spec r = common_;
                 r.prompt = prompt;
                 return of_request(r);
-            });
-        if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
+            }));
+    }
+    /// Of prompts that may be lists of token ids.
+    token_fit fit_with_ids() {
+        const token_fit words = fit();
+        if (words.lengths == token_fit::quality::exact) return words;
         const std::size_t known_id =
             tokenizes_ ? largest_id(answer_to(inquiry_path(to_, "/tokenize"),
                                               body_of_text(text_of_many_scripts())))
@@ -32790,7 +32788,13 @@ private:
                 return of_request(r);
             },
             known_id);
-        return ids.as_ids ? ids : words;
+        return marked(ids.as_ids ? ids : words);
+    }
+
+private:
+    token_fit marked(token_fit found) const {
+        found.is_unanswered = is_unanswered_ && found.lengths != token_fit::quality::exact;
+        return found;
     }
     http_answer answer_to(const std::string& path, const std::string& body) {
         http_answer a = post_(path, body);
@@ -32826,13 +32830,16 @@ private:
     bool is_unanswered_ = false;
 };
 
-/// Sends one short request. Its id differs from those of a load.
+/// Sends one short request like those of a load, on a connection that may be kept. Its id differs
+/// from theirs.
 inline http_answer ask_for_one_token(const load_target& to, request_spec r, double within_s = 3) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    return blocking_post_kept(to, path_of(to, r),
-                              to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
-                              request_body(*to.api, to.model, r), within_s);
+    return answer_to(to,
+                     request_text(http_method::post, path_of(to, r), to.url.authority(),
+                                  to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
+                                  request_body(*to.api, to.model, r)),
+                     within_s);
 }
 /// Returns why an answer cannot be read as the load's are, "" if it can: it has at least one token,
 /// perhaps without text.
@@ -32893,10 +32900,11 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
         return left_s <= 0 ? http_answer()
                            : blocking_post(to, path, to.fields, body, left_s);
     };
-    const bool may_be_ids =
-        to.api->takes_token_ids && p.sent->stride == 1 && p.sent->common.system_prompt.empty() &&
-        p.sent->parts.empty();
-    return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
+    token_inquiry asked(to, p.sent->common, post);
+    return to.api->takes_token_ids && p.sent->stride == 1 &&
+                   p.sent->common.system_prompt.empty() && p.sent->parts.empty()
+               ? asked.fit_with_ids()
+               : asked.fit();
 }
 
 // ===== [E] started programs, which end with us, and their output =================================
@@ -33487,15 +33495,13 @@ inline constexpr double page_within_s = 1, first_page_within_s = 5;
 /// Returns the parsed page, or one sentence why there is none.
 inline parsed_page read_page(const page_address& p, double within_s = page_within_s) {
     const http_answer a = blocking_get(p.at, p.path, p.fields, within_s);
-    const auto none = [&](const std::string& why, bool is_json = false) {
-        return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets),
-                           .is_json = is_json};
-    };
-    if (a.status == 0) return none(a.error);
-    if (a.status != 200) return none("HTTP " + std::to_string(a.status));
-    parsed_page page = read_metrics_page(a.body, a.content_type);
-    if (!page.problem.empty()) return none(page.problem, page.is_json);
-    page.reported_s = a.date_s.value_or(not_a_number);
+    parsed_page page;
+    if (a.status == 0) page.problem = a.error;
+    else if (a.status != 200) page.problem = "HTTP " + std::to_string(a.status);
+    else page = read_metrics_page(a.body, a.content_type);
+    if (page.problem.empty()) page.reported_s = a.date_s.value_or(not_a_number);
+    else page = {.problem = without_secrets(p.url + ": " + page.problem, p.secrets),
+                 .is_json = page.is_json};
     return page;
 }
 
@@ -35141,11 +35147,11 @@ private:
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
 inline thread_local bool asserts_a_gate = false;
-/// One assertion with our own text. A failed REQUIRE throws.
+/// One assertion with our own text, which holds if it is a pass. A failed REQUIRE throws.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
-                      const std::string& expression, bool failed, const std::string& text) {
+                      const std::string& expression, verdict of_it, const std::string& text) {
     doctest::detail::ResultBuilder builder(severity, file, line, expression.c_str());
-    builder.m_failed = failed;
+    builder.m_failed = of_it != verdict::pass;
     builder.m_decomp = text.c_str();
     asserts_a_gate = true;
     const bool breaks = builder.log();
@@ -35165,13 +35171,14 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
                          !session::of_this_program().returns_exit_code;
     const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
                         (!v.objective.is_advisory && (undecided_fails || no_data));
-    assertion(severity, file, line, expression, failed, verdict_in_short(v));
+    assertion(severity, file, line, expression, failed ? verdict::fail : verdict::pass,
+              verdict_in_short(v));
 }
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
     // The gate's own block has the full text.
     const std::string in_short = printable(why.substr(0, why.find('\n')), 120);
-    assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true,
-              in_short);
+    assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})",
+              verdict::fail, in_short);
 }
 /// Notes events of doctest outside gates: queries that run nothing, test cases that failed and why,
 /// and the end of the run. Assertions may come from any thread.
@@ -37207,7 +37214,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     const auto real = advises ? doctest::assertType::DT_WARN : severity;
     if (!g || !g->refusal.empty()) {
         if (g && g->outcome == gate_outcome::skipped) return;
-        return assertion(real, file, line, expression, true,
+        return assertion(real, file, line, expression, verdict::invalid,
                          "INVALID: " + (g ? g->refusal : std::string("the result is empty")));
     }
     session& all = session::of_this_program();
@@ -37217,7 +37224,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
         v = judge(r, s);
     } catch (const std::invalid_argument& e) {
         if (!is_advisory) all.worsen(g->number, gate_outcome::refused, told_here());
-        return assertion(real, file, line, expression, true, e.what());
+        return assertion(real, file, line, expression, verdict::invalid, e.what());
     }
     v.objective.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
@@ -37302,12 +37309,8 @@ bool on_report(void (*report)(const report_view&)) {
 }
 
 int exit_code() {
-    if (detail::rank_of_program() > 0) {
-        detail::session::of_this_program().final_outcome();
-        return 0;  // rank 0 reports
-    }
-    detail::session& all = detail::session::of_this_program();
-    return exit_code_of(all.final_outcome());
+    const auto all = detail::session::of_this_program().final_outcome();
+    return detail::rank_of_program() > 0 ? 0 : exit_code_of(all);  // rank 0 reports
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::executed(detail::gate_execution(s, file, line, "run"));
@@ -49535,13 +49538,13 @@ public:
     /// Throws std::runtime_error if the port is not available.
     explicit socket_host(address at) {
         network_.stamp_arrivals();
-        descriptor fd = new_socket(at.storage.ss_family, false);
+        descriptor fd = new_socket(at.storage.ss_family);
         sockaddr* const bound = reinterpret_cast<sockaddr*>(&at.storage);
         const int on = 1;
         ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (::bind(fd.get(), bound, at.size) == 0 && ::listen(fd.get(), 4096) == 0 &&
             ::getsockname(fd.get(), bound, &at.size) == 0)
-            listener_ = network_.watch(std::move(fd), AF_UNIX, *this, true);  // no bytes to stamp
+            listener_ = network_.listen(std::move(fd), *this);
         if (!listener_) throw std::runtime_error(error_text(errno));
         port_ = ntohs(at.storage.ss_family == AF_INET6
                           ? reinterpret_cast<const sockaddr_in6*>(bound)->sin6_port

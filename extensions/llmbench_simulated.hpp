@@ -1797,13 +1797,13 @@ public:
     /// Throws std::runtime_error if the port is not available.
     explicit socket_host(address at) {
         network_.stamp_arrivals();
-        descriptor fd = new_socket(at.storage.ss_family, false);
+        descriptor fd = new_socket(at.storage.ss_family);
         sockaddr* const bound = reinterpret_cast<sockaddr*>(&at.storage);
         const int on = 1;
         ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (::bind(fd.get(), bound, at.size) == 0 && ::listen(fd.get(), 4096) == 0 &&
             ::getsockname(fd.get(), bound, &at.size) == 0)
-            listener_ = network_.watch(std::move(fd), AF_UNIX, *this, true);  // no bytes to stamp
+            listener_ = network_.listen(std::move(fd), *this);
         if (!listener_) throw std::runtime_error(error_text(errno));
         port_ = ntohs(at.storage.ss_family == AF_INET6
                           ? reinterpret_cast<const sockaddr_in6*>(bound)->sin6_port

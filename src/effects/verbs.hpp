@@ -49,7 +49,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     const auto real = advises ? doctest::assertType::DT_WARN : severity;
     if (!g || !g->refusal.empty()) {
         if (g && g->outcome == gate_outcome::skipped) return;
-        return assertion(real, file, line, expression, true,
+        return assertion(real, file, line, expression, verdict::invalid,
                          "INVALID: " + (g ? g->refusal : std::string("the result is empty")));
     }
     session& all = session::of_this_program();
@@ -59,7 +59,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
         v = judge(r, s);
     } catch (const std::invalid_argument& e) {
         if (!is_advisory) all.worsen(g->number, gate_outcome::refused, told_here());
-        return assertion(real, file, line, expression, true, e.what());
+        return assertion(real, file, line, expression, verdict::invalid, e.what());
     }
     v.objective.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
@@ -144,12 +144,8 @@ bool on_report(void (*report)(const report_view&)) {
 }
 
 int exit_code() {
-    if (detail::rank_of_program() > 0) {
-        detail::session::of_this_program().final_outcome();
-        return 0;  // rank 0 reports
-    }
-    detail::session& all = detail::session::of_this_program();
-    return exit_code_of(all.final_outcome());
+    const auto all = detail::session::of_this_program().final_outcome();
+    return detail::rank_of_program() > 0 ? 0 : exit_code_of(all);  // rank 0 reports
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::executed(detail::gate_execution(s, file, line, "run"));

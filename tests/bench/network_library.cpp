@@ -131,7 +131,7 @@ class by_epoll final : public client {
     struct stream final : stream_state, detail::socket_user {
         explicit stream(by_epoll& o) : owner(o) {}
         void on_readable() override {
-            const detail::arrival a = wire.read(owner.buffer_);
+            const detail::arrival a = wire.read(owner.room_);
             if (a.what == detail::arrival::kind::bytes) owner.take(*this, a.bytes, a.at_ns);
         }
         void on_writable() override { open = true; }
@@ -162,7 +162,7 @@ class by_epoll final : public client {
         network_.each();
     }
     detail::machine_network network_{};
-    vector<char> buffer_ = vector<char>(256 * 1024);
+    detail::read_room room_{vector<char>(256 * 1024)};
     vector<std::unique_ptr<stream>> streams_{};
 };
 

@@ -21,11 +21,11 @@ namespace detail {
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
 inline thread_local bool asserts_a_gate = false;
-/// One assertion with our own text. A failed REQUIRE throws.
+/// One assertion with our own text, which holds if it is a pass. A failed REQUIRE throws.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
-                      const std::string& expression, bool failed, const std::string& text) {
+                      const std::string& expression, verdict of_it, const std::string& text) {
     doctest::detail::ResultBuilder builder(severity, file, line, expression.c_str());
-    builder.m_failed = failed;
+    builder.m_failed = of_it != verdict::pass;
     builder.m_decomp = text.c_str();
     asserts_a_gate = true;
     const bool breaks = builder.log();
@@ -45,13 +45,14 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
                          !session::of_this_program().returns_exit_code;
     const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
                         (!v.objective.is_advisory && (undecided_fails || no_data));
-    assertion(severity, file, line, expression, failed, verdict_in_short(v));
+    assertion(severity, file, line, expression, failed ? verdict::fail : verdict::pass,
+              verdict_in_short(v));
 }
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
     // The gate's own block has the full text.
     const std::string in_short = printable(why.substr(0, why.find('\n')), 120);
-    assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true,
-              in_short);
+    assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})",
+              verdict::fail, in_short);
 }
 /// Notes events of doctest outside gates: queries that run nothing, test cases that failed and why,
 /// and the end of the run. Assertions may come from any thread.

@@ -39,8 +39,7 @@ struct client_io : client_counts {
     const vector<address> addresses;  // of the target, at the start of this load
     std::size_t next_from = 0;
     network* const sockets;  // of the thread
-    vector<char> buffer = vector<char>(256 * 1024);
-    vector<char> plain{};     // of one read, for TLS
+    read_room room{vector<char>(256 * 1024)};
     tls_session session{};
     std::size_t good_address = 0;  // the first to try: the last that connected
     long long woke_ns = 0, seen_ns = 0;  // end of the last wait, and the last read since

@@ -115,7 +115,7 @@ public:
     /// Returns false if the server closed an idle connection, or sent unexpected bytes.
     bool is_usable() {
         if (answers_ > 0 && (!io_.keeps_connections() || carries_no_more_)) return false;
-        const bool is_quiet = carrier_ ? hears_nothing() : wire_.is_quiet(io_.buffer, io_.plain);
+        const bool is_quiet = carrier_ ? hears_nothing() : wire_.is_quiet(io_.room);
         if (!is_quiet) learn_of_end();
         return is_quiet;
     }
@@ -249,7 +249,7 @@ private:
         io_.target.addresses.answered(io_.addresses[which_]);
         if (!io_.target.tls) return on_open();
         shaking_from_ns_ = now_ns();
-        on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.plain));
+        on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.room));
     }
     void on_handshake(const handshake& hands) {
         if (hands.is == handshake::state::failed) return on_no_handshake(hands.why);
@@ -285,7 +285,7 @@ private:
     // ---- the answer
 
     void read_now() {
-        arrival a = wire_.read(io_.buffer);
+        arrival a = wire_.read(io_.room);
         if (a.what == arrival::kind::nothing_yet) return;
         if (a.at_ns < rec_.sent_ns) {  // no answer comes before its request: the stamp is wrong
             a.at_ns = a.read_ns;
@@ -293,8 +293,8 @@ private:
         }
         io_.on_read(a);
         if (a.what == arrival::kind::end) return on_end(a);
-        if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
-        const std::string_view bytes = http_of(wire_.content(a.bytes, io_.plain));
+        if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.room));
+        const std::string_view bytes = http_of(wire_.content(a.bytes, io_.room));
         stream_timeline& seen = answer_.timeline();
         const int events_before = seen.events();
         const long long came_before_ns = answer_.came_ns();
@@ -332,10 +332,10 @@ private:
     /// answer.
     bool hears_nothing() {
         while (wire_.is_open()) {
-            const arrival a = wire_.read(io_.buffer);
+            const arrival a = wire_.read(io_.room);
             if (a.what == arrival::kind::nothing_yet) return true;
             if (a.what == arrival::kind::end || wire_.tls_ended()) return false;
-            if (!http_of(wire_.content(a.bytes, io_.plain)).empty()) return false;
+            if (!http_of(wire_.content(a.bytes, io_.room)).empty()) return false;
         }
         return false;
     }

@@ -110,7 +110,7 @@ private:
         case step::connect: return on_connected();
         case step::shake_hands: return shake_hands();
         case step::answer: return go_on();
-        case step::see_reset: answer_.reset_by_server = !wire_.is_quiet(buffer_, room_); break;
+        case step::see_reset: answer_.reset_by_server = !wire_.is_quiet(room_); break;
         case step::over: break;
         }
         step_ = step::over;
@@ -126,7 +126,7 @@ private:
     }
     void shake_hands() {
         if (wire_.unsent() > 0 && !wire_.flush()) return end(closed_in_handshake);
-        const arrival a = wire_.read(buffer_);
+        const arrival a = wire_.read(room_);
         if (a.what == arrival::kind::end) return end(closed_in_handshake);
         if (a.what == arrival::kind::bytes) on_handshake(wire_.shake_hands(a.bytes, room_));
     }
@@ -148,7 +148,7 @@ private:
         read();
     }
     void read() {
-        const arrival a = wire_.read(buffer_);
+        const arrival a = wire_.read(room_);
         if (a.what == arrival::kind::nothing_yet) return;
         if (a.what == arrival::kind::end) {
             if (a.error == 0 && wire_.has_tls() && !parser_.body_may_be_cut())
@@ -191,8 +191,7 @@ private:
     vector<address> addresses_{};
     std::size_t which_ = 0;    // of the addresses
     long long limit_ns_ = 0;  // of this step
-    vector<char> buffer_ = vector<char>(16384);
-    vector<char> room_{};  // of one read, for TLS
+    read_room room_{};
     step step_ = step::connect;
     bool called_ = false;  // in the last wait
 };
@@ -219,23 +218,17 @@ inline http_answer answer_to(const http_server& at, const std::string& request, 
 inline http_answer blocking_post(const http_server& at, const std::string& path,
                                  const std::string& fields, const std::string& body,
                                  double within_s) {
-    const std::string request = request_text(http_method::post, path, at.url.authority(),
-                                             "Connection: close\r\n" + fields, body);
-    return answer_to(at, request, within_s);
-}
-/// Like the requests of a load, on a connection that may be kept.
-inline http_answer blocking_post_kept(const http_server& at, const std::string& path,
-                                      const std::string& fields, const std::string& body,
-                                      double within_s) {
-    const std::string request =
-        request_text(http_method::post, path, at.url.authority(), fields, body);
-    return answer_to(at, request, within_s);
+    return answer_to(at,
+                     request_text(http_method::post, path, at.url.authority(),
+                                  "Connection: close\r\n" + fields, body),
+                     within_s);
 }
 inline http_answer blocking_get(const http_server& at, const std::string& path,
                                 const std::string& fields, double within_s) {
-    const std::string request = request_text(http_method::get, path, at.url.authority(),
-                                             "Connection: close\r\n" + fields);
-    return answer_to(at, request, within_s);
+    return answer_to(at,
+                     request_text(http_method::get, path, at.url.authority(),
+                                  "Connection: close\r\n" + fields),
+                     within_s);
 }
 
 }  // namespace detail

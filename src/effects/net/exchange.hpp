@@ -73,6 +73,10 @@ inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls 
     return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
 }
 
+/// The memory of reads: exchanges of one thread may share it.
+struct read_room {
+    vector<char> network = vector<char>(16384), plain{};  // `plain`: for TLS
+};
 /// The result of one read of a socket.
 struct arrival {
     enum class kind : unsigned char { nothing_yet, bytes, end };
@@ -118,14 +122,14 @@ public:
     // ---- TLS
 
     /// `last`: the session to resume, replaced by the server's next one; may be null.
-    handshake begin_handshake(const tls_client& client, tls_session* last, vector<char>& room) {
+    handshake begin_handshake(const tls_client& client, tls_session* last, read_room& room) {
         tls_ = std::make_unique<tls_channel>(client, last);
         return shake_hands({}, room);
     }
     /// Takes network bytes of the handshake.
-    handshake shake_hands(std::string_view bytes, vector<char>& room) {
+    handshake shake_hands(std::string_view bytes, read_room& room) {
         using state = handshake::state;
-        const bool spoke_first = !tls_->received(bytes, room).empty();
+        const bool spoke_first = !tls_->received(bytes, room.plain).empty();
         const bool lost = !flush();
         if (tls_->ended())
             return {state::failed, tls_->error().empty() ? closed_in_handshake : tls_->error()};
@@ -174,31 +178,31 @@ public:
     // ---- the answer
 
     /// Reads once; the time is taken before anything else.
-    arrival read(vector<char>& buffer) {
-        const long long n = net_->read(socket_, buffer.data(), buffer.size());
+    arrival read(read_room& room) {
+        vector<char>& to = room.network;
+        const long long n = net_->read(socket_, to.data(), to.size());
         const long long now = now_ns();
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
         if (n <= 0) return {arrival::kind::end, now, now, false, {}, n < 0 ? errno : 0};
         const long long came = socket_->came_ns;
         return {arrival::kind::bytes, came > 0 ? came : now, now, came > 0,
-                {buffer.data(), static_cast<std::size_t>(n)}, 0};
+                {to.data(), static_cast<std::size_t>(n)}, 0};
     }
     /// Returns the HTTP bytes of a read; with TLS the complete ones, in `room`.
-    std::string_view content(std::string_view bytes, vector<char>& room) {
+    std::string_view content(std::string_view bytes, read_room& room) {
         if (!tls_) return bytes;
-        bytes = tls_->received(bytes, room);
+        bytes = tls_->received(bytes, room.plain);
         flush();  // a later read reports its failure
         return bytes;
     }
     /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
     /// messages such as new sessions are expected.
-    bool is_quiet(vector<char>& buffer, vector<char>& room) {
+    bool is_quiet(read_room& room) {
         if (!is_open()) return false;
-        const long long n = net_->read(socket_, buffer.data(), buffer.size());
-        if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-        if (n == 0 || !tls_) return false;
-        const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
-        return tls_->received(bytes, room).empty() && !tls_->ended();
+        const arrival a = read(room);
+        if (a.what == arrival::kind::nothing_yet) return true;
+        return a.what == arrival::kind::bytes && tls_ &&
+               tls_->received(a.bytes, room.plain).empty() && !tls_->ended();
     }
     /// Sends TLS's goodbye if nothing unsent is left before it.
     void close() {

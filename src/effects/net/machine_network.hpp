@@ -42,10 +42,35 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+struct machine_socket : network_socket {
+    machine_socket(socket_user& u, int of_it) : network_socket(u), fd(of_it) {}
+    const int fd;
+};
+
+/// What is the same however it waits.
+class socket_network : public network {
+public:
+    socket connect(const address& to, const address* from, socket_user& user) final {
+        descriptor fd = connecting_socket(to, from);
+        return fd.get() < 0 ? nullptr : watch(std::move(fd), to.storage.ss_family, user);
+    }
+    /// Takes over a socket that connects, or is connected.
+    virtual socket watch(descriptor fd, int family, socket_user& user) = 0;
+    static int fd(const socket& s) { return static_cast<machine_socket&>(*s).fd; }
+    int connect_error(const socket& s) final { return connect_error_of(fd(s)); }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        return ::recv(fd(s), into, bytes, 0);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) final {
+        return ::send(fd(s), from, bytes, no_signal);
+    }
+};
+
 #ifdef __linux__
-struct epoll_socket final : network_socket {
-    epoll_socket(descriptor d, socket_user& u) : network_socket(u), fd(std::move(d)) {}
-    descriptor fd;
+struct epoll_socket final : machine_socket {
+    epoll_socket(descriptor d, socket_user& u)
+        : machine_socket(u, d.get()), owned(std::move(d)) {}
+    descriptor owned;
     bool is_stamped = false;
     long long read_ns = 0;   // time of the last read
     long long since_ns = 0;  // unread input could not be read before
@@ -53,7 +78,7 @@ struct epoll_socket final : network_socket {
 };
 
 /// A socket is reported while it holds bytes, so one read a turn is enough, and no socket starves.
-class epoll_network final : public network {
+class epoll_network final : public socket_network {
 public:
     epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
                       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
@@ -67,39 +92,32 @@ public:
     /// Kernels start to stamp only a moment after a socket asks: one that is never connected asks
     /// all the time.
     void stamp_arrivals() override {
-        asks_ = new_socket(AF_INET, false);
+        asks_ = new_socket(AF_INET);
         stamps_ = asks_.get() < 0 || asks_for_stamps(asks_.get());
     }
-    socket connect(const address& to, const address* from, socket_user& user) override {
-        return watch(connecting_socket(to, from), to.storage.ss_family, user);
-    }
-    /// Takes over a connecting socket, or one that listens: it reports each time that some come.
-    socket watch(descriptor fd, int family, socket_user& user, bool listens = false) {
-        if (fd.get() < 0) return nullptr;
+    socket watch(descriptor fd, int family, socket_user& user) override {
         auto s = std::make_shared<epoll_socket>(std::move(fd), user);
-        s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd.get());
+        s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd);
         if (s->is_stamped) s->read_ns = now_ns();
-        return control(EPOLL_CTL_ADD, *s, listens ? EPOLLIN | EPOLLET : EPOLLOUT) ? s : nullptr;
+        return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
     }
-    static int fd(const socket& s) { return its(s).fd.get(); }
-    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
+    /// Takes over a socket that listens: it is readable each time that connections come.
+    socket listen(descriptor fd, socket_user& user) {
+        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        return control(EPOLL_CTL_ADD, *s, EPOLLIN | EPOLLET) ? s : nullptr;
+    }
     long long read(const socket& s, char* into, std::size_t bytes) override {
-        epoll_socket& from = its(s);
-        return from.is_stamped ? read_stamped(from, into, bytes)
-                               : ::recv(from.fd.get(), into, bytes, 0);
-    }
-    long long write(const socket& s, const char* from, std::size_t bytes) override {
-        return ::send(fd(s), from, bytes, no_signal);
+        return its(s).is_stamped ? read_stamped(its(s), into, bytes)
+                                 : socket_network::read(s, into, bytes);
     }
     void await_room(const socket& s) override {
-        if (s->awaits_room) return;
-        s->awaits_room = true;
-        control(EPOLL_CTL_MOD, its(s), EPOLLIN | EPOLLOUT);
+        if (!std::exchange(s->awaits_room, true))
+            control(EPOLL_CTL_MOD, its(s), EPOLLIN | EPOLLOUT);
     }
     void close(socket s) override {
         control(EPOLL_CTL_DEL, its(s), 0);  // a child of ours may still hold it open
         s->user = nullptr;
-        its(s).fd = descriptor();
+        its(s).owned = descriptor();
         gone_.push_back(std::move(s));
     }
 
@@ -151,7 +169,7 @@ private:
         unsigned char info[offset + sizeof(unsigned)] = {};
         socklen_t size = sizeof info;
         unsigned n = 0;
-        if (::getsockopt(s.fd.get(), IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
+        if (::getsockopt(s.fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
             size == sizeof info)
             std::memcpy(&n, info + offset, sizeof n);
         return n;
@@ -168,7 +186,7 @@ private:
         m.msg_control = room;
         m.msg_controllen = sizeof room;
         const long long asked = now_ns();
-        const long long n = ::recvmsg(s.fd.get(), &m, 0);
+        const long long n = ::recvmsg(s.fd, &m, 0);
         if (n <= 0) return n;
         long long stamp = 0;
         for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
@@ -196,7 +214,7 @@ private:
         epoll_event e{};
         e.events = events;
         e.data.ptr = &s;
-        return ::epoll_ctl(epoll_.get(), operation, s.fd.get(), &e) == 0;
+        return ::epoll_ctl(epoll_.get(), operation, s.fd, &e) == 0;
     }
     void report(epoll_socket& s, unsigned events) {
         const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
@@ -226,9 +244,9 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                             io_executor>;
 using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
 
-struct asio_socket final : network_socket {
-    asio_socket(asio::io_context& c, int of, socket_user& u)
-        : network_socket(u), carrier(c), family(of) {
+struct asio_socket final : machine_socket {
+    asio_socket(asio::io_context& c, int of, int fd_of_it, socket_user& u)
+        : machine_socket(u, fd_of_it), carrier(c), family(of) {
         awaits_room = false;
     }
 
@@ -238,38 +256,26 @@ struct asio_socket final : network_socket {
 };
 
 /// asio only waits; users read themselves, so that each stamp is taken right after its read.
-class asio_network final : public network {
+class asio_network final : public socket_network {
 public:
     asio_network() try : timer_(context_), busy_(context_.get_executor()) {
     } catch (const asio::system_error& e) {
         throw std::runtime_error("the client cannot start: " + e.code().message());
     }
 
-    socket connect(const address& to, const address* from, socket_user& user) override {
-        return watch(connecting_socket(to, from), to.storage.ss_family, user);
-    }
-    /// Takes over a connecting socket, or one that listens.
-    socket watch(descriptor fd, int family, socket_user& user, bool listens = false) {
-        if (fd.get() < 0) return nullptr;
-        auto s = std::make_shared<asio_socket>(context_, family, user);
-        if (!take(*s, std::move(fd))) return nullptr;
-        if (listens) await_bytes(s);
-        else await_room(s);
+    socket watch(descriptor fd, int family, socket_user& user) override {
+        const known_socket s = taken(std::move(fd), family, user);
+        if (s) await_room(s);
         return s;
     }
-    static int fd(const socket& s) {
-        return static_cast<asio_socket&>(*s).carrier.native_handle();
-    }
-    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
-    long long read(const socket& s, char* into, std::size_t bytes) override {
-        return ::recv(fd(s), into, bytes, 0);
-    }
-    long long write(const socket& s, const char* from, std::size_t bytes) override {
-        return ::send(fd(s), from, bytes, no_signal);
+    /// Takes over a socket that listens.
+    socket listen(descriptor fd, socket_user& user) {
+        const known_socket s = taken(std::move(fd), AF_UNIX, user);
+        if (s) await_bytes(s);
+        return s;
     }
     void await_room(const socket& s) override {
-        if (s->awaits_room) return;
-        s->awaits_room = true;
+        if (std::exchange(s->awaits_room, true)) return;
         its(s)->carrier.async_wait(stream_socket::wait_write,
                                    [this, of = its(s)](const asio::error_code& e) mutable {
                                        if (e != asio::error::operation_aborted)
@@ -315,6 +321,10 @@ private:
     };
 
     static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
+    known_socket taken(descriptor fd, int family, socket_user& user) {
+        auto s = std::make_shared<asio_socket>(context_, family, fd.get(), user);
+        return take(*s, std::move(fd)) ? s : nullptr;
+    }
     static bool take(asio_socket& s, descriptor fd) {
         asio::error_code error;
         s.carrier.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);

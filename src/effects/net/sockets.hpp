@@ -166,17 +166,17 @@ inline void set_apart(int fd) {
 #endif
 }
 #endif
-/// Returns a socket that servers of ours do not inherit, and whose closed peer does not end the
-/// program.
-inline descriptor new_socket(int family, bool blocks) {
+/// Returns a non-blocking socket that servers of ours do not inherit, and whose closed peer does
+/// not end the program.
+inline descriptor new_socket(int family) {
 #ifdef __linux__
-    const int how = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);
-    return descriptor(::socket(family, SOCK_STREAM | how, 0));  // its sends use no_signal
+    // its sends use no_signal
+    return descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 #else
     descriptor fd(::socket(family, SOCK_STREAM, 0));
     if (fd.get() < 0) return fd;
     set_apart(fd.get());
-    if (!blocks) ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+    ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
     return fd;
 #endif
 }
@@ -195,17 +195,12 @@ inline std::pair<descriptor, descriptor> socket_pair() {
 /// Parses an IP address in digits. Throws std::invalid_argument if it is none, or not this
 /// machine's.
 inline address local_address(const std::string& digits) {
-    addrinfo hints{}, *found = nullptr;
-    hints.ai_flags = AI_NUMERICHOST;
-    hints.ai_socktype = SOCK_STREAM;
-    if (digits.empty() || ::getaddrinfo(digits.c_str(), nullptr, &hints, &found) != 0)
+    const looked_up known = look_up(digits.c_str(), nullptr, AI_NUMERICHOST);
+    if (digits.empty() || known.error != 0)
         refuse({"client.from is \"", printable(digits, 80),
                 "\": it must be an IP address of this machine, such as 10.0.0.2"});
-    address x;
-    std::memcpy(&x.storage, found->ai_addr, found->ai_addrlen);
-    x.size = found->ai_addrlen;
-    ::freeaddrinfo(found);
-    const descriptor fd = new_socket(x.storage.ss_family, true);
+    const address x = known.found[0];
+    const descriptor fd = new_socket(x.storage.ss_family);
     const bool is_ours =
         ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&x.storage), x.size) == 0;
     const int problem = errno;
@@ -237,7 +232,7 @@ inline vector<address> reached_from(const vector<address>& from, const vector<ad
 /// Returns a connecting non-blocking socket, from a local address if one is given; errno on
 /// failure. EAGAIN: the queue of a Unix-domain socket is full, and no event follows: ask again.
 inline descriptor connecting_socket(const address& to, const address* from = nullptr) {
-    descriptor fd = new_socket(to.storage.ss_family, false);
+    descriptor fd = new_socket(to.storage.ss_family);
     if (fd.get() < 0) return fd;
     if (from) {
 #ifdef IP_BIND_ADDRESS_NO_PORT
@@ -304,7 +299,7 @@ inline int free_port() {
     static std::atomic<unsigned> next{static_cast<unsigned>(entropy())};
     const port_range ports = ports_for_servers(outgoing_ports());
     for (int tries = 0; tries < 1000; ++tries) {
-        const descriptor fd = new_socket(AF_INET, true);
+        const descriptor fd = new_socket(AF_INET);
         if (fd.get() < 0)
             throw std::runtime_error("no free port can be looked for: " +
                                      (missing_resource(errno).empty() ? error_text(errno)

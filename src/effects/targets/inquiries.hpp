@@ -289,23 +289,20 @@ public:
     token_inquiry(const load_target& to, const request_spec& common, post_t post)
         : to_(to), common_(common), post_(std::move(post)) {}
 
-    /// `may_be_ids`: a prompt may be a list of token ids.
-    token_fit fit(bool may_be_ids) {
-        token_fit found = best_fit(may_be_ids);
-        found.is_unanswered = is_unanswered_ && found.lengths != token_fit::quality::exact;
-        return found;
-    }
-
-private:
-    token_fit best_fit(bool may_be_ids) {
-        const token_fit words = fitted_tokens(
+    /// Of prompts that are words.
+    token_fit fit() {
+        return marked(fitted_tokens(
             [&](const std::string& text) { return tokenized(body_of_text(text)); },
             [&](const std::string& prompt) {
                 request_spec r = common_;
                 r.prompt = prompt;
                 return of_request(r);
-            });
-        if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
+            }));
+    }
+    /// Of prompts that may be lists of token ids.
+    token_fit fit_with_ids() {
+        const token_fit words = fit();
+        if (words.lengths == token_fit::quality::exact) return words;
         const std::size_t known_id =
             tokenizes_ ? largest_id(answer_to(inquiry_path(to_, "/tokenize"),
                                               body_of_text(text_of_many_scripts())))
@@ -317,7 +314,13 @@ private:
                 return of_request(r);
             },
             known_id);
-        return ids.as_ids ? ids : words;
+        return marked(ids.as_ids ? ids : words);
+    }
+
+private:
+    token_fit marked(token_fit found) const {
+        found.is_unanswered = is_unanswered_ && found.lengths != token_fit::quality::exact;
+        return found;
     }
     http_answer answer_to(const std::string& path, const std::string& body) {
         http_answer a = post_(path, body);
@@ -353,13 +356,16 @@ private:
     bool is_unanswered_ = false;
 };
 
-/// Sends one short request. Its id differs from those of a load.
+/// Sends one short request like those of a load, on a connection that may be kept. Its id differs
+/// from theirs.
 inline http_answer ask_for_one_token(const load_target& to, request_spec r, double within_s = 3) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    return blocking_post_kept(to, path_of(to, r),
-                              to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
-                              request_body(*to.api, to.model, r), within_s);
+    return answer_to(to,
+                     request_text(http_method::post, path_of(to, r), to.url.authority(),
+                                  to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
+                                  request_body(*to.api, to.model, r)),
+                     within_s);
 }
 /// Returns why an answer cannot be read as the load's are, "" if it can: it has at least one token,
 /// perhaps without text.
@@ -420,10 +426,11 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
         return left_s <= 0 ? http_answer()
                            : blocking_post(to, path, to.fields, body, left_s);
     };
-    const bool may_be_ids =
-        to.api->takes_token_ids && p.sent->stride == 1 && p.sent->common.system_prompt.empty() &&
-        p.sent->parts.empty();
-    return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
+    token_inquiry asked(to, p.sent->common, post);
+    return to.api->takes_token_ids && p.sent->stride == 1 &&
+                   p.sent->common.system_prompt.empty() && p.sent->parts.empty()
+               ? asked.fit_with_ids()
+               : asked.fit();
 }
 
 }  // namespace detail

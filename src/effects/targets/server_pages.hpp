@@ -57,15 +57,13 @@ inline constexpr double page_within_s = 1, first_page_within_s = 5;
 /// Returns the parsed page, or one sentence why there is none.
 inline parsed_page read_page(const page_address& p, double within_s = page_within_s) {
     const http_answer a = blocking_get(p.at, p.path, p.fields, within_s);
-    const auto none = [&](const std::string& why, bool is_json = false) {
-        return parsed_page{.problem = without_secrets(p.url + ": " + why, p.secrets),
-                           .is_json = is_json};
-    };
-    if (a.status == 0) return none(a.error);
-    if (a.status != 200) return none("HTTP " + std::to_string(a.status));
-    parsed_page page = read_metrics_page(a.body, a.content_type);
-    if (!page.problem.empty()) return none(page.problem, page.is_json);
-    page.reported_s = a.date_s.value_or(not_a_number);
+    parsed_page page;
+    if (a.status == 0) page.problem = a.error;
+    else if (a.status != 200) page.problem = "HTTP " + std::to_string(a.status);
+    else page = read_metrics_page(a.body, a.content_type);
+    if (page.problem.empty()) page.reported_s = a.date_s.value_or(not_a_number);
+    else page = {.problem = without_secrets(p.url + ": " + page.problem, p.secrets),
+                 .is_json = page.is_json};
     return page;
 }
 

@@ -679,7 +679,7 @@ namespace {
 struct full_queue {
     std::string path = "/tmp/llmbench-full-" + std::to_string(::getpid());
     address at = resolved({.host = "localhost", .socket = path}).front();
-    descriptor listener = new_socket(AF_UNIX, true);
+    descriptor listener = new_socket(AF_UNIX);
     vector<descriptor> queued{};
     full_queue() {
         ::unlink(path.c_str());

@@ -48,7 +48,7 @@ struct connected {
     peer other{};
     reported user{};
     exchange wire{};
-    vector<char> buffer = vector<char>(4096), room{};
+    read_room room{};
     connected() {
         REQUIRE(wire.connect(address_of(other.port()), user.net, user));
         REQUIRE(user.until(user.writable, 1));
@@ -57,7 +57,7 @@ struct connected {
     }
     arrival next() {
         REQUIRE(wait_for(fd_of(wire), POLLIN));
-        return wire.read(buffer);
+        return wire.read(room);
     }
 };
 
@@ -205,15 +205,15 @@ TEST_CASE("a flush to whoever is gone fails, and what was said before can still 
     c.wire.send(request);
     while (c.wire.flush()) REQUIRE(wait_for(fd_of(c.wire), POLLOUT));
     CHECK(c.wire.unsent() > 0);
-    CHECK(c.wire.read(c.buffer).bytes == "HTTP/1.1 413 Too Large\r\n\r\n");
+    CHECK(c.wire.read(c.room).bytes == "HTTP/1.1 413 Too Large\r\n\r\n");
 }
 
 // ---- the answer
 
 TEST_CASE("a read of nothing is neither bytes nor an end") {
     connected c;
-    CHECK(c.wire.read(c.buffer).what == arrival::kind::nothing_yet);
-    CHECK(c.wire.read(c.buffer).at_ns == 0);
+    CHECK(c.wire.read(c.room).what == arrival::kind::nothing_yet);
+    CHECK(c.wire.read(c.room).at_ns == 0);
 }
 
 TEST_CASE("bytes come with the time at which they left the socket") {
@@ -221,7 +221,7 @@ TEST_CASE("bytes come with the time at which they left the socket") {
     c.other.say("one");
     REQUIRE(wait_for(fd_of(c.wire), POLLIN));
     const long long before = now_ns();
-    const arrival a = c.wire.read(c.buffer);
+    const arrival a = c.wire.read(c.room);
     const long long after = now_ns();
     CHECK(a.what == arrival::kind::bytes);
     CHECK(a.bytes == "one");
@@ -232,7 +232,7 @@ TEST_CASE("bytes come with the time at which they left the socket") {
 
 TEST_CASE("a read takes what the buffer holds, and the next one the rest") {
     connected c;
-    c.buffer.resize(4);
+    c.room.network.resize(4);
     c.other.say("123456");
     CHECK(c.next().bytes == "1234");
     CHECK(c.next().bytes == "56");
@@ -257,17 +257,17 @@ TEST_CASE("an orderly end has no error, another one has") {
 
 TEST_CASE("a connection is quiet as long as nobody says anything or goes") {
     connected c;
-    CHECK(c.wire.is_quiet(c.buffer, c.room));
+    CHECK(c.wire.is_quiet(c.room));
     c.other.say("unasked");
     REQUIRE(wait_for(fd_of(c.wire), POLLIN));
-    CHECK_FALSE(c.wire.is_quiet(c.buffer, c.room));
+    CHECK_FALSE(c.wire.is_quiet(c.room));
 
     connected gone;
     gone.other.hang_up();
     REQUIRE(wait_for(fd_of(gone.wire), POLLIN));
-    CHECK_FALSE(gone.wire.is_quiet(gone.buffer, gone.room));
+    CHECK_FALSE(gone.wire.is_quiet(gone.room));
     gone.wire.close();
-    CHECK_FALSE(gone.wire.is_quiet(gone.buffer, gone.room));
+    CHECK_FALSE(gone.wire.is_quiet(gone.room));
 }
 
 // ---- the client that waits
@@ -350,7 +350,8 @@ TEST_CASE("whether a server stays after its answer is seen where the request let
         const scripted::server server({a});
         const http_server there = at(server.port());
         CHECK_FALSE(blocking_post(there, "/", "", "", 20).reset_by_server);
-        const http_answer kept = blocking_post_kept(there, "/", "", "", 20);
+        const http_answer kept = answer_to(
+            there, request_text(http_method::post, "/", there.url.authority(), ""), 20);
         CHECK(kept.status == 200);
         CHECK(server.log()[0].header("Connection") == "close");
         CHECK(server.log()[1].header("Connection") == "");
@@ -480,14 +481,14 @@ struct tls_behind {
 /// As far as the handshake goes when somebody waits for it.
 handshake shaken(exchange& wire, reported& user, const tls_client& client, tls_session* last,
                  int port) {
-    vector<char> buffer(65536), room;
+    read_room room;
     REQUIRE(wire.connect(address_of(port), user.net, user));
     REQUIRE(user.until(user.writable, user.writable + 1));
     REQUIRE(wire.connect_error() == 0);
     handshake hands = wire.begin_handshake(client, last, room);
     while (hands.is == handshake::state::going_on) {
         REQUIRE(wait_for(fd_of(wire), POLLIN));
-        const arrival a = wire.read(buffer);
+        const arrival a = wire.read(room);
         if (is_end(a)) return {handshake::state::failed, closed_in_handshake};
         if (a.what == arrival::kind::bytes) hands = wire.shake_hands(a.bytes, room);
     }
@@ -495,10 +496,10 @@ handshake shaken(exchange& wire, reported& user, const tls_client& client, tls_s
 }
 /// All HTTP up to these bytes, or to the end.
 std::string content_until(exchange& wire, const std::string& end) {
-    vector<char> buffer(65536), room;
+    read_room room;
     std::string all;
     while (all.find(end) == std::string::npos && wait_for(fd_of(wire), POLLIN)) {
-        const arrival a = wire.read(buffer);
+        const arrival a = wire.read(room);
         if (is_end(a)) break;
         all += wire.content(a.bytes, room);
         if (wire.tls_ended()) break;
@@ -552,7 +553,7 @@ TEST_CASE("a server that speaks no TLS, or goes, ends the handshake with a reaso
         CAPTURE(speaks);
         reported user;
         exchange wire;
-        vector<char> buffer(4096), room;
+        read_room room;
         REQUIRE(wire.connect(address_of(other.port()), user.net, user));
         REQUIRE(user.until(user.writable, 1));
         CHECK(wire.begin_handshake(client, nullptr, room).is == handshake::state::going_on);
@@ -561,7 +562,7 @@ TEST_CASE("a server that speaks no TLS, or goes, ends the handshake with a reaso
         if (speaks) other.say("HTTP/1.1 400 Bad Request\r\n\r\n");
         other.hang_up();
         REQUIRE(wait_for(fd_of(wire), POLLIN));
-        const arrival a = wire.read(buffer);
+        const arrival a = wire.read(room);
         CHECK(is_end(a) == !speaks);
         if (!speaks) continue;
         const handshake hands = wire.shake_hands(a.bytes, room);

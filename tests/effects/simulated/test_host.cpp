@@ -27,7 +27,7 @@ TEST_CASE("a simulated server accepts those who came when it had no descriptor l
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
     rlimit none_left = before;
     none_left.rlim_cur = 0;
-    const descriptor client = new_socket(AF_INET, true);
+    const descriptor client = descriptor(::socket(AF_INET, SOCK_STREAM, 0));
     REQUIRE(client.get() >= 0);
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &none_left) == 0);
     const int connected =

@@ -217,7 +217,7 @@ TEST_CASE("a server with /tokenize is asked for nothing else") {
     }};
     const load_target to = target_of(openai_chat, "/proxy");
     const request_spec common;
-    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(false);
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit();
     CHECK(fit.lengths == token_fit::quality::exact);
     CHECK(fit.overhead == 3);
     CHECK(fit.words.size() == std::size(prompt_words));
@@ -236,7 +236,7 @@ TEST_CASE("a server without /tokenize is asked for it once, and then for one tok
     request_spec common;
     common.stream = false;
     const load_target to = target_of(openai_completions);
-    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(false);
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit();
     CHECK(fit.lengths == token_fit::quality::exact);
     CHECK(fit.overhead == 1);
     CHECK(std::count(server.paths.begin(), server.paths.end(), "/tokenize") == 1);
@@ -258,11 +258,11 @@ TEST_CASE("where words cannot be exact, lists of token ids can") {
     }};
     const load_target to = target_of(openai_completions);
     const request_spec common;
-    const token_fit ids = token_inquiry(to, common, std::ref(server)).fit(true);
+    const token_fit ids = token_inquiry(to, common, std::ref(server)).fit_with_ids();
     CHECK(ids.as_ids);
     CHECK(ids.lengths == token_fit::quality::exact);
     CHECK(server.paths.back() == "/streams");
-    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(false);
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit();
     CHECK_FALSE(fit.as_ids);
     CHECK(fit.lengths == token_fit::quality::average);
     CHECK(fit.per_word == 2);
@@ -286,7 +286,7 @@ TEST_CASE("where there is a tokenizer, too, the ids are those that it is seen to
     }};
     const load_target to = target_of(openai_completions);
     const request_spec common;
-    const token_fit ids = token_inquiry(to, common, std::ref(server)).fit(true);
+    const token_fit ids = token_inquiry(to, common, std::ref(server)).fit_with_ids();
     CHECK(ids.as_ids);
     CHECK(ids.last_id == 2000 + 40 * 0xed);  // the lead byte of the last Hangul syllables
 }
@@ -303,7 +303,7 @@ TEST_CASE("a server that does not answer leaves lengths unknown") {
     fake_server server{[](const std::string&, const std::string&) { return http_answer(); }};
     const load_target to = target_of(openai_chat);
     const request_spec common;
-    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(true);
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit_with_ids();
     CHECK(fit.lengths == token_fit::quality::unknown);
     CHECK(fit.words.empty());
     CHECK(fit_text(fit) ==
@@ -324,7 +324,7 @@ TEST_CASE("a server that stops answering leaves lengths right on the average, an
     const load_target to = target_of(openai_completions);
     request_spec common;
     common.stream = true;
-    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(false);
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit();
     CHECK(fit.lengths == token_fit::quality::average);
     CHECK(fit.words.size() == std::size(prompt_words));
     CHECK(fit_text(fit).find("; the server did not answer in time for more") != std::string::npos);
@@ -334,7 +334,7 @@ TEST_CASE("a server whose answers have no usage does not tell lengths") {
     fake_server server{[](const std::string&, const std::string&) { return ok("{}"); }};
     const load_target to = target_of(openai_chat);
     const request_spec common;
-    CHECK(fit_text(token_inquiry(to, common, std::ref(server)).fit(true)) ==
+    CHECK(fit_text(token_inquiry(to, common, std::ref(server)).fit_with_ids()) ==
           "prompt lengths in words: the server does not tell how many tokens they have");
 }
 
