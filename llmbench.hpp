@@ -169,11 +169,10 @@
 //   [E] all files of a scenario
 //   [E] connections, waiting for them, and their users
 //   [E] sockets and addresses
+//   [E] waiting for sockets: by epoll on Linux, by asio elsewhere
 //   [E] TLS
 //   [E] a server, and one request and its answer over one socket
-//   [E] waiting for sockets: by epoll on Linux, by asio elsewhere
 //   [E] requests that are not measured
-//   [E] the end of a load before its planned time, once all is decided
 //   [E] the orders and results of a load
 //   [E] one thread's access to its target
 //   [E] one connection of the load
@@ -181,7 +180,6 @@
 //   [E] the connections of one client thread
 //   [E] the finished requests of one client thread, and the answers that it keeps
 //   [E] one load on one client thread
-//   [E] one client thread
 //   [E] the load of one repeat
 //   [E] credentials for a server
 //   [E] targets of extensions
@@ -29384,6 +29382,375 @@ inline int free_port() {
 }  // inline namespace v1
 }  // namespace llmbench
 
+// ===== [E] waiting for sockets: by epoll on Linux, by asio elsewhere =============================
+
+#ifdef __linux__
+#include <netinet/tcp.h>  // TCP_INFO
+#include <sys/epoll.h>  // epoll_event
+#include <sys/socket.h>  // recv, recvmsg, send
+#include <sys/timerfd.h>  // waiting for a point in time
+#include <sys/uio.h>  // iovec
+#endif
+
+#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <version>  // before asio: it asks for library features
+#include <asio/basic_stream_socket.hpp>
+#include <asio/basic_waitable_timer.hpp>  // points in time
+#include <asio/executor_work_guard.hpp>  // a context without work would stop
+#include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
+#include <asio/io_context.hpp>
+#include <sys/socket.h>  // recv, send
+#endif
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+struct machine_socket : network_socket {
+    machine_socket(socket_user& u, int of_it) : network_socket(u), fd(of_it) {}
+    const int fd;
+};
+
+/// What is the same however it waits.
+class socket_network : public network {
+public:
+    socket connect(const address& to, const address* from, socket_user& user) final {
+        descriptor fd = connecting_socket(to, from);
+        return fd.get() < 0 ? nullptr : watch(std::move(fd), to.storage.ss_family, user);
+    }
+    /// Takes over a socket that connects, or is connected.
+    virtual socket watch(descriptor fd, int family, socket_user& user) = 0;
+    static int fd(const socket& s) { return static_cast<machine_socket&>(*s).fd; }
+    int connect_error(const socket& s) final { return connect_error_of(fd(s)); }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        return ::recv(fd(s), into, bytes, 0);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) final {
+        return ::send(fd(s), from, bytes, no_signal);
+    }
+};
+
+#ifdef __linux__
+struct epoll_socket final : machine_socket {
+    epoll_socket(descriptor d, socket_user& u)
+        : machine_socket(u, d.get()), owned(std::move(d)) {}
+    descriptor owned;
+    bool is_stamped = false;
+    long long read_ns = 0;   // time of the last read
+    long long since_ns = 0;  // unread input could not be read before
+    unsigned disordered = 0;   // segments that came out of order, when last asked
+};
+
+/// A socket is reported while it holds bytes, so one read a turn is enough, and no socket starves.
+class epoll_network final : public socket_network {
+public:
+    epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+                      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
+        epoll_event e{};
+        e.events = EPOLLIN | EPOLLET;  // a signal only, never read
+        if (epoll_.get() < 0 || timer_.get() < 0 ||
+            ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &e) != 0)
+            throw std::runtime_error("the client cannot start: " + error_text(errno));
+    }
+
+    /// Kernels start to stamp only a moment after a socket asks: one that is never connected asks
+    /// all the time.
+    void stamp_arrivals() override {
+        asks_ = new_socket(AF_INET);
+        stamps_ = asks_.get() < 0 || asks_for_stamps(asks_.get());
+    }
+    socket watch(descriptor fd, int family, socket_user& user) override {
+        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd);
+        if (s->is_stamped) s->read_ns = now_ns();
+        return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
+    }
+    /// Takes over a socket that listens: it is readable each time that connections come.
+    socket listen(descriptor fd, socket_user& user) {
+        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        return control(EPOLL_CTL_ADD, *s, EPOLLIN | EPOLLET) ? s : nullptr;
+    }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        return its(s).is_stamped ? read_stamped(its(s), into, bytes)
+                                 : socket_network::read(s, into, bytes);
+    }
+    void await_room(const socket& s) override {
+        if (!std::exchange(s->awaits_room, true))
+            control(EPOLL_CTL_MOD, its(s), EPOLLIN | EPOLLOUT);
+    }
+    void close(socket s) override {
+        control(EPOLL_CTL_DEL, its(s), 0);  // a child of ours may still hold it open
+        s->user = nullptr;
+        its(s).owned = descriptor();
+        gone_.push_back(std::move(s));
+    }
+
+    using network::each;
+    using network::wait;
+    void wait(long long until_ns, long long now) override {
+        gone_.clear();
+        const bool passed = until_ns <= now;
+        if (!passed && until_ns != rings_at_ns_) {
+            const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
+            ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+            rings_at_ns_ = until_ns;
+        }
+        int reported = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
+        // A signal ends the wait, as do stop and continue, without events for bytes that came
+        // meanwhile: they must be noticed in this turn.
+        was_interrupted_ = reported < 0 && errno == EINTR;
+        if (was_interrupted_) reported = ::epoll_wait(epoll_.get(), events_, most, 0);
+        count_ = std::max(0, reported);
+    }
+    bool was_interrupted() const override { return was_interrupted_; }
+    long long full_turns(std::size_t sockets) const override {
+        return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
+    }
+    void each(const std::function<void()>& after_each) override {
+        for (int i = 0; i < count_; ++i) {
+            if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
+                if (!s->user) continue;
+                report(*s, events_[i].events);
+                after_each();
+            } else rings_at_ns_ = 0;
+        }
+        count_ = 0;
+    }
+
+private:
+    static constexpr int most = 256;  // events of a turn
+
+    static epoll_socket& its(const socket& s) { return static_cast<epoll_socket&>(*s); }
+    /// Values of linux/net_tstamp.h: SOF_TIMESTAMPING_RX_SOFTWARE and SOF_TIMESTAMPING_SOFTWARE.
+    static bool asks_for_stamps(int fd) {
+        const int how = 1 << 3 | 1 << 4;
+        return ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &how, sizeof how) == 0;
+    }
+    /// The number of segments that came out of order so far, 0 if unknown: the field at this offset
+    /// of Linux's tcp_info since 5.4, which the C library's lacks.
+    static unsigned disordered(const epoll_socket& s) {
+        constexpr std::size_t offset = 224;
+        unsigned char info[offset + sizeof(unsigned)] = {};
+        socklen_t size = sizeof info;
+        unsigned n = 0;
+        if (::getsockopt(s.fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
+            size == sizeof info)
+            std::memcpy(&n, info + offset, sizeof n);
+        return n;
+    }
+    /// Reads, with the arrival time of the last segment. Segments after a lost one could be read
+    /// only when it was sent again, which no stamp shows: they have the time of their read.
+    long long read_stamped(epoll_socket& s, char* into, std::size_t bytes) {
+        using stamps = timespec[3];  // scm_timestamping of linux/errqueue.h; software first
+        alignas(cmsghdr) char room[CMSG_SPACE(sizeof(stamps)) + 64];
+        iovec where{into, bytes};
+        msghdr m{};
+        m.msg_iov = &where;
+        m.msg_iovlen = 1;
+        m.msg_control = room;
+        m.msg_controllen = sizeof room;
+        const long long asked = now_ns();
+        const long long n = ::recvmsg(s.fd, &m, 0);
+        if (n <= 0) return n;
+        long long stamp = 0;
+        for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+            if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPING ||
+                c->cmsg_len < CMSG_LEN(sizeof(stamps)))
+                continue;
+            timespec t{};
+            std::memcpy(&t, CMSG_DATA(c), sizeof t);
+            stamp = ns_in(t);
+        }
+        const long long before = now_ns();
+        const long long day = day_ns();
+        clock_.on_readings(before, day, now_ns());
+        s.came_ns = clock_.time_of(stamp, s.read_ns, s.since_ns, before);
+        if (s.came_ns > 0 && before - s.came_ns > kernel_clock::early_ns)
+            if (const unsigned all = disordered(s); all != std::exchange(s.disordered, all))
+                s.came_ns = before;
+        s.read_ns = before;
+        const bool is_empty = static_cast<std::size_t>(n) < bytes;
+        s.since_ns = is_empty ? asked : std::max(s.since_ns, s.came_ns);
+        return n;
+    }
+    /// Returns false, with errno, on failure.
+    bool control(int operation, epoll_socket& s, unsigned events) {
+        epoll_event e{};
+        e.events = events;
+        e.data.ptr = &s;
+        return ::epoll_ctl(epoll_.get(), operation, s.fd, &e) == 0;
+    }
+    void report(epoll_socket& s, unsigned events) {
+        const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
+        if (!s.awaits_room || !more) return s.user->on_readable();
+        s.awaits_room = false;
+        s.user->on_writable();
+        if (s.user && !s.awaits_room) control(EPOLL_CTL_MOD, s, EPOLLIN);
+        if (s.user && bytes) s.user->on_readable();
+    }
+
+    descriptor epoll_, timer_;
+    epoll_event events_[most] = {};
+    int count_ = 0;
+    bool was_interrupted_ = false, stamps_ = false;
+    descriptor asks_{};
+    kernel_clock clock_{};
+    long long rings_at_ns_ = 0;
+    vector<socket> gone_{};  // events of this turn may still name them
+};
+#endif
+
+#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+// A type of a single executor: asio's default for any of them takes half a second to compile.
+using io_executor = asio::io_context::executor_type;
+using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                            asio::wait_traits<std::chrono::steady_clock>,
+                                            io_executor>;
+using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
+
+struct asio_socket final : machine_socket {
+    asio_socket(asio::io_context& c, int of, int fd_of_it, socket_user& u)
+        : machine_socket(u, fd_of_it), carrier(c), family(of) {
+        awaits_room = false;
+    }
+
+    stream_socket carrier;
+    const int family;  // of its addresses
+    bool awaits_bytes = false;
+};
+
+/// asio only waits; users read themselves, so that each stamp is taken right after its read.
+class asio_network final : public socket_network {
+public:
+    asio_network() try : timer_(context_), busy_(context_.get_executor()) {
+    } catch (const asio::system_error& e) {
+        throw std::runtime_error("the client cannot start: " + e.code().message());
+    }
+
+    socket watch(descriptor fd, int family, socket_user& user) override {
+        const known_socket s = taken(std::move(fd), family, user);
+        if (s) await_room(s);
+        return s;
+    }
+    /// Takes over a socket that listens.
+    socket listen(descriptor fd, socket_user& user) {
+        const known_socket s = taken(std::move(fd), AF_UNIX, user);
+        if (s) await_bytes(s);
+        return s;
+    }
+    void await_room(const socket& s) override {
+        if (std::exchange(s->awaits_room, true)) return;
+        its(s)->carrier.async_wait(stream_socket::wait_write,
+                                   [this, of = its(s)](const asio::error_code& e) mutable {
+                                       if (e != asio::error::operation_aborted)
+                                           ready_.push_back({std::move(of), false});
+                                   });
+    }
+    void close(socket s) override {
+        asio::error_code ignored;
+        s->user = nullptr;
+        its(s)->carrier.close(ignored);
+    }
+
+    using network::each;
+    using network::wait;
+    void wait(long long until_ns, long long now) override {
+        if (until_ns > now) {
+            ring(until_ns);
+            context_.run_one();
+        }
+        context_.poll();  // handles all else that is ready
+    }
+    long long full_turns(std::size_t) const override { return 0; }
+    void each(const std::function<void()>& after_each) override {
+        for (ready& r : ready_) {
+            if (!r.s->user) continue;
+            if (r.to_read) r.s->user->on_readable();
+            else {
+                r.s->awaits_room = false;
+                r.s->user->on_writable();
+                if (r.s->user && !r.s->awaits_room) begin_anew(*r.s);
+            }
+            if (r.s->user && !r.s->awaits_bytes) await_bytes(std::move(r.s));
+            after_each();
+        }
+        ready_.clear();
+    }
+
+private:
+    using known_socket = std::shared_ptr<asio_socket>;
+    struct ready {
+        known_socket s;
+        bool to_read;
+    };
+
+    static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
+    known_socket taken(descriptor fd, int family, socket_user& user) {
+        auto s = std::make_shared<asio_socket>(context_, family, fd.get(), user);
+        return take(*s, std::move(fd)) ? s : nullptr;
+    }
+    static bool take(asio_socket& s, descriptor fd) {
+        asio::error_code error;
+        s.carrier.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
+        if (!error) fd.release();
+        errno = error.value();
+        return !error;
+    }
+    void await_bytes(known_socket s) {
+        s->awaits_bytes = true;
+        stream_socket& from = s->carrier;
+        from.async_wait(stream_socket::wait_read,
+                        [this, s = std::move(s)](const asio::error_code& e) mutable {
+                            if (e == asio::error::operation_aborted) return;
+                            s->awaits_bytes = false;
+                            ready_.push_back({std::move(s), true});
+                        });
+    }
+    /// After asio has waited for room once, epoll reports room at every later wait for bytes, which
+    /// then returns at once. So the socket becomes one that is new to asio.
+    static void begin_anew(asio_socket& s) {
+        asio::error_code error;
+        take(s, descriptor(s.carrier.release(error)));  // the next wait reports its failure
+        s.awaits_bytes = false;
+    }
+    void ring(long long at_ns) {
+        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // an early timer is harmless
+        rings_at_ns_ = at_ns;
+        timer_.expires_at(time_point_of(at_ns));
+        timer_.async_wait([this](const asio::error_code& e) {
+            if (!e) rings_at_ns_ = 0;
+        });
+    }
+
+    asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
+    io_timer timer_;
+    asio::executor_work_guard<io_executor> busy_;
+    vector<ready> ready_{};
+    long long rings_at_ns_ = 0;
+};
+#endif
+
+// Both do the same. asio costs more (tests/bench/README.md): a system call for each event, and one
+// for each turn to know that all are reported. LLMBENCH_WAIT_BY_ASIO: a test program uses it.
+#if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
+using machine_network = epoll_network;
+#else
+using machine_network = asio_network;
+#endif
+
+/// Returns the network of the thread's environment.
+inline std::unique_ptr<network> new_network() {
+    return current_environment ? current_environment->new_network()
+                               : std::make_unique<machine_network>();
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
+
 // ===== [E] TLS ===================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
@@ -29780,375 +30147,6 @@ private:
     std::size_t unsent_ = 0;
 };
 
-}  // namespace detail
-}  // inline namespace v1
-}  // namespace llmbench
-
-// ===== [E] waiting for sockets: by epoll on Linux, by asio elsewhere =============================
-
-#ifdef __linux__
-#include <netinet/tcp.h>  // TCP_INFO
-#include <sys/epoll.h>  // epoll_event
-#include <sys/socket.h>  // recv, recvmsg, send
-#include <sys/timerfd.h>  // waiting for a point in time
-#include <sys/uio.h>  // iovec
-#endif
-
-#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <version>  // before asio: it asks for library features
-#include <asio/basic_stream_socket.hpp>
-#include <asio/basic_waitable_timer.hpp>  // points in time
-#include <asio/executor_work_guard.hpp>  // a context without work would stop
-#include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
-#include <asio/io_context.hpp>
-#include <sys/socket.h>  // recv, send
-#endif
-
-namespace llmbench {
-inline namespace v1 {
-namespace detail {
-
-struct machine_socket : network_socket {
-    machine_socket(socket_user& u, int of_it) : network_socket(u), fd(of_it) {}
-    const int fd;
-};
-
-/// What is the same however it waits.
-class socket_network : public network {
-public:
-    socket connect(const address& to, const address* from, socket_user& user) final {
-        descriptor fd = connecting_socket(to, from);
-        return fd.get() < 0 ? nullptr : watch(std::move(fd), to.storage.ss_family, user);
-    }
-    /// Takes over a socket that connects, or is connected.
-    virtual socket watch(descriptor fd, int family, socket_user& user) = 0;
-    static int fd(const socket& s) { return static_cast<machine_socket&>(*s).fd; }
-    int connect_error(const socket& s) final { return connect_error_of(fd(s)); }
-    long long read(const socket& s, char* into, std::size_t bytes) override {
-        return ::recv(fd(s), into, bytes, 0);
-    }
-    long long write(const socket& s, const char* from, std::size_t bytes) final {
-        return ::send(fd(s), from, bytes, no_signal);
-    }
-};
-
-#ifdef __linux__
-struct epoll_socket final : machine_socket {
-    epoll_socket(descriptor d, socket_user& u)
-        : machine_socket(u, d.get()), owned(std::move(d)) {}
-    descriptor owned;
-    bool is_stamped = false;
-    long long read_ns = 0;   // time of the last read
-    long long since_ns = 0;  // unread input could not be read before
-    unsigned disordered = 0;   // segments that came out of order, when last asked
-};
-
-/// A socket is reported while it holds bytes, so one read a turn is enough, and no socket starves.
-class epoll_network final : public socket_network {
-public:
-    epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-                      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
-        epoll_event e{};
-        e.events = EPOLLIN | EPOLLET;  // a signal only, never read
-        if (epoll_.get() < 0 || timer_.get() < 0 ||
-            ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &e) != 0)
-            throw std::runtime_error("the client cannot start: " + error_text(errno));
-    }
-
-    /// Kernels start to stamp only a moment after a socket asks: one that is never connected asks
-    /// all the time.
-    void stamp_arrivals() override {
-        asks_ = new_socket(AF_INET);
-        stamps_ = asks_.get() < 0 || asks_for_stamps(asks_.get());
-    }
-    socket watch(descriptor fd, int family, socket_user& user) override {
-        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
-        s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd);
-        if (s->is_stamped) s->read_ns = now_ns();
-        return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
-    }
-    /// Takes over a socket that listens: it is readable each time that connections come.
-    socket listen(descriptor fd, socket_user& user) {
-        auto s = std::make_shared<epoll_socket>(std::move(fd), user);
-        return control(EPOLL_CTL_ADD, *s, EPOLLIN | EPOLLET) ? s : nullptr;
-    }
-    long long read(const socket& s, char* into, std::size_t bytes) override {
-        return its(s).is_stamped ? read_stamped(its(s), into, bytes)
-                                 : socket_network::read(s, into, bytes);
-    }
-    void await_room(const socket& s) override {
-        if (!std::exchange(s->awaits_room, true))
-            control(EPOLL_CTL_MOD, its(s), EPOLLIN | EPOLLOUT);
-    }
-    void close(socket s) override {
-        control(EPOLL_CTL_DEL, its(s), 0);  // a child of ours may still hold it open
-        s->user = nullptr;
-        its(s).owned = descriptor();
-        gone_.push_back(std::move(s));
-    }
-
-    using network::each;
-    using network::wait;
-    void wait(long long until_ns, long long now) override {
-        gone_.clear();
-        const bool passed = until_ns <= now;
-        if (!passed && until_ns != rings_at_ns_) {
-            const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
-            ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
-            rings_at_ns_ = until_ns;
-        }
-        int reported = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
-        // A signal ends the wait, as do stop and continue, without events for bytes that came
-        // meanwhile: they must be noticed in this turn.
-        was_interrupted_ = reported < 0 && errno == EINTR;
-        if (was_interrupted_) reported = ::epoll_wait(epoll_.get(), events_, most, 0);
-        count_ = std::max(0, reported);
-    }
-    bool was_interrupted() const override { return was_interrupted_; }
-    long long full_turns(std::size_t sockets) const override {
-        return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
-    }
-    void each(const std::function<void()>& after_each) override {
-        for (int i = 0; i < count_; ++i) {
-            if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
-                if (!s->user) continue;
-                report(*s, events_[i].events);
-                after_each();
-            } else rings_at_ns_ = 0;
-        }
-        count_ = 0;
-    }
-
-private:
-    static constexpr int most = 256;  // events of a turn
-
-    static epoll_socket& its(const socket& s) { return static_cast<epoll_socket&>(*s); }
-    /// Values of linux/net_tstamp.h: SOF_TIMESTAMPING_RX_SOFTWARE and SOF_TIMESTAMPING_SOFTWARE.
-    static bool asks_for_stamps(int fd) {
-        const int how = 1 << 3 | 1 << 4;
-        return ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &how, sizeof how) == 0;
-    }
-    /// The number of segments that came out of order so far, 0 if unknown: the field at this offset
-    /// of Linux's tcp_info since 5.4, which the C library's lacks.
-    static unsigned disordered(const epoll_socket& s) {
-        constexpr std::size_t offset = 224;
-        unsigned char info[offset + sizeof(unsigned)] = {};
-        socklen_t size = sizeof info;
-        unsigned n = 0;
-        if (::getsockopt(s.fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
-            size == sizeof info)
-            std::memcpy(&n, info + offset, sizeof n);
-        return n;
-    }
-    /// Reads, with the arrival time of the last segment. Segments after a lost one could be read
-    /// only when it was sent again, which no stamp shows: they have the time of their read.
-    long long read_stamped(epoll_socket& s, char* into, std::size_t bytes) {
-        using stamps = timespec[3];  // scm_timestamping of linux/errqueue.h; software first
-        alignas(cmsghdr) char room[CMSG_SPACE(sizeof(stamps)) + 64];
-        iovec where{into, bytes};
-        msghdr m{};
-        m.msg_iov = &where;
-        m.msg_iovlen = 1;
-        m.msg_control = room;
-        m.msg_controllen = sizeof room;
-        const long long asked = now_ns();
-        const long long n = ::recvmsg(s.fd, &m, 0);
-        if (n <= 0) return n;
-        long long stamp = 0;
-        for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
-            if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPING ||
-                c->cmsg_len < CMSG_LEN(sizeof(stamps)))
-                continue;
-            timespec t{};
-            std::memcpy(&t, CMSG_DATA(c), sizeof t);
-            stamp = ns_in(t);
-        }
-        const long long before = now_ns();
-        const long long day = day_ns();
-        clock_.on_readings(before, day, now_ns());
-        s.came_ns = clock_.time_of(stamp, s.read_ns, s.since_ns, before);
-        if (s.came_ns > 0 && before - s.came_ns > kernel_clock::early_ns)
-            if (const unsigned all = disordered(s); all != std::exchange(s.disordered, all))
-                s.came_ns = before;
-        s.read_ns = before;
-        const bool is_empty = static_cast<std::size_t>(n) < bytes;
-        s.since_ns = is_empty ? asked : std::max(s.since_ns, s.came_ns);
-        return n;
-    }
-    /// Returns false, with errno, on failure.
-    bool control(int operation, epoll_socket& s, unsigned events) {
-        epoll_event e{};
-        e.events = events;
-        e.data.ptr = &s;
-        return ::epoll_ctl(epoll_.get(), operation, s.fd, &e) == 0;
-    }
-    void report(epoll_socket& s, unsigned events) {
-        const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
-        if (!s.awaits_room || !more) return s.user->on_readable();
-        s.awaits_room = false;
-        s.user->on_writable();
-        if (s.user && !s.awaits_room) control(EPOLL_CTL_MOD, s, EPOLLIN);
-        if (s.user && bytes) s.user->on_readable();
-    }
-
-    descriptor epoll_, timer_;
-    epoll_event events_[most] = {};
-    int count_ = 0;
-    bool was_interrupted_ = false, stamps_ = false;
-    descriptor asks_{};
-    kernel_clock clock_{};
-    long long rings_at_ns_ = 0;
-    vector<socket> gone_{};  // events of this turn may still name them
-};
-#endif
-
-#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
-// A type of a single executor: asio's default for any of them takes half a second to compile.
-using io_executor = asio::io_context::executor_type;
-using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                            asio::wait_traits<std::chrono::steady_clock>,
-                                            io_executor>;
-using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
-
-struct asio_socket final : machine_socket {
-    asio_socket(asio::io_context& c, int of, int fd_of_it, socket_user& u)
-        : machine_socket(u, fd_of_it), carrier(c), family(of) {
-        awaits_room = false;
-    }
-
-    stream_socket carrier;
-    const int family;  // of its addresses
-    bool awaits_bytes = false;
-};
-
-/// asio only waits; users read themselves, so that each stamp is taken right after its read.
-class asio_network final : public socket_network {
-public:
-    asio_network() try : timer_(context_), busy_(context_.get_executor()) {
-    } catch (const asio::system_error& e) {
-        throw std::runtime_error("the client cannot start: " + e.code().message());
-    }
-
-    socket watch(descriptor fd, int family, socket_user& user) override {
-        const known_socket s = taken(std::move(fd), family, user);
-        if (s) await_room(s);
-        return s;
-    }
-    /// Takes over a socket that listens.
-    socket listen(descriptor fd, socket_user& user) {
-        const known_socket s = taken(std::move(fd), AF_UNIX, user);
-        if (s) await_bytes(s);
-        return s;
-    }
-    void await_room(const socket& s) override {
-        if (std::exchange(s->awaits_room, true)) return;
-        its(s)->carrier.async_wait(stream_socket::wait_write,
-                                   [this, of = its(s)](const asio::error_code& e) mutable {
-                                       if (e != asio::error::operation_aborted)
-                                           ready_.push_back({std::move(of), false});
-                                   });
-    }
-    void close(socket s) override {
-        asio::error_code ignored;
-        s->user = nullptr;
-        its(s)->carrier.close(ignored);
-    }
-
-    using network::each;
-    using network::wait;
-    void wait(long long until_ns, long long now) override {
-        if (until_ns > now) {
-            ring(until_ns);
-            context_.run_one();
-        }
-        context_.poll();  // handles all else that is ready
-    }
-    long long full_turns(std::size_t) const override { return 0; }
-    void each(const std::function<void()>& after_each) override {
-        for (ready& r : ready_) {
-            if (!r.s->user) continue;
-            if (r.to_read) r.s->user->on_readable();
-            else {
-                r.s->awaits_room = false;
-                r.s->user->on_writable();
-                if (r.s->user && !r.s->awaits_room) begin_anew(*r.s);
-            }
-            if (r.s->user && !r.s->awaits_bytes) await_bytes(std::move(r.s));
-            after_each();
-        }
-        ready_.clear();
-    }
-
-private:
-    using known_socket = std::shared_ptr<asio_socket>;
-    struct ready {
-        known_socket s;
-        bool to_read;
-    };
-
-    static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
-    known_socket taken(descriptor fd, int family, socket_user& user) {
-        auto s = std::make_shared<asio_socket>(context_, family, fd.get(), user);
-        return take(*s, std::move(fd)) ? s : nullptr;
-    }
-    static bool take(asio_socket& s, descriptor fd) {
-        asio::error_code error;
-        s.carrier.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
-        if (!error) fd.release();
-        errno = error.value();
-        return !error;
-    }
-    void await_bytes(known_socket s) {
-        s->awaits_bytes = true;
-        stream_socket& from = s->carrier;
-        from.async_wait(stream_socket::wait_read,
-                        [this, s = std::move(s)](const asio::error_code& e) mutable {
-                            if (e == asio::error::operation_aborted) return;
-                            s->awaits_bytes = false;
-                            ready_.push_back({std::move(s), true});
-                        });
-    }
-    /// After asio has waited for room once, epoll reports room at every later wait for bytes, which
-    /// then returns at once. So the socket becomes one that is new to asio.
-    static void begin_anew(asio_socket& s) {
-        asio::error_code error;
-        take(s, descriptor(s.carrier.release(error)));  // the next wait reports its failure
-        s.awaits_bytes = false;
-    }
-    void ring(long long at_ns) {
-        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // an early timer is harmless
-        rings_at_ns_ = at_ns;
-        timer_.expires_at(time_point_of(at_ns));
-        timer_.async_wait([this](const asio::error_code& e) {
-            if (!e) rings_at_ns_ = 0;
-        });
-    }
-
-    asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
-    io_timer timer_;
-    asio::executor_work_guard<io_executor> busy_;
-    vector<ready> ready_{};
-    long long rings_at_ns_ = 0;
-};
-#endif
-
-// Both do the same. asio costs more (tests/bench/README.md): a system call for each event, and one
-// for each turn to know that all are reported. LLMBENCH_WAIT_BY_ASIO: a test program uses it.
-#if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
-using machine_network = epoll_network;
-#else
-using machine_network = asio_network;
-#endif
-
-/// Returns the network of the thread's environment.
-inline std::unique_ptr<network> new_network() {
-    return current_environment ? current_environment->new_network()
-                               : std::make_unique<machine_network>();
-}
-
 // ===== [E] requests that are not measured ========================================================
 
 struct http_answer {
@@ -30356,73 +30354,9 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
                      within_s);
 }
 
-// ===== [E] the end of a load before its planned time, once all is decided ========================
-// Threads that send tell until when all planned requests have ended; another thread looks at those,
-// and may end the load.
-
-/// Shared by the loads of both variants. Times are steady-clock ns.
-class decided_end {
-public:
-    /// Called for each worker before its thread starts.
-    std::atomic<long long>& add_worker() { return settled_.emplace_back(0); }
-    /// The measured part of an open loop, after the start.
-    void expect(long long offset_ns, long long length_ns) {
-        offset_ns_ = offset_ns;
-        length_ns_ = length_ns;
-    }
-    /// That of a closed loop, from its first measured request on. `first_ns` lives until close().
-    void expect_from(const std::atomic<long long>& first_ns, long long length_ns) {
-        first_ns_ = &first_ns;
-        length_ns_ = length_ns;
-    }
-    void begin(long long start_ns) { start_ns_ = start_ns; }
-    /// Until then all planned requests have ended and are handed over; 0: unknown.
-    long long settled_ns() const {
-        long long least = settled_.empty() ? 0 : settled_.front().load();
-        for (const auto& of_worker : settled_) least = std::min(least, of_worker.load());
-        return least;
-    }
-    /// The time after so many quarters of the measured part, 0 before that has begun.
-    long long after_quarters(int n) const {
-        const std::lock_guard lock(mutex_);
-        return time_after(n);
-    }
-    /// Ends the load, unless it is over. Requests planned after so many quarters do not count.
-    void end_after(int quarters) {
-        const std::lock_guard lock(mutex_);
-        if (is_over_) return;
-        quarters_ = quarters;
-        ends_ns_ = time_after(quarters);
-    }
-    /// 0: it was not ended.
-    long long ends_ns() const { return ends_ns_.load(); }
-    /// The part of the planned time after which it was ended, else 1.
-    double part() const { return quarters_ / 4.0; }
-    bool is_over() const { return is_over_; }
-    /// The load is over: nothing ends it afterwards. Returns ends_ns().
-    long long close() {
-        const std::lock_guard lock(mutex_);
-        is_over_ = true;
-        if (const auto* first = std::exchange(first_ns_, nullptr)) start_ns_ = first->load();
-        return ends_ns_.load();
-    }
-
-private:
-    long long time_after(int n) const {
-        const long long from = first_ns_ ? first_ns_->load() : start_ns_.load();
-        return from == 0 ? 0 : from + offset_ns_ + length_ns_ / 4 * n;
-    }
-
-    mutable std::mutex mutex_{};
-    std::atomic<bool> is_over_{false};
-    std::deque<std::atomic<long long>> settled_{};  // of the workers
-    std::atomic<long long> start_ns_{0}, ends_ns_{0};
-    const std::atomic<long long>* first_ns_ = nullptr;
-    long long offset_ns_ = 0, length_ns_ = 0;
-    int quarters_ = 4;
-};
-
 // ===== [E] the orders and results of a load ======================================================
+
+class progress_meter;
 
 /// Shared by all threads of one load. Unused after the measured part has begun.
 class settling_watch {
@@ -30524,6 +30458,70 @@ private:
     std::atomic<bool> has_ended_{false};
 };
 
+/// The end of a load before its planned time, once all is decided. Threads that send tell until
+/// when all planned requests have ended; another thread looks at those, and may end the load.
+/// Shared by the loads of both variants. Times are steady-clock ns.
+class decided_end {
+public:
+    /// Called for each worker before its thread starts.
+    std::atomic<long long>& add_worker() { return settled_.emplace_back(0); }
+    /// The measured part of an open loop, after the start.
+    void expect(long long offset_ns, long long length_ns) {
+        offset_ns_ = offset_ns;
+        length_ns_ = length_ns;
+    }
+    /// That of a closed loop, from its first measured request on. `first_ns` lives until close().
+    void expect_from(const std::atomic<long long>& first_ns, long long length_ns) {
+        first_ns_ = &first_ns;
+        length_ns_ = length_ns;
+    }
+    void begin(long long start_ns) { start_ns_ = start_ns; }
+    /// Until then all planned requests have ended and are handed over; 0: unknown.
+    long long settled_ns() const {
+        long long least = settled_.empty() ? 0 : settled_.front().load();
+        for (const auto& of_worker : settled_) least = std::min(least, of_worker.load());
+        return least;
+    }
+    /// The time after so many quarters of the measured part, 0 before that has begun.
+    long long after_quarters(int n) const {
+        const std::lock_guard lock(mutex_);
+        return time_after(n);
+    }
+    /// Ends the load, unless it is over. Requests planned after so many quarters do not count.
+    void end_after(int quarters) {
+        const std::lock_guard lock(mutex_);
+        if (is_over_) return;
+        quarters_ = quarters;
+        ends_ns_ = time_after(quarters);
+    }
+    /// 0: it was not ended.
+    long long ends_ns() const { return ends_ns_.load(); }
+    /// The part of the planned time after which it was ended, else 1.
+    double part() const { return quarters_ / 4.0; }
+    bool is_over() const { return is_over_; }
+    /// The load is over: nothing ends it afterwards. Returns ends_ns().
+    long long close() {
+        const std::lock_guard lock(mutex_);
+        is_over_ = true;
+        if (const auto* first = std::exchange(first_ns_, nullptr)) start_ns_ = first->load();
+        return ends_ns_.load();
+    }
+
+private:
+    long long time_after(int n) const {
+        const long long from = first_ns_ ? first_ns_->load() : start_ns_.load();
+        return from == 0 ? 0 : from + offset_ns_ + length_ns_ / 4 * n;
+    }
+
+    mutable std::mutex mutex_{};
+    std::atomic<bool> is_over_{false};
+    std::deque<std::atomic<long long>> settled_{};  // of the workers
+    std::atomic<long long> start_ns_{0}, ends_ns_{0};
+    const std::atomic<long long>* first_ns_ = nullptr;
+    long long offset_ns_ = 0, length_ns_ = 0;
+    int quarters_ = 4;
+};
+
 /// Common data of all requests of one load.
 struct load_target : http_server {
     std::string whole_url{};  // as the gate gives it; may contain a key
@@ -30549,34 +30547,6 @@ inline std::string path_of(const load_target& to, const request_spec& r) {
 /// promise, until this counts as its policy: from then on no connection is used twice, because
 /// requests would be lost. Once is an accident, such as a restarted gateway.
 inline constexpr int resets_by_policy = 2;
-
-/// One stretch of load: requests `first` to `last` (not included) of the trace.
-struct load_order {
-    const plan* what = nullptr;
-    const load_target* target = nullptr;
-    run_variant variant = run_variant::candidate;
-    int repeat = 0;
-    bool parts_twins = false;  // sends requests at other times than their twins
-    std::string id_prefix{};
-    std::size_t first = 0, last = 0;
-    vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
-    long long measured_from_ns = 0;    // offset
-    bool measured_by_time = false;     // closed loop: nothing is measured before
-    std::size_t warmup = 0;            // number of requests
-    long long max_measured = 0;       // of a closed loop measured by time; 0: no limit
-    // Returns the start in ns; called by the main thread once all connections are open. None: at
-    // once.
-    std::function<long long()> start{};
-
-    /// The requests of this program that wait for none: all, or the first of conversations.
-    std::size_t starts() const {
-        return what->shard.of((last - first + what->sent->stride - 1) / what->sent->stride);
-    }
-    /// This program's users of a closed loop.
-    std::size_t users() const { return what->shard.of(users_of(*what->sent)); }
-    /// The distance of this program's requests in the trace.
-    std::size_t step() const { return what->shard.count * what->sent->stride; }
-};
 
 /// A request of the trace, its due time, and its user in a closed loop.
 struct planned_request {
@@ -30634,6 +30604,50 @@ private:
     delivered_requests waiting_{};
 };
 
+/// Gaps of the whole program kept one by one, 128 MiB. All other memory is per request, not per
+/// event.
+inline constexpr std::uint64_t max_gaps_kept = 32ull << 20;
+
+/// What is asked of one repeat, or one probe of a search, on one server.
+struct repeat_order {
+    run_variant variant = run_variant::candidate;
+    int number = 0;  // among all that were measured, those set aside included
+    int gate = 1;
+    double load = 0, answer_s = 0;           // of a probe
+    bool parts_twins = false;                // so that they do not meet at one server
+    long long deadline_ns = 0;               // of the whole program, 0: none
+    std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
+    outbox* out = nullptr;                   // takes the records while the load runs
+    progress_meter* meter = nullptr;
+    // Returns the start in ns; called by the main thread once all connections are open. None: at
+    // once.
+    std::function<long long()> start{};
+    misses_so_far misses{};  // that may end it
+    answers_shown show = answers_shown::open;
+    decided_end* decided = nullptr;  // of a load that may end once all is decided
+};
+/// One stretch of load: requests `first` to `last` (not included) of the trace.
+struct load_order : repeat_order {
+    const plan* what = nullptr;
+    const load_target* target = nullptr;
+    std::string id_prefix{};
+    std::size_t first = 0, last = 0;
+    vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
+    long long measured_from_ns = 0;    // offset
+    bool measured_by_time = false;     // closed loop: nothing is measured before
+    std::size_t warmup = 0;            // number of requests
+    long long max_measured = 0;       // of a closed loop measured by time; 0: no limit
+
+    /// The requests of this program that wait for none: all, or the first of conversations.
+    std::size_t starts() const {
+        return what->shard.of((last - first + what->sent->stride - 1) / what->sent->stride);
+    }
+    /// This program's users of a closed loop.
+    std::size_t users() const { return what->shard.of(users_of(*what->sent)); }
+    /// The distance of this program's requests in the trace.
+    std::size_t step() const { return what->shard.count * what->sent->stride; }
+};
+
 /// Shared by the threads of one load. Nothing here is touched once per event.
 struct load_state {
     std::atomic<std::size_t> next{0};  // closed loop: the next request of the trace
@@ -30643,20 +30657,11 @@ struct load_state {
     std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
     std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
-    std::uint64_t max_gaps = 0;         // maximum kept one by one
-    outbox* out = nullptr;               // also takes delivered requests
     std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
-    answers_shown show = answers_shown::open;
     settling_watch settling{};           // of a warm-up until the server is stable
     early_end_watch early{};             // of objectives that can no longer be met
     long long start_ns = 0;
-    long long deadline_ns = 0;  // of the whole program, 0: none
-    decided_end* decided = nullptr;  // of a load that may end once all is decided
 
-    void begin(long long at_ns) {
-        start_ns = at_ns;
-        if (decided) decided->begin(at_ns);
-    }
     /// Called once per request for observers.
     void note(const record& r) {
         early.on_ended(r);
@@ -31656,8 +31661,8 @@ private:
     /// The first wrong ones of the candidate, or all of them.
     bool may_be_shown(const record& r) {
         if (order_.variant == run_variant::baseline) return false;
-        if (shared_.show == answers_shown::all) return true;
-        return shared_.show == answers_shown::open && !*r.right &&
+        if (order_.show == answers_shown::all) return true;
+        return order_.show == answers_shown::open && !*r.right &&
                shared_.texts_shown++ < max_answers_shown;
     }
 
@@ -31676,7 +31681,7 @@ public:
         const std::size_t stride = order_.what->sent->stride;
         r.id = request_id(order_.id_prefix, w.index);
         r.variant = order_.variant;
-        r.repeat = order_.repeat;
+        r.repeat = order_.number;
         r.phase = phase_of(order_, shared_, w);
         r.conversation = static_cast<long long>(w.index / stride);
         const graph_step step = step_of(*order_.what, w.index);
@@ -31684,7 +31689,7 @@ public:
         r.depth = step.depth;
         r.part = step.label;
         shared_.note(r);
-        if (shared_.out) {
+        if (order_.out) {
             unwritten_.records.push_back(r);
             gaps.for_each_block([&](const vector<std::uint32_t>& b) {
                 unwritten_.gaps.insert(unwritten_.gaps.end(), b.begin(), b.end());
@@ -31693,16 +31698,16 @@ public:
         }
         finished_.add(w.index, std::move(r), gaps);
         shared_.gaps += gaps.size();
-        if (shared_.gaps > shared_.max_gaps) count_gaps_of_old(gaps.size());
+        if (shared_.gaps > order_.max_gaps) count_gaps_of_old(gaps.size());
     }
     /// Passes records to the writer, unless it is in use.
     void try_hand_over() {
-        if (shared_.out && !unwritten_.records.empty()) shared_.out->try_put(unwritten_);
+        if (order_.out && !unwritten_.records.empty()) order_.out->try_put(unwritten_);
     }
     bool has_unwritten() const { return !unwritten_.records.empty(); }
     /// The same, but waits for it.
     void hand_over() {
-        if (shared_.out) shared_.out->put(unwritten_);
+        if (order_.out) order_.out->put(unwritten_);
     }
     request_log& finished() { return finished_; }
 
@@ -31736,11 +31741,10 @@ struct built_request {
     asked_answer asked{};
     double cancel_after_s = 0;
 };
-inline built_request built(const load_order& o, std::size_t index,
-                           const vector<std::string>& answers_before, bool goes_on) {
+inline built_request built(const load_order& o, const agenda& a, std::size_t index) {
     const load_target& t = *o.target;
     const request_spec r =
-        request_of(*o.what, o.variant, o.repeat, index, answers_before, t.tokens);
+        request_of(*o.what, o.variant, o.number, index, a.answers_before(index), t.tokens);
     const bool events = r.stream && t.api->framed == framing::events;
     const auto line_id = [&] {
         const std::size_t first = index - index % o.what->sent->stride;
@@ -31752,7 +31756,7 @@ inline built_request built(const load_order& o, std::size_t index,
     const std::string fields =
         shared + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n" +
-        (t.transport && !goes_on ? "Connection: close\r\n" : "");
+        (t.transport && !a.goes_on(index) ? "Connection: close\r\n" : "");
     const std::string body = request_body(*t.api, t.model, r);
     return {request_text(http_method::post, path_of(t, r), t.url.authority(), fields, body),
             asked_by(*t.api, r, body.size()), r.cancel_after_s};
@@ -31774,7 +31778,7 @@ public:
           io_(*order.target, *order.what, sockets),
           pool_(io_, *this),
           max_ready_bytes_(max_ready_bytes_of_all / count),
-          settled_ns_(shared.decided ? &shared.decided->add_worker() : nullptr),
+          settled_ns_(order.decided ? &order.decided->add_worker() : nullptr),
           is_alone_(count == 1) {}
 
     /// Builds requests that may be due at once, before the load. Those that exceed the memory for
@@ -31926,17 +31930,14 @@ private:
         if (is_enough || ready_bytes_ >= max_ready_bytes_) return false;
         const std::size_t index = agenda_.place_ahead(ready_.size());
         if (index == order_.last) return false;
-        ready_.push_back({index, built_now(index)});
+        ready_.push_back({index, built(order_, agenda_, index)});
         ready_bytes_ += ready_.back().what.bytes.size();
         return true;
-    }
-    built_request built_now(std::size_t index) const {
-        return built(order_, index, agenda_.answers_before(index), agenda_.goes_on(index));
     }
     built_request request_at(std::size_t index) {
         const auto at = std::find_if(ready_.begin(), ready_.end(),
                                      [&](const ready_request& r) { return r.index == index; });
-        if (at == ready_.end()) return built_now(index);
+        if (at == ready_.end()) return built(order_, agenda_, index);
         built_request r = std::move(at->what);
         ready_bytes_ -= r.bytes.size();
         ready_.erase(at);
@@ -31999,7 +32000,7 @@ private:
             io_.alert.is_behind() || over_since_ns_ > 0 || sent_.plays_out ||
             agenda_.sending_is_over(now);
         if (may_show_any) return 0;
-        long long first = shared_.deadline_ns > 0 ? shared_.deadline_ns : now + ns_of(1);
+        long long first = order_.deadline_ns > 0 ? order_.deadline_ns : now + ns_of(1);
         pool_.for_each_busy([&](connection& c) { first = std::min(first, c.next_limit_ns()); });
         return first;
     }
@@ -32015,8 +32016,8 @@ private:
         book_.try_hand_over();
         if (settled_ns_) note_settled(now);
         if (stop_asked.load()) return cut_off("interrupted");
-        if (shared_.decided && shared_.decided->ends_ns() != 0) return cut_off("all was decided");
-        if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
+        if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
+        if (order_.deadline_ns > 0 && now > order_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
         if (shared_.early.has_ended()) agenda_.end_sending(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an
@@ -32082,93 +32083,6 @@ private:
     lag_counts loop_lag_{};
 };
 
-// ===== [E] one client thread =====================================================================
-
-/// Sends one load, or those of both variants at once: then it is drawn for each pair of requests
-/// which one is written first.
-class load_thread {
-public:
-    load_thread() { sockets_->stamp_arrivals(); }
-    load_thread(const load_thread&) = delete;
-    load_thread& operator=(const load_thread&) = delete;
-
-    /// Adds its share `index` of `count` of a load. Both arguments must outlive this.
-    load_worker& add(const load_order& order, load_state& shared, std::size_t index,
-                     std::size_t count) {
-        workers_.push_back(std::make_unique<load_worker>(order, shared, index, count, *sockets_));
-        return *workers_.back();
-    }
-    void prepare_first() {
-        for (const auto& w : workers_) w->prepare_first();
-    }
-    void open_connections(std::size_t wanted, std::size_t at_a_time) {
-        for (const auto& w : workers_) w->open_connections(wanted, at_a_time);
-    }
-    void run() {
-        const double cpu_before = thread_cpu_seconds();
-        const long long began = now_ns();
-        const run_queue_wait waits;
-        for (const auto& w : workers_) w->begin(began, waits);
-        while (std::any_of(workers_.begin(), workers_.end(),
-                           [](const auto& w) { return w->goes_on(); }))
-            turn();
-        for (const auto& w : workers_) w->end();
-        const double cpu = thread_cpu_seconds() - cpu_before;
-        cpu_utilization_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
-    }
-    double cpu_utilization() const { return cpu_utilization_; }
-
-private:
-    /// Waits, then handles events and due requests.
-    void turn() {
-        const long long now = now_ns();
-        long long until = 0;
-        std::size_t open = 0;
-        for (const auto& w : workers_) {
-            const long long its = w->sleeps_until(now);
-            until = until == 0 ? its : std::min(until, its);
-            open += w->sockets();
-        }
-        sockets_->wait(until, now);
-        const long long woke = now_ns();
-        for (const auto& w : workers_) w->on_wake(woke, now, until, open);
-        catch_up(woke);
-        sockets_->each([this] { catch_up(seen_ns()); });
-        for (const auto& w : workers_) w->end_turn();
-        catch_up(seen_ns());
-        for (const auto& w : workers_) w->prepare_next();
-    }
-    long long seen_ns() const {
-        long long seen = 0;
-        for (const auto& w : workers_) seen = std::max(seen, w->seen_ns());
-        return seen;
-    }
-    /// Sends need not wait for all reads of a turn.
-    void catch_up(long long now) {
-        bool is_due = false;
-        for (const auto& w : workers_) {
-            if (workers_.size() > 1) w->on_step(now);
-            w->send_promised(now);
-            is_due = is_due || w->is_due(now);
-        }
-        if (!is_due) return;
-        bool sends = true;
-        while (sends) {
-            const bool turned = workers_.size() > 1 && random_.uniform() < 0.5;
-            sends = false;
-            for (std::size_t i = 0; i < workers_.size(); ++i)
-                sends |= workers_[turned ? workers_.size() - 1 - i : i]->send_next();
-            sends = sends && workers_[0]->may_send();
-        }
-        for (const auto& w : workers_) w->open_for_next();
-    }
-
-    const std::unique_ptr<network> sockets_ = new_network();  // outlives its users
-    vector<std::unique_ptr<load_worker>> workers_{};
-    generator random_{1, 1};
-    double cpu_utilization_ = 0;
-};
-
 // ===== [E] the load of one repeat ================================================================
 
 inline std::size_t in_flight_at_most(const load_order& o) {
@@ -32232,9 +32146,87 @@ inline std::size_t default_threads(const load_order& o, std::size_t loads = 1) {
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
 }
 
-/// Gaps of the whole program kept one by one, 128 MiB. All other memory is per request, not per
-/// event.
-inline constexpr std::uint64_t max_gaps_kept = 32ull << 20;
+/// Sends one load, or those of both variants at once: then it is drawn for each pair of requests
+/// which one is written first.
+class load_thread {
+public:
+    load_thread() { sockets_->stamp_arrivals(); }
+    load_thread(const load_thread&) = delete;
+    load_thread& operator=(const load_thread&) = delete;
+
+    /// Adds its share `index` of `count` of a load. Both arguments must outlive this.
+    load_worker& add(const load_order& order, load_state& shared, std::size_t index,
+                     std::size_t count) {
+        workers_.push_back(std::make_unique<load_worker>(order, shared, index, count, *sockets_));
+        return *workers_.back();
+    }
+    void prepare_first() {
+        for (const auto& w : workers_) w->prepare_first();
+    }
+    void open_connections(std::size_t wanted, std::size_t at_a_time) {
+        for (const auto& w : workers_) w->open_connections(wanted, at_a_time);
+    }
+    void run() {
+        const double cpu_before = thread_cpu_seconds();
+        const long long began = now_ns();
+        const run_queue_wait waits;
+        for (const auto& w : workers_) w->begin(began, waits);
+        // Each turn waits, then handles events and due requests.
+        while (any_of(workers_, [](const auto& w) { return w->goes_on(); })) {
+            const long long now = now_ns();
+            long long until = 0;
+            std::size_t open = 0;
+            for (const auto& w : workers_) {
+                const long long its = w->sleeps_until(now);
+                until = until == 0 ? its : std::min(until, its);
+                open += w->sockets();
+            }
+            sockets_->wait(until, now);
+            const long long woke = now_ns();
+            for (const auto& w : workers_) w->on_wake(woke, now, until, open);
+            catch_up(woke);
+            sockets_->each([this] { catch_up(seen_ns()); });
+            for (const auto& w : workers_) w->end_turn();
+            catch_up(seen_ns());
+            for (const auto& w : workers_) w->prepare_next();
+        }
+        for (const auto& w : workers_) w->end();
+        const double cpu = thread_cpu_seconds() - cpu_before;
+        cpu_utilization_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
+    }
+    double cpu_utilization() const { return cpu_utilization_; }
+
+private:
+    long long seen_ns() const {
+        long long seen = 0;
+        for (const auto& w : workers_) seen = std::max(seen, w->seen_ns());
+        return seen;
+    }
+    /// Sends need not wait for all reads of a turn.
+    void catch_up(long long now) {
+        bool is_due = false;
+        for (const auto& w : workers_) {
+            if (workers_.size() > 1) w->on_step(now);
+            w->send_promised(now);
+            is_due = is_due || w->is_due(now);
+        }
+        if (!is_due) return;
+        bool sends = true;
+        while (sends) {
+            const bool turned = workers_.size() > 1 && random_.uniform() < 0.5;
+            sends = false;
+            for (std::size_t i = 0; i < workers_.size(); ++i)
+                sends |= workers_[turned ? workers_.size() - 1 - i : i]->send_next();
+            sends = sends && workers_[0]->may_send();
+        }
+        for (const auto& w : workers_) w->open_for_next();
+    }
+
+    const std::unique_ptr<network> sockets_ = new_network();  // outlives its users
+    vector<std::unique_ptr<load_worker>> workers_{};
+    generator random_{1, 1};
+    double cpu_utilization_ = 0;
+};
 
 /// The load of one variant, and where its measurements go.
 struct load_of_variant {
@@ -32313,7 +32305,8 @@ inline void run_load(const vector<load_of_variant>& loads) {
         // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
             const long long at = order.start && !called_off ? order.start() : now_ns() + 10000000;
-            for (const load_of_variant& l : loads) l.state->begin(at);
+            for (const load_of_variant& l : loads) l.state->start_ns = at;
+            if (order.decided) order.decided->begin(at);
         };
         if (i == 0) contained(begin, call_off);
         start_is_known.arrive_and_wait();
@@ -36006,28 +35999,6 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
                 the_faults().recovery_of(d, t.steps[0].from_ns, *p.judged->recovery);
 }
 
-/// One repeat, or one probe of a search, on one server.
-struct repeat_order {
-    run_variant variant = run_variant::candidate;
-    int number = 0;  // among all that were measured, those set aside included
-    int gate = 1;
-    double load = 0, answer_s = 0;           // of a probe
-    bool parts_twins = false;                // so that they do not meet at one server
-    long long deadline_ns = 0;               // of the whole program, 0: none
-    std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
-    outbox* out = nullptr;                   // takes the records while the load runs
-    progress_meter* meter = nullptr;
-    std::function<long long()> start{};  // of a shared load: when to begin it
-    misses_so_far misses{};              // that may end it
-    answers_shown show = answers_shown::open;
-    decided_end* decided = nullptr;  // of a load that may end once all is decided
-};
-
-/// Calls f(order, state, repeat, log) for each load.
-template <class F>
-void each_of(const vector<load_of_variant>& loads, F&& f) {
-    for (const load_of_variant& l : loads) f(*l.order, *l.state, *l.into, *l.log);
-}
 inline long long planned_here(const plan& p, std::size_t last) {
     return static_cast<long long>(
         p.shard.of(static_cast<std::size_t>(requests_before(p, last))));
@@ -36037,85 +36008,85 @@ inline void settle_first(const planned_traffic& t, const load_order& order, load
         state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
 }
 /// The warm-up is answered before the measured part starts.
-template <class Gather>
-void send_batches(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+template <class Run>
+void send_batches(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
     const conversation_counts counts = counted_conversations(p);
     const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
-    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
-        state.planned = planned_here(p, last);
-        order.warmup = order.last = counts.warmup * p.sent->stride;
-        order.send_at.assign(counts.warmup, 0);
-    });
-    if (counts.warmup > 0) gather();
-    each_of(loads, [&](load_order& order, auto&, auto&, auto&) {
-        order.first = order.last;
-        order.last = last;
-        order.send_at.assign(counts.measured, 0);
-    });
-    gather();
-    each_of(loads, [&](auto&, load_state& state, repeat_data& d, const request_log& all) {
+    for (const auto& [order, state, d, all] : loads) {
+        state->planned = planned_here(p, last);
+        order->warmup = order->last = counts.warmup * p.sent->stride;
+        order->send_at.assign(counts.warmup, 0);
+    }
+    if (counts.warmup > 0) run(loads);
+    for (const load_of_variant& l : loads) {
+        l.order->first = l.order->last;
+        l.order->last = last;
+        l.order->send_at.assign(counts.measured, 0);
+    }
+    run(loads);
+    for (const auto& [order, state, d, all] : loads) {
         long long last_end = 0;
-        for (const finished_request& f : all.requests())
+        for (const finished_request& f : all->requests())
             last_end = std::max(last_end, f.what.end_ns);
-        d.window = time_interval::between(state.start_ns, last_end + 1);
-    });
+        d->window = time_interval::between(state->start_ns, last_end + 1);
+    }
 }
-template <class Gather>
-void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+template <class Run>
+void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
     const schedule s = schedule_of(p);
-    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
-        order.last = end_of_trace(p, s.at.size());
-        state.planned = planned_here(p, order.last);
-        order.warmup = s.warmup * p.sent->stride;
-        order.measured_from_ns = ns_of(s.measured_from);
-        state.early.begin(order.last - order.warmup);
+    for (const auto& [order, state, d, all] : loads) {
+        order->last = end_of_trace(p, s.at.size());
+        state->planned = planned_here(p, order->last);
+        order->warmup = s.warmup * p.sent->stride;
+        order->measured_from_ns = ns_of(s.measured_from);
+        state->early.begin(order->last - order->warmup);
         vector<double> times = s.at;
-        if (order.parts_twins) part_twins(times, p.sent->seed, order.variant);
-        for (const double at : times) order.send_at.push_back(ns_of(at));
-        settle_first(*p.sent, order, state);
-        if (state.decided && !s.at.empty())
-            state.decided->expect(order.measured_from_ns,
-                                  order.send_at.back() - order.measured_from_ns);
-    });
-    if (!s.at.empty()) gather();
-    each_of(loads, [&](load_order& order, load_state& state, repeat_data& d, auto&) {
-        const long long start_ns = state.start_ns - state.settling.earlier_by();
-        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
-                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
-    });
+        if (order->parts_twins) part_twins(times, p.sent->seed, order->variant);
+        for (const double at : times) order->send_at.push_back(ns_of(at));
+        settle_first(*p.sent, *order, *state);
+        if (order->decided && !s.at.empty())
+            order->decided->expect(order->measured_from_ns,
+                                   order->send_at.back() - order->measured_from_ns);
+    }
+    if (!s.at.empty()) run(loads);
+    for (const auto& [order, state, d, all] : loads) {
+        const long long start_ns = state->start_ns - state->settling.earlier_by();
+        d->window = time_interval::between(start_ns + ns_of(s.measured_from),
+                                           s.at.empty() ? 0 : start_ns + order->send_at.back());
+    }
 }
-template <class Gather>
-void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+template <class Run>
+void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
     const planned_traffic& t = *p.sent;
     const conversation_counts counts = counted_conversations(p);
-    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
-        order.measured_by_time = lead_seconds(p) > 0;
-        order.measured_from_ns = ns_of(lead_seconds(p));
-        order.warmup = counts.warmup * t.stride;
-        const bool counted = t.requests > 0 && !order.measured_by_time;
-        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
-                             : static_cast<std::size_t>(-1) / 2;
-        if (counted) state.planned = planned_here(p, order.last);
-        if (order.measured_by_time && t.requests > 0)
-            order.max_measured = static_cast<long long>(
+    for (const auto& [order, state, d, all] : loads) {
+        order->measured_by_time = lead_seconds(p) > 0;
+        order->measured_from_ns = ns_of(lead_seconds(p));
+        order->warmup = counts.warmup * t.stride;
+        const bool counted = t.requests > 0 && !order->measured_by_time;
+        order->last = counted ? end_of_trace(p, counts.warmup + counts.measured)
+                              : static_cast<std::size_t>(-1) / 2;
+        if (counted) state->planned = planned_here(p, order->last);
+        if (order->measured_by_time && t.requests > 0)
+            order->max_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
-        if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
-        settle_first(t, order, state);
-        if (state.decided)
-            state.decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
-    });
-    gather();
-    each_of(loads, [&](auto&, load_state& state, repeat_data& d, auto&) {
-        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
-    });
+        if (t.requests > 0) state->early.begin(static_cast<std::size_t>(t.requests));
+        settle_first(t, *order, *state);
+        if (order->decided)
+            order->decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
+    }
+    run(loads);
+    for (const load_of_variant& l : loads)
+        l.into->window = time_interval::between(l.state->measured_from.load(),
+                                                l.state->exhausted_at.load());
 }
-/// Fills the orders with the plan's times and counts, and runs them by `gather`, once for each
-/// stretch of load. All variants have the same.
-template <class Gather>
-void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
-    if (p.sent->arrivals.kind == arrival_kind::all_at_once) send_batches(p, loads, gather);
-    else if (p.sent->is_open_loop()) send_on_schedule(p, loads, gather);
-    else send_by_users(p, loads, gather);
+/// Fills the orders with the plan's times and counts, and calls `run` for each stretch of load. All
+/// variants have the same.
+template <class Run>
+void send_all(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
+    if (p.sent->arrivals.kind == arrival_kind::all_at_once) send_batches(p, loads, run);
+    else if (p.sent->is_open_loop()) send_on_schedule(p, loads, run);
+    else send_by_users(p, loads, run);
 }
 
 /// The repeat of one variant, from its order to its measurements.
@@ -36123,14 +36094,15 @@ class variant_repeat {
 public:
     /// `on` must outlive it.
     variant_repeat(plan p, live_target& on, repeat_order how)
-        : what(std::move(p)), target(on), asked(std::move(how)) {}
+        : what(std::move(p)), target(on), asked{std::move(how)} {}
 
     const plan what;
     live_target& target;
-    repeat_order asked;
+    load_order asked;
+    load_state state{};
     repeat_data seen{};
+    vector<std::unique_ptr<task_at_work>> tasks{};  // beside the load
 
-    const load_state& state() const { return state_; }
     load_of_variant begin() {
         seen.variant = asked.variant;
         seen.index = asked.number;
@@ -36139,30 +36111,14 @@ public:
         seen.usd_per_hour = what.judged->usd_per_hour;
         seen.startup_s = target.take_startup_s();
         seen.first_answer_s = target.take_first_answer_s();
-        order_.what = &what;
-        order_.target = &target.load();
-        order_.variant = asked.variant;
-        order_.repeat = asked.number;
-        order_.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
-        order_.parts_twins = asked.parts_twins;
-        order_.start = asked.start;
-        state_.deadline_ns = asked.deadline_ns;
-        state_.max_gaps = asked.max_gaps;
-        state_.out = asked.out;
-        state_.show = asked.show;
+        asked.what = &what;
+        asked.target = &target.load();
+        asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
         const planned_traffic& t = *what.sent;
         const bool may_end = what.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
                              t.arrivals.kind != arrival_kind::all_at_once;
-        if (may_end) state_.early.take(asked.misses);
-        state_.decided = asked.decided;
-        return {&order_, &state_, &seen, &log_};
-    }
-    void begin_tasks() {
-        for (std::size_t i = 0; i < what.sent->beside.size(); ++i)
-            tasks_.push_back(the_faults().begun(what, i, target, state_, asked.gate));
-    }
-    void end_tasks() {
-        for (const auto& t : tasks_) seen.side_tasks.push_back(t->finished());
+        if (may_end) state.early.take(asked.misses);
+        return {&asked, &state, &seen, &log_};
     }
     /// `ends_ns`: the end of a load that was decided early, 0 if it was not.
     void finish(long long ends_ns) {
@@ -36170,8 +36126,8 @@ public:
             seen.window = time_interval::between(seen.window.from_ns(), ends_ns);
             seen.decided_early = true;
         }
-        seen.warmup = state_.settling.seen();
-        seen.ended_early = state_.early.seen();
+        seen.warmup = state.settling.seen();
+        seen.ended_early = state.early.seen();
         if (const long long at = seen.ended_early.at_ns; at > 0)
             seen.window = time_interval::between(
                 seen.window.from_ns(), std::clamp(at, seen.window.from_ns(), seen.window.to_ns()));
@@ -36179,7 +36135,7 @@ public:
             for (finished_request& r : log_.requests()) f(r.what);
         });
         note_answers(what, target.load(), log_, seen);
-        if (state_.gaps > asked.max_gaps) log_.count_all(seen.window);
+        if (state.gaps > asked.max_gaps) log_.count_all(seen.window);
         log_.move_into(seen);
         leave_out_later(seen);
         note_unknown_gaps(seen);
@@ -36194,24 +36150,24 @@ public:
     }
 
 private:
-    load_order order_{};
-    load_state state_{};
     request_log log_{};
-    vector<std::unique_ptr<task_at_work>> tasks_{};
 };
 
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
     vector<load_of_variant> loads;
     for (variant_repeat& v : variants) loads.push_back(v.begin());
-    const repeat_order& asked = variants[0].asked;
+    variant_repeat& first = variants[0];
     {
-        const progress_watch watched(asked.meter, variants[0].state());
-        for (variant_repeat& v : variants) v.begin_tasks();
-        send_all(variants[0].what, loads, [&] { run_load(loads); });
-        for (variant_repeat& v : variants) v.end_tasks();
+        const progress_watch watched(first.asked.meter, first.state);
+        for (variant_repeat& v : variants)
+            for (std::size_t i = 0; i < v.what.sent->beside.size(); ++i)
+                v.tasks.push_back(the_faults().begun(v.what, i, v.target, v.state, v.asked.gate));
+        send_all(first.what, loads, run_load);
+        for (variant_repeat& v : variants)
+            for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());
     }
-    const long long ends_ns = asked.decided ? asked.decided->close() : 0;
+    const long long ends_ns = first.asked.decided ? first.asked.decided->close() : 0;
     for (variant_repeat& v : variants) v.finish(ends_ns);
     const bool are_two = variants.size() > 1;
     note_lateness(variants.front().seen, are_two ? &variants.back().seen : nullptr);
@@ -36257,8 +36213,8 @@ inline double recorded_repeat(variant_repeats& variants,
 
 // ===== [E] the repeats of a gate on its servers ==================================================
 
-/// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
-/// set aside is measured again in its position, because order and requests depend on it.
+/// Positions of repeats, pairs or rounds of a comparison; a probe has none. A repeat that is set
+/// aside is measured again in its position, because order and requests depend on it.
 class repeat_positions {
 public:
     explicit repeat_positions(int max_replacements) : max_replacements_(max_replacements) {}
@@ -36269,12 +36225,13 @@ public:
     /// Returns the number of a repeat that begins, among all measured, those set aside included.
     int begin() { return measured_++; }
     bool has_another(int count) const { return measured_ - count < max_replacements_; }
-    /// A repeat has ended: it gets its position, or is dropped if not `whole`.
-    void end(const vector<measurements*>& all, int position, int number, bool whole) {
+    static constexpr int of_probe = -1, dropped = -2;
+    /// A repeat has ended: it gets its position.
+    void end(const vector<measurements*>& all, int position, int number) {
         for (measurements* seen : all)
             for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
                 if (variant->empty() || variant->back().index != number) continue;
-                if (!whole) variant->pop_back();
+                if (position == dropped) variant->pop_back();
                 else if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
             }
         again_ = -1;
@@ -36453,7 +36410,7 @@ public:
     /// Measures the next repeat, on both variants if there are two; or a probe of this load.
     /// Returns false if the time ended in between: then it does not count.
     bool next_repeat(const plan& what, const probe_order* probe = nullptr) {
-        const int position = probe ? -1 : positions_.next(count());
+        const int position = probe ? repeat_positions::of_probe : positions_.next(count());
         const int number = positions_.begin();
         const long long began = now_ns();
         is_analysed_ = false;
@@ -36464,14 +36421,30 @@ public:
                                 ? variants.begin()
                                 : variants.end(),
                             run_variant::baseline);
-        const std::size_t at_once = in_turns ? 1 : variants.size();
         bool whole = true;
-        for (std::size_t i = 0; whole && i < variants.size(); i += at_once)
-            whole = repeat_on(std::span(variants).subspan(i, at_once), what, position, number,
-                              probe);
+        for (std::size_t i = 0; whole && i < variants.size();) {
+            variant_repeats repeats;  // of one variant, or of both at the same time
+            do {
+                const plan its = plan_of_variant(what, variants[i]);
+                whole = make_ready(its, variants[i], position, number, probe);
+                repeats.emplace_back(its, servers_.on(variants[i]),
+                                     order_of(variants[i], number, probe));
+            } while (++i < variants.size() && whole && !in_turns);
+            if (!whole) break;
+            const bool may_meet = servers_.twins_may_meet();
+            for (variant_repeat& r : repeats) r.asked.parts_twins = may_meet;
+            const long long was_ahead_ns = day_ahead_ns();
+            std::function<bool(load_so_far&&)> decides;
+            if (mode_.kind == run_kind::judge)
+                decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
+            const double part = recorded_repeat(repeats, std::move(decides));
+            note_clock_set(was_ahead_ns, number);
+            note_decided(part, repeats[0].seen);
+            for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
+        }
         if (whole && variants.size() > 1) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
-        positions_.end({&all_.seen}, position, number, whole);
+        positions_.end({&all_.seen}, whole ? position : repeat_positions::dropped, number);
         if (whole && !probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return whole;
     }
@@ -36537,27 +36510,6 @@ private:
             if (stop_asked.load() || seconds_until(mode_.deadline_ns) > 0) throw;
             return false;
         }
-    }
-    /// Of one variant, or of both at the same time. Returns whether it is whole.
-    bool repeat_on(std::span<const run_variant> variants, const plan& all, int position, int number,
-                   const probe_order* probe) {
-        variant_repeats repeats;
-        for (const run_variant variant : variants) {
-            const plan what = plan_of_variant(all, variant);
-            if (!make_ready(what, variant, position, number, probe)) return false;
-            repeats.emplace_back(what, servers_.on(variant), order_of(variant, number, probe));
-        }
-        for (variant_repeat& r : repeats) r.asked.parts_twins = servers_.twins_may_meet();
-        const long long was_ahead_ns = day_ahead_ns();
-        std::function<bool(load_so_far&&)> decides;
-        if (mode_.kind == run_kind::judge)
-            decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
-        const double part = recorded_repeat(repeats, std::move(decides));
-        note_clock_set(was_ahead_ns, number);
-        note_decided(part, repeats[0].seen);
-        bool whole = true;
-        for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
-        return whole;
     }
     /// Of the objectives that may end the next repeat.
     misses_so_far misses_that_end() const {

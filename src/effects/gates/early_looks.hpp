@@ -12,7 +12,6 @@
 #include "core/measured/request_log.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/judging/rule.hpp"
-#include "effects/load/decided_end.hpp"
 #include "effects/load/order.hpp"
 
 #include <cstddef>  // size_t

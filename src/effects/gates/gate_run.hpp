@@ -52,7 +52,6 @@
 #include <functional>
 #include <memory>  // make_shared
 #include <optional>
-#include <span>
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // exchange, move
@@ -61,8 +60,8 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
-/// set aside is measured again in its position, because order and requests depend on it.
+/// Positions of repeats, pairs or rounds of a comparison; a probe has none. A repeat that is set
+/// aside is measured again in its position, because order and requests depend on it.
 class repeat_positions {
 public:
     explicit repeat_positions(int max_replacements) : max_replacements_(max_replacements) {}
@@ -73,12 +72,13 @@ public:
     /// Returns the number of a repeat that begins, among all measured, those set aside included.
     int begin() { return measured_++; }
     bool has_another(int count) const { return measured_ - count < max_replacements_; }
-    /// A repeat has ended: it gets its position, or is dropped if not `whole`.
-    void end(const vector<measurements*>& all, int position, int number, bool whole) {
+    static constexpr int of_probe = -1, dropped = -2;
+    /// A repeat has ended: it gets its position.
+    void end(const vector<measurements*>& all, int position, int number) {
         for (measurements* seen : all)
             for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
                 if (variant->empty() || variant->back().index != number) continue;
-                if (!whole) variant->pop_back();
+                if (position == dropped) variant->pop_back();
                 else if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
             }
         again_ = -1;
@@ -257,7 +257,7 @@ public:
     /// Measures the next repeat, on both variants if there are two; or a probe of this load.
     /// Returns false if the time ended in between: then it does not count.
     bool next_repeat(const plan& what, const probe_order* probe = nullptr) {
-        const int position = probe ? -1 : positions_.next(count());
+        const int position = probe ? repeat_positions::of_probe : positions_.next(count());
         const int number = positions_.begin();
         const long long began = now_ns();
         is_analysed_ = false;
@@ -268,14 +268,30 @@ public:
                                 ? variants.begin()
                                 : variants.end(),
                             run_variant::baseline);
-        const std::size_t at_once = in_turns ? 1 : variants.size();
         bool whole = true;
-        for (std::size_t i = 0; whole && i < variants.size(); i += at_once)
-            whole = repeat_on(std::span(variants).subspan(i, at_once), what, position, number,
-                              probe);
+        for (std::size_t i = 0; whole && i < variants.size();) {
+            variant_repeats repeats;  // of one variant, or of both at the same time
+            do {
+                const plan its = plan_of_variant(what, variants[i]);
+                whole = make_ready(its, variants[i], position, number, probe);
+                repeats.emplace_back(its, servers_.on(variants[i]),
+                                     order_of(variants[i], number, probe));
+            } while (++i < variants.size() && whole && !in_turns);
+            if (!whole) break;
+            const bool may_meet = servers_.twins_may_meet();
+            for (variant_repeat& r : repeats) r.asked.parts_twins = may_meet;
+            const long long was_ahead_ns = day_ahead_ns();
+            std::function<bool(load_so_far&&)> decides;
+            if (mode_.kind == run_kind::judge)
+                decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
+            const double part = recorded_repeat(repeats, std::move(decides));
+            note_clock_set(was_ahead_ns, number);
+            note_decided(part, repeats[0].seen);
+            for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
+        }
         if (whole && variants.size() > 1) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
-        positions_.end({&all_.seen}, position, number, whole);
+        positions_.end({&all_.seen}, whole ? position : repeat_positions::dropped, number);
         if (whole && !probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return whole;
     }
@@ -341,27 +357,6 @@ private:
             if (stop_asked.load() || seconds_until(mode_.deadline_ns) > 0) throw;
             return false;
         }
-    }
-    /// Of one variant, or of both at the same time. Returns whether it is whole.
-    bool repeat_on(std::span<const run_variant> variants, const plan& all, int position, int number,
-                   const probe_order* probe) {
-        variant_repeats repeats;
-        for (const run_variant variant : variants) {
-            const plan what = plan_of_variant(all, variant);
-            if (!make_ready(what, variant, position, number, probe)) return false;
-            repeats.emplace_back(what, servers_.on(variant), order_of(variant, number, probe));
-        }
-        for (variant_repeat& r : repeats) r.asked.parts_twins = servers_.twins_may_meet();
-        const long long was_ahead_ns = day_ahead_ns();
-        std::function<bool(load_so_far&&)> decides;
-        if (mode_.kind == run_kind::judge)
-            decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
-        const double part = recorded_repeat(repeats, std::move(decides));
-        note_clock_set(was_ahead_ns, number);
-        note_decided(part, repeats[0].seen);
-        bool whole = true;
-        for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
-        return whole;
     }
     /// Of the objectives that may end the next repeat.
     misses_so_far misses_that_end() const {

@@ -142,28 +142,6 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
                 the_faults().recovery_of(d, t.steps[0].from_ns, *p.judged->recovery);
 }
 
-/// One repeat, or one probe of a search, on one server.
-struct repeat_order {
-    run_variant variant = run_variant::candidate;
-    int number = 0;  // among all that were measured, those set aside included
-    int gate = 1;
-    double load = 0, answer_s = 0;           // of a probe
-    bool parts_twins = false;                // so that they do not meet at one server
-    long long deadline_ns = 0;               // of the whole program, 0: none
-    std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
-    outbox* out = nullptr;                   // takes the records while the load runs
-    progress_meter* meter = nullptr;
-    std::function<long long()> start{};  // of a shared load: when to begin it
-    misses_so_far misses{};              // that may end it
-    answers_shown show = answers_shown::open;
-    decided_end* decided = nullptr;  // of a load that may end once all is decided
-};
-
-/// Calls f(order, state, repeat, log) for each load.
-template <class F>
-void each_of(const vector<load_of_variant>& loads, F&& f) {
-    for (const load_of_variant& l : loads) f(*l.order, *l.state, *l.into, *l.log);
-}
 inline long long planned_here(const plan& p, std::size_t last) {
     return static_cast<long long>(
         p.shard.of(static_cast<std::size_t>(requests_before(p, last))));
@@ -173,85 +151,85 @@ inline void settle_first(const planned_traffic& t, const load_order& order, load
         state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
 }
 /// The warm-up is answered before the measured part starts.
-template <class Gather>
-void send_batches(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+template <class Run>
+void send_batches(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
     const conversation_counts counts = counted_conversations(p);
     const std::size_t last = end_of_trace(p, counts.warmup + counts.measured);
-    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
-        state.planned = planned_here(p, last);
-        order.warmup = order.last = counts.warmup * p.sent->stride;
-        order.send_at.assign(counts.warmup, 0);
-    });
-    if (counts.warmup > 0) gather();
-    each_of(loads, [&](load_order& order, auto&, auto&, auto&) {
-        order.first = order.last;
-        order.last = last;
-        order.send_at.assign(counts.measured, 0);
-    });
-    gather();
-    each_of(loads, [&](auto&, load_state& state, repeat_data& d, const request_log& all) {
+    for (const auto& [order, state, d, all] : loads) {
+        state->planned = planned_here(p, last);
+        order->warmup = order->last = counts.warmup * p.sent->stride;
+        order->send_at.assign(counts.warmup, 0);
+    }
+    if (counts.warmup > 0) run(loads);
+    for (const load_of_variant& l : loads) {
+        l.order->first = l.order->last;
+        l.order->last = last;
+        l.order->send_at.assign(counts.measured, 0);
+    }
+    run(loads);
+    for (const auto& [order, state, d, all] : loads) {
         long long last_end = 0;
-        for (const finished_request& f : all.requests())
+        for (const finished_request& f : all->requests())
             last_end = std::max(last_end, f.what.end_ns);
-        d.window = time_interval::between(state.start_ns, last_end + 1);
-    });
+        d->window = time_interval::between(state->start_ns, last_end + 1);
+    }
 }
-template <class Gather>
-void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+template <class Run>
+void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
     const schedule s = schedule_of(p);
-    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
-        order.last = end_of_trace(p, s.at.size());
-        state.planned = planned_here(p, order.last);
-        order.warmup = s.warmup * p.sent->stride;
-        order.measured_from_ns = ns_of(s.measured_from);
-        state.early.begin(order.last - order.warmup);
+    for (const auto& [order, state, d, all] : loads) {
+        order->last = end_of_trace(p, s.at.size());
+        state->planned = planned_here(p, order->last);
+        order->warmup = s.warmup * p.sent->stride;
+        order->measured_from_ns = ns_of(s.measured_from);
+        state->early.begin(order->last - order->warmup);
         vector<double> times = s.at;
-        if (order.parts_twins) part_twins(times, p.sent->seed, order.variant);
-        for (const double at : times) order.send_at.push_back(ns_of(at));
-        settle_first(*p.sent, order, state);
-        if (state.decided && !s.at.empty())
-            state.decided->expect(order.measured_from_ns,
-                                  order.send_at.back() - order.measured_from_ns);
-    });
-    if (!s.at.empty()) gather();
-    each_of(loads, [&](load_order& order, load_state& state, repeat_data& d, auto&) {
-        const long long start_ns = state.start_ns - state.settling.earlier_by();
-        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
-                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
-    });
+        if (order->parts_twins) part_twins(times, p.sent->seed, order->variant);
+        for (const double at : times) order->send_at.push_back(ns_of(at));
+        settle_first(*p.sent, *order, *state);
+        if (order->decided && !s.at.empty())
+            order->decided->expect(order->measured_from_ns,
+                                   order->send_at.back() - order->measured_from_ns);
+    }
+    if (!s.at.empty()) run(loads);
+    for (const auto& [order, state, d, all] : loads) {
+        const long long start_ns = state->start_ns - state->settling.earlier_by();
+        d->window = time_interval::between(start_ns + ns_of(s.measured_from),
+                                           s.at.empty() ? 0 : start_ns + order->send_at.back());
+    }
 }
-template <class Gather>
-void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
+template <class Run>
+void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
     const planned_traffic& t = *p.sent;
     const conversation_counts counts = counted_conversations(p);
-    each_of(loads, [&](load_order& order, load_state& state, auto&, auto&) {
-        order.measured_by_time = lead_seconds(p) > 0;
-        order.measured_from_ns = ns_of(lead_seconds(p));
-        order.warmup = counts.warmup * t.stride;
-        const bool counted = t.requests > 0 && !order.measured_by_time;
-        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
-                             : static_cast<std::size_t>(-1) / 2;
-        if (counted) state.planned = planned_here(p, order.last);
-        if (order.measured_by_time && t.requests > 0)
-            order.max_measured = static_cast<long long>(
+    for (const auto& [order, state, d, all] : loads) {
+        order->measured_by_time = lead_seconds(p) > 0;
+        order->measured_from_ns = ns_of(lead_seconds(p));
+        order->warmup = counts.warmup * t.stride;
+        const bool counted = t.requests > 0 && !order->measured_by_time;
+        order->last = counted ? end_of_trace(p, counts.warmup + counts.measured)
+                              : static_cast<std::size_t>(-1) / 2;
+        if (counted) state->planned = planned_here(p, order->last);
+        if (order->measured_by_time && t.requests > 0)
+            order->max_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
-        if (t.requests > 0) state.early.begin(static_cast<std::size_t>(t.requests));
-        settle_first(t, order, state);
-        if (state.decided)
-            state.decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
-    });
-    gather();
-    each_of(loads, [&](auto&, load_state& state, repeat_data& d, auto&) {
-        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
-    });
+        if (t.requests > 0) state->early.begin(static_cast<std::size_t>(t.requests));
+        settle_first(t, *order, *state);
+        if (order->decided)
+            order->decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
+    }
+    run(loads);
+    for (const load_of_variant& l : loads)
+        l.into->window = time_interval::between(l.state->measured_from.load(),
+                                                l.state->exhausted_at.load());
 }
-/// Fills the orders with the plan's times and counts, and runs them by `gather`, once for each
-/// stretch of load. All variants have the same.
-template <class Gather>
-void send_all(const plan& p, const vector<load_of_variant>& loads, const Gather& gather) {
-    if (p.sent->arrivals.kind == arrival_kind::all_at_once) send_batches(p, loads, gather);
-    else if (p.sent->is_open_loop()) send_on_schedule(p, loads, gather);
-    else send_by_users(p, loads, gather);
+/// Fills the orders with the plan's times and counts, and calls `run` for each stretch of load. All
+/// variants have the same.
+template <class Run>
+void send_all(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
+    if (p.sent->arrivals.kind == arrival_kind::all_at_once) send_batches(p, loads, run);
+    else if (p.sent->is_open_loop()) send_on_schedule(p, loads, run);
+    else send_by_users(p, loads, run);
 }
 
 /// The repeat of one variant, from its order to its measurements.
@@ -259,14 +237,15 @@ class variant_repeat {
 public:
     /// `on` must outlive it.
     variant_repeat(plan p, live_target& on, repeat_order how)
-        : what(std::move(p)), target(on), asked(std::move(how)) {}
+        : what(std::move(p)), target(on), asked{std::move(how)} {}
 
     const plan what;
     live_target& target;
-    repeat_order asked;
+    load_order asked;
+    load_state state{};
     repeat_data seen{};
+    vector<std::unique_ptr<task_at_work>> tasks{};  // beside the load
 
-    const load_state& state() const { return state_; }
     load_of_variant begin() {
         seen.variant = asked.variant;
         seen.index = asked.number;
@@ -275,30 +254,14 @@ public:
         seen.usd_per_hour = what.judged->usd_per_hour;
         seen.startup_s = target.take_startup_s();
         seen.first_answer_s = target.take_first_answer_s();
-        order_.what = &what;
-        order_.target = &target.load();
-        order_.variant = asked.variant;
-        order_.repeat = asked.number;
-        order_.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
-        order_.parts_twins = asked.parts_twins;
-        order_.start = asked.start;
-        state_.deadline_ns = asked.deadline_ns;
-        state_.max_gaps = asked.max_gaps;
-        state_.out = asked.out;
-        state_.show = asked.show;
+        asked.what = &what;
+        asked.target = &target.load();
+        asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
         const planned_traffic& t = *what.sent;
         const bool may_end = what.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
                              t.arrivals.kind != arrival_kind::all_at_once;
-        if (may_end) state_.early.take(asked.misses);
-        state_.decided = asked.decided;
-        return {&order_, &state_, &seen, &log_};
-    }
-    void begin_tasks() {
-        for (std::size_t i = 0; i < what.sent->beside.size(); ++i)
-            tasks_.push_back(the_faults().begun(what, i, target, state_, asked.gate));
-    }
-    void end_tasks() {
-        for (const auto& t : tasks_) seen.side_tasks.push_back(t->finished());
+        if (may_end) state.early.take(asked.misses);
+        return {&asked, &state, &seen, &log_};
     }
     /// `ends_ns`: the end of a load that was decided early, 0 if it was not.
     void finish(long long ends_ns) {
@@ -306,8 +269,8 @@ public:
             seen.window = time_interval::between(seen.window.from_ns(), ends_ns);
             seen.decided_early = true;
         }
-        seen.warmup = state_.settling.seen();
-        seen.ended_early = state_.early.seen();
+        seen.warmup = state.settling.seen();
+        seen.ended_early = state.early.seen();
         if (const long long at = seen.ended_early.at_ns; at > 0)
             seen.window = time_interval::between(
                 seen.window.from_ns(), std::clamp(at, seen.window.from_ns(), seen.window.to_ns()));
@@ -315,7 +278,7 @@ public:
             for (finished_request& r : log_.requests()) f(r.what);
         });
         note_answers(what, target.load(), log_, seen);
-        if (state_.gaps > asked.max_gaps) log_.count_all(seen.window);
+        if (state.gaps > asked.max_gaps) log_.count_all(seen.window);
         log_.move_into(seen);
         leave_out_later(seen);
         note_unknown_gaps(seen);
@@ -330,24 +293,24 @@ public:
     }
 
 private:
-    load_order order_{};
-    load_state state_{};
     request_log log_{};
-    vector<std::unique_ptr<task_at_work>> tasks_{};
 };
 
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
     vector<load_of_variant> loads;
     for (variant_repeat& v : variants) loads.push_back(v.begin());
-    const repeat_order& asked = variants[0].asked;
+    variant_repeat& first = variants[0];
     {
-        const progress_watch watched(asked.meter, variants[0].state());
-        for (variant_repeat& v : variants) v.begin_tasks();
-        send_all(variants[0].what, loads, [&] { run_load(loads); });
-        for (variant_repeat& v : variants) v.end_tasks();
+        const progress_watch watched(first.asked.meter, first.state);
+        for (variant_repeat& v : variants)
+            for (std::size_t i = 0; i < v.what.sent->beside.size(); ++i)
+                v.tasks.push_back(the_faults().begun(v.what, i, v.target, v.state, v.asked.gate));
+        send_all(first.what, loads, run_load);
+        for (variant_repeat& v : variants)
+            for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());
     }
-    const long long ends_ns = asked.decided ? asked.decided->close() : 0;
+    const long long ends_ns = first.asked.decided ? first.asked.decided->close() : 0;
     for (variant_repeat& v : variants) v.finish(ends_ns);
     const bool are_two = variants.size() > 1;
     note_lateness(variants.front().seen, are_two ? &variants.back().seen : nullptr);

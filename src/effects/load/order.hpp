@@ -12,15 +12,15 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/net/exchange.hpp"
-#include "effects/load/decided_end.hpp"
 
-#include <algorithm>  // lower_bound, move
+#include <algorithm>  // lower_bound, min, move
 #include <atomic>
 #include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>  // uint32_t, uint64_t
+#include <deque>
 #include <functional>  // when a load begins
 #include <iterator>  // back_inserter
-#include <mutex>
+#include <mutex>  // lock_guard, unique_lock
 #include <span>
 #include <string>
 #include <utility>  // exchange, move, pair, swap
@@ -28,6 +28,8 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+class progress_meter;
 
 /// Shared by all threads of one load. Unused after the measured part has begun.
 class settling_watch {
@@ -129,6 +131,70 @@ private:
     std::atomic<bool> has_ended_{false};
 };
 
+/// The end of a load before its planned time, once all is decided. Threads that send tell until
+/// when all planned requests have ended; another thread looks at those, and may end the load.
+/// Shared by the loads of both variants. Times are steady-clock ns.
+class decided_end {
+public:
+    /// Called for each worker before its thread starts.
+    std::atomic<long long>& add_worker() { return settled_.emplace_back(0); }
+    /// The measured part of an open loop, after the start.
+    void expect(long long offset_ns, long long length_ns) {
+        offset_ns_ = offset_ns;
+        length_ns_ = length_ns;
+    }
+    /// That of a closed loop, from its first measured request on. `first_ns` lives until close().
+    void expect_from(const std::atomic<long long>& first_ns, long long length_ns) {
+        first_ns_ = &first_ns;
+        length_ns_ = length_ns;
+    }
+    void begin(long long start_ns) { start_ns_ = start_ns; }
+    /// Until then all planned requests have ended and are handed over; 0: unknown.
+    long long settled_ns() const {
+        long long least = settled_.empty() ? 0 : settled_.front().load();
+        for (const auto& of_worker : settled_) least = std::min(least, of_worker.load());
+        return least;
+    }
+    /// The time after so many quarters of the measured part, 0 before that has begun.
+    long long after_quarters(int n) const {
+        const std::lock_guard lock(mutex_);
+        return time_after(n);
+    }
+    /// Ends the load, unless it is over. Requests planned after so many quarters do not count.
+    void end_after(int quarters) {
+        const std::lock_guard lock(mutex_);
+        if (is_over_) return;
+        quarters_ = quarters;
+        ends_ns_ = time_after(quarters);
+    }
+    /// 0: it was not ended.
+    long long ends_ns() const { return ends_ns_.load(); }
+    /// The part of the planned time after which it was ended, else 1.
+    double part() const { return quarters_ / 4.0; }
+    bool is_over() const { return is_over_; }
+    /// The load is over: nothing ends it afterwards. Returns ends_ns().
+    long long close() {
+        const std::lock_guard lock(mutex_);
+        is_over_ = true;
+        if (const auto* first = std::exchange(first_ns_, nullptr)) start_ns_ = first->load();
+        return ends_ns_.load();
+    }
+
+private:
+    long long time_after(int n) const {
+        const long long from = first_ns_ ? first_ns_->load() : start_ns_.load();
+        return from == 0 ? 0 : from + offset_ns_ + length_ns_ / 4 * n;
+    }
+
+    mutable std::mutex mutex_{};
+    std::atomic<bool> is_over_{false};
+    std::deque<std::atomic<long long>> settled_{};  // of the workers
+    std::atomic<long long> start_ns_{0}, ends_ns_{0};
+    const std::atomic<long long>* first_ns_ = nullptr;
+    long long offset_ns_ = 0, length_ns_ = 0;
+    int quarters_ = 4;
+};
+
 /// Common data of all requests of one load.
 struct load_target : http_server {
     std::string whole_url{};  // as the gate gives it; may contain a key
@@ -154,34 +220,6 @@ inline std::string path_of(const load_target& to, const request_spec& r) {
 /// promise, until this counts as its policy: from then on no connection is used twice, because
 /// requests would be lost. Once is an accident, such as a restarted gateway.
 inline constexpr int resets_by_policy = 2;
-
-/// One stretch of load: requests `first` to `last` (not included) of the trace.
-struct load_order {
-    const plan* what = nullptr;
-    const load_target* target = nullptr;
-    run_variant variant = run_variant::candidate;
-    int repeat = 0;
-    bool parts_twins = false;  // sends requests at other times than their twins
-    std::string id_prefix{};
-    std::size_t first = 0, last = 0;
-    vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
-    long long measured_from_ns = 0;    // offset
-    bool measured_by_time = false;     // closed loop: nothing is measured before
-    std::size_t warmup = 0;            // number of requests
-    long long max_measured = 0;       // of a closed loop measured by time; 0: no limit
-    // Returns the start in ns; called by the main thread once all connections are open. None: at
-    // once.
-    std::function<long long()> start{};
-
-    /// The requests of this program that wait for none: all, or the first of conversations.
-    std::size_t starts() const {
-        return what->shard.of((last - first + what->sent->stride - 1) / what->sent->stride);
-    }
-    /// This program's users of a closed loop.
-    std::size_t users() const { return what->shard.of(users_of(*what->sent)); }
-    /// The distance of this program's requests in the trace.
-    std::size_t step() const { return what->shard.count * what->sent->stride; }
-};
 
 /// A request of the trace, its due time, and its user in a closed loop.
 struct planned_request {
@@ -239,6 +277,50 @@ private:
     delivered_requests waiting_{};
 };
 
+/// Gaps of the whole program kept one by one, 128 MiB. All other memory is per request, not per
+/// event.
+inline constexpr std::uint64_t max_gaps_kept = 32ull << 20;
+
+/// What is asked of one repeat, or one probe of a search, on one server.
+struct repeat_order {
+    run_variant variant = run_variant::candidate;
+    int number = 0;  // among all that were measured, those set aside included
+    int gate = 1;
+    double load = 0, answer_s = 0;           // of a probe
+    bool parts_twins = false;                // so that they do not meet at one server
+    long long deadline_ns = 0;               // of the whole program, 0: none
+    std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
+    outbox* out = nullptr;                   // takes the records while the load runs
+    progress_meter* meter = nullptr;
+    // Returns the start in ns; called by the main thread once all connections are open. None: at
+    // once.
+    std::function<long long()> start{};
+    misses_so_far misses{};  // that may end it
+    answers_shown show = answers_shown::open;
+    decided_end* decided = nullptr;  // of a load that may end once all is decided
+};
+/// One stretch of load: requests `first` to `last` (not included) of the trace.
+struct load_order : repeat_order {
+    const plan* what = nullptr;
+    const load_target* target = nullptr;
+    std::string id_prefix{};
+    std::size_t first = 0, last = 0;
+    vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
+    long long measured_from_ns = 0;    // offset
+    bool measured_by_time = false;     // closed loop: nothing is measured before
+    std::size_t warmup = 0;            // number of requests
+    long long max_measured = 0;       // of a closed loop measured by time; 0: no limit
+
+    /// The requests of this program that wait for none: all, or the first of conversations.
+    std::size_t starts() const {
+        return what->shard.of((last - first + what->sent->stride - 1) / what->sent->stride);
+    }
+    /// This program's users of a closed loop.
+    std::size_t users() const { return what->shard.of(users_of(*what->sent)); }
+    /// The distance of this program's requests in the trace.
+    std::size_t step() const { return what->shard.count * what->sent->stride; }
+};
+
 /// Shared by the threads of one load. Nothing here is touched once per event.
 struct load_state {
     std::atomic<std::size_t> next{0};  // closed loop: the next request of the trace
@@ -248,20 +330,11 @@ struct load_state {
     std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
     std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
-    std::uint64_t max_gaps = 0;         // maximum kept one by one
-    outbox* out = nullptr;               // also takes delivered requests
     std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
-    answers_shown show = answers_shown::open;
     settling_watch settling{};           // of a warm-up until the server is stable
     early_end_watch early{};             // of objectives that can no longer be met
     long long start_ns = 0;
-    long long deadline_ns = 0;  // of the whole program, 0: none
-    decided_end* decided = nullptr;  // of a load that may end once all is decided
 
-    void begin(long long at_ns) {
-        start_ns = at_ns;
-        if (decided) decided->begin(at_ns);
-    }
     /// Called once per request for observers.
     void note(const record& r) {
         early.on_ended(r);

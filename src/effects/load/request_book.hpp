@@ -60,8 +60,8 @@ private:
     /// The first wrong ones of the candidate, or all of them.
     bool may_be_shown(const record& r) {
         if (order_.variant == run_variant::baseline) return false;
-        if (shared_.show == answers_shown::all) return true;
-        return shared_.show == answers_shown::open && !*r.right &&
+        if (order_.show == answers_shown::all) return true;
+        return order_.show == answers_shown::open && !*r.right &&
                shared_.texts_shown++ < max_answers_shown;
     }
 
@@ -80,7 +80,7 @@ public:
         const std::size_t stride = order_.what->sent->stride;
         r.id = request_id(order_.id_prefix, w.index);
         r.variant = order_.variant;
-        r.repeat = order_.repeat;
+        r.repeat = order_.number;
         r.phase = phase_of(order_, shared_, w);
         r.conversation = static_cast<long long>(w.index / stride);
         const graph_step step = step_of(*order_.what, w.index);
@@ -88,7 +88,7 @@ public:
         r.depth = step.depth;
         r.part = step.label;
         shared_.note(r);
-        if (shared_.out) {
+        if (order_.out) {
             unwritten_.records.push_back(r);
             gaps.for_each_block([&](const vector<std::uint32_t>& b) {
                 unwritten_.gaps.insert(unwritten_.gaps.end(), b.begin(), b.end());
@@ -97,16 +97,16 @@ public:
         }
         finished_.add(w.index, std::move(r), gaps);
         shared_.gaps += gaps.size();
-        if (shared_.gaps > shared_.max_gaps) count_gaps_of_old(gaps.size());
+        if (shared_.gaps > order_.max_gaps) count_gaps_of_old(gaps.size());
     }
     /// Passes records to the writer, unless it is in use.
     void try_hand_over() {
-        if (shared_.out && !unwritten_.records.empty()) shared_.out->try_put(unwritten_);
+        if (order_.out && !unwritten_.records.empty()) order_.out->try_put(unwritten_);
     }
     bool has_unwritten() const { return !unwritten_.records.empty(); }
     /// The same, but waits for it.
     void hand_over() {
-        if (shared_.out) shared_.out->put(unwritten_);
+        if (order_.out) order_.out->put(unwritten_);
     }
     request_log& finished() { return finished_; }
 

@@ -3,6 +3,7 @@
 
 #include "api/traffic.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
@@ -10,8 +11,9 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/limits.hpp"
 #include "effects/system/threads.hpp"
+#include "effects/net/machine_network.hpp"
+#include "effects/net/network.hpp"
 #include "effects/load/connection.hpp"
-#include "effects/load/load_thread.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/worker.hpp"
 
@@ -93,9 +95,87 @@ inline std::size_t default_threads(const load_order& o, std::size_t loads = 1) {
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
 }
 
-/// Gaps of the whole program kept one by one, 128 MiB. All other memory is per request, not per
-/// event.
-inline constexpr std::uint64_t max_gaps_kept = 32ull << 20;
+/// Sends one load, or those of both variants at once: then it is drawn for each pair of requests
+/// which one is written first.
+class load_thread {
+public:
+    load_thread() { sockets_->stamp_arrivals(); }
+    load_thread(const load_thread&) = delete;
+    load_thread& operator=(const load_thread&) = delete;
+
+    /// Adds its share `index` of `count` of a load. Both arguments must outlive this.
+    load_worker& add(const load_order& order, load_state& shared, std::size_t index,
+                     std::size_t count) {
+        workers_.push_back(std::make_unique<load_worker>(order, shared, index, count, *sockets_));
+        return *workers_.back();
+    }
+    void prepare_first() {
+        for (const auto& w : workers_) w->prepare_first();
+    }
+    void open_connections(std::size_t wanted, std::size_t at_a_time) {
+        for (const auto& w : workers_) w->open_connections(wanted, at_a_time);
+    }
+    void run() {
+        const double cpu_before = thread_cpu_seconds();
+        const long long began = now_ns();
+        const run_queue_wait waits;
+        for (const auto& w : workers_) w->begin(began, waits);
+        // Each turn waits, then handles events and due requests.
+        while (any_of(workers_, [](const auto& w) { return w->goes_on(); })) {
+            const long long now = now_ns();
+            long long until = 0;
+            std::size_t open = 0;
+            for (const auto& w : workers_) {
+                const long long its = w->sleeps_until(now);
+                until = until == 0 ? its : std::min(until, its);
+                open += w->sockets();
+            }
+            sockets_->wait(until, now);
+            const long long woke = now_ns();
+            for (const auto& w : workers_) w->on_wake(woke, now, until, open);
+            catch_up(woke);
+            sockets_->each([this] { catch_up(seen_ns()); });
+            for (const auto& w : workers_) w->end_turn();
+            catch_up(seen_ns());
+            for (const auto& w : workers_) w->prepare_next();
+        }
+        for (const auto& w : workers_) w->end();
+        const double cpu = thread_cpu_seconds() - cpu_before;
+        cpu_utilization_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
+    }
+    double cpu_utilization() const { return cpu_utilization_; }
+
+private:
+    long long seen_ns() const {
+        long long seen = 0;
+        for (const auto& w : workers_) seen = std::max(seen, w->seen_ns());
+        return seen;
+    }
+    /// Sends need not wait for all reads of a turn.
+    void catch_up(long long now) {
+        bool is_due = false;
+        for (const auto& w : workers_) {
+            if (workers_.size() > 1) w->on_step(now);
+            w->send_promised(now);
+            is_due = is_due || w->is_due(now);
+        }
+        if (!is_due) return;
+        bool sends = true;
+        while (sends) {
+            const bool turned = workers_.size() > 1 && random_.uniform() < 0.5;
+            sends = false;
+            for (std::size_t i = 0; i < workers_.size(); ++i)
+                sends |= workers_[turned ? workers_.size() - 1 - i : i]->send_next();
+            sends = sends && workers_[0]->may_send();
+        }
+        for (const auto& w : workers_) w->open_for_next();
+    }
+
+    const std::unique_ptr<network> sockets_ = new_network();  // outlives its users
+    vector<std::unique_ptr<load_worker>> workers_{};
+    generator random_{1, 1};
+    double cpu_utilization_ = 0;
+};
 
 /// The load of one variant, and where its measurements go.
 struct load_of_variant {
@@ -174,7 +254,8 @@ inline void run_load(const vector<load_of_variant>& loads) {
         // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
             const long long at = order.start && !called_off ? order.start() : now_ns() + 10000000;
-            for (const load_of_variant& l : loads) l.state->begin(at);
+            for (const load_of_variant& l : loads) l.state->start_ns = at;
+            if (order.decided) order.decided->begin(at);
         };
         if (i == 0) contained(begin, call_off);
         start_is_known.arrive_and_wait();

@@ -42,11 +42,10 @@ struct built_request {
     asked_answer asked{};
     double cancel_after_s = 0;
 };
-inline built_request built(const load_order& o, std::size_t index,
-                           const vector<std::string>& answers_before, bool goes_on) {
+inline built_request built(const load_order& o, const agenda& a, std::size_t index) {
     const load_target& t = *o.target;
     const request_spec r =
-        request_of(*o.what, o.variant, o.repeat, index, answers_before, t.tokens);
+        request_of(*o.what, o.variant, o.number, index, a.answers_before(index), t.tokens);
     const bool events = r.stream && t.api->framed == framing::events;
     const auto line_id = [&] {
         const std::size_t first = index - index % o.what->sent->stride;
@@ -58,7 +57,7 @@ inline built_request built(const load_order& o, std::size_t index,
     const std::string fields =
         shared + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n" +
-        (t.transport && !goes_on ? "Connection: close\r\n" : "");
+        (t.transport && !a.goes_on(index) ? "Connection: close\r\n" : "");
     const std::string body = request_body(*t.api, t.model, r);
     return {request_text(http_method::post, path_of(t, r), t.url.authority(), fields, body),
             asked_by(*t.api, r, body.size()), r.cancel_after_s};
@@ -80,7 +79,7 @@ public:
           io_(*order.target, *order.what, sockets),
           pool_(io_, *this),
           max_ready_bytes_(max_ready_bytes_of_all / count),
-          settled_ns_(shared.decided ? &shared.decided->add_worker() : nullptr),
+          settled_ns_(order.decided ? &order.decided->add_worker() : nullptr),
           is_alone_(count == 1) {}
 
     /// Builds requests that may be due at once, before the load. Those that exceed the memory for
@@ -232,17 +231,14 @@ private:
         if (is_enough || ready_bytes_ >= max_ready_bytes_) return false;
         const std::size_t index = agenda_.place_ahead(ready_.size());
         if (index == order_.last) return false;
-        ready_.push_back({index, built_now(index)});
+        ready_.push_back({index, built(order_, agenda_, index)});
         ready_bytes_ += ready_.back().what.bytes.size();
         return true;
-    }
-    built_request built_now(std::size_t index) const {
-        return built(order_, index, agenda_.answers_before(index), agenda_.goes_on(index));
     }
     built_request request_at(std::size_t index) {
         const auto at = std::find_if(ready_.begin(), ready_.end(),
                                      [&](const ready_request& r) { return r.index == index; });
-        if (at == ready_.end()) return built_now(index);
+        if (at == ready_.end()) return built(order_, agenda_, index);
         built_request r = std::move(at->what);
         ready_bytes_ -= r.bytes.size();
         ready_.erase(at);
@@ -305,7 +301,7 @@ private:
             io_.alert.is_behind() || over_since_ns_ > 0 || sent_.plays_out ||
             agenda_.sending_is_over(now);
         if (may_show_any) return 0;
-        long long first = shared_.deadline_ns > 0 ? shared_.deadline_ns : now + ns_of(1);
+        long long first = order_.deadline_ns > 0 ? order_.deadline_ns : now + ns_of(1);
         pool_.for_each_busy([&](connection& c) { first = std::min(first, c.next_limit_ns()); });
         return first;
     }
@@ -321,8 +317,8 @@ private:
         book_.try_hand_over();
         if (settled_ns_) note_settled(now);
         if (stop_asked.load()) return cut_off("interrupted");
-        if (shared_.decided && shared_.decided->ends_ns() != 0) return cut_off("all was decided");
-        if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
+        if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
+        if (order_.deadline_ns > 0 && now > order_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
         if (shared_.early.has_ended()) agenda_.end_sending(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an

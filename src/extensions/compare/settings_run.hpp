@@ -152,7 +152,7 @@ private:
                 all_[i].took_ns += now_ns() - began;
             }
         slots_.end(seen_where([&](const setting_under_test& s) { return !whole || s.has_turns(); }),
-                   slot, number, whole);
+                   whole ? slot : repeat_positions::dropped, number);
         return whole;
     }
     template <class F>

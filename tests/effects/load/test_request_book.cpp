@@ -21,9 +21,9 @@ struct load {
         order.what = &what;
         order.id_prefix = id_prefix(7, run_variant::baseline, 3);
         order.variant = run_variant::baseline;
-        order.repeat = 3;
+        order.number = 3;
         order.warmup = 1;
-        shared.max_gaps = 1000000;
+        order.max_gaps = 1000000;
     }
     load(const load&) = delete;
     load& operator=(const load&) = delete;
@@ -83,7 +83,7 @@ TEST_CASE("whoever watches the load is told of each request") {
 
 TEST_CASE("records and their gaps go to the disk in the order in which they ended") {
     load l;
-    l.shared.out = &l.out;
+    l.order.out = &l.out;
     request_book book(l.order, l.shared);
     request_book other(l.order, l.shared);  // of another thread, or of the other load
     book.try_hand_over();                   // of nothing
@@ -118,7 +118,7 @@ TEST_CASE("without anybody who writes, nothing waits to be written") {
 
 TEST_CASE("gaps that become too many are counted, those of the oldest requests first") {
     load l;
-    l.shared.max_gaps = 10;
+    l.order.max_gaps = 10;
     request_book book(l.order, l.shared);
     const long long long_ago = now_ns() - 60000000000;
     for (std::size_t i = 0; i < 5; ++i) add(book, i, 6, long_ago);

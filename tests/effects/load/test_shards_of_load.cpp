@@ -74,8 +74,7 @@ void send_shard(const plan& p, std::size_t threads, sent_requests& all) {
             const long long due = std::max(a.next_due(), start);
             const auto ended = [&](const due_request& r) {
                 a.on_dispatched(r.what, due);
-                const std::string bytes =
-                    built(order, r.what.index, a.answers_before(r.what.index), false).bytes;
+                const std::string bytes = built(order, a, r.what.index).bytes;
                 const bool is_new = all.insert({r.what.index, {r.what.scheduled_ns, bytes}}).second;
                 CHECK(is_new);
                 a.on_ended(r.what, request_status::ok, due + 3 * ms, "an answer");
