@@ -35,7 +35,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [A] results
 //   [A] verbs and assertions
 // Part two: the pure core
-//   [C] the array of every type
+//   [C] the array of every type, and what is never copied
 //   [C] text helpers
 //   [C] JSON, read without a tree
 //   [C] field lists of stored structs
@@ -177,14 +177,14 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [E] all files of a scenario
 //   [E] connections, waiting for them, and their users
 //   [E] sockets and addresses
-//   [E] waiting for sockets: by epoll on Linux, by asio elsewhere
 //   [E] TLS
 //   [E] a server, and one request and its answer over one socket
+//   [E] waiting for sockets: by epoll on Linux, by asio elsewhere
 //   [E] requests that are not measured
 //   [E] the orders and results of a load
+//   [E] what one client thread has to send, and when
 //   [E] one thread's access to its target
 //   [E] one connection of the load
-//   [E] what one client thread has to send, and when
 //   [E] the connections of one client thread
 //   [E] the finished requests of one client thread, and the answers that it keeps
 //   [E] one load on one client thread
@@ -2690,11 +2690,18 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
 
-// ===== [C] the array of every type ===============================================================
+// ===== [C] the array of every type, and what is never copied =====================================
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// The base of classes whose objects stay one.
+struct not_copied {
+    not_copied() = default;
+    not_copied(const not_copied&) = delete;
+    not_copied& operator=(const not_copied&) = delete;
+};
 
 #ifdef LLMBENCH_CHECK_BOUNDS  // set where sanitizers are
 inline constexpr bool checks_bounds = true;
@@ -27841,13 +27848,11 @@ public:
 /// The calling thread's; null: the machine. One per thread, so that many exist side by side.
 inline constinit thread_local execution_environment* current_environment = nullptr;
 /// The thread is in the environment while this lives.
-class inside_environment {
+class inside_environment : not_copied {
 public:
     explicit inside_environment(execution_environment* w)
         : before_(std::exchange(current_environment, w)) {}
     ~inside_environment() { current_environment = before_; }
-    inside_environment(const inside_environment&) = delete;
-    inside_environment& operator=(const inside_environment&) = delete;
 
 private:
     execution_environment* before_;
@@ -27944,14 +27949,12 @@ inline constinit long long program_began_ns = 0;
 
 /// By the kernel, for the constructing thread: includes busy neighbours and quotas, but not time
 /// taken from the whole machine. Linux only.
-class run_queue_wait {
+class run_queue_wait : not_copied {
 public:
     run_queue_wait() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
     ~run_queue_wait() {
         if (file_ >= 0) ::close(file_);
     }
-    run_queue_wait(const run_queue_wait&) = delete;
-    run_queue_wait& operator=(const run_queue_wait&) = delete;
 
     /// Nanoseconds since the thread began, -1: unknown.
     long long so_far_ns() const {
@@ -28061,7 +28064,7 @@ inline std::string resolver_error_text(int code) {
 // ===== [E] files =================================================================================
 
 /// A file that is read: a regular one, or a pipe. A pipe that nobody writes to ends the wait.
-class input_file {
+class input_file : not_copied {
 public:
     static constexpr int longest_wait_ms = 10000;
 
@@ -28074,8 +28077,6 @@ public:
         is_pipe_ = S_ISFIFO(is.st_mode);
     }
     ~input_file() { if (fd_ >= 0) ::close(fd_); }
-    input_file(const input_file&) = delete;
-    input_file& operator=(const input_file&) = delete;
     /// Returns why it cannot be read, "" if it can.
     const std::string& problem() const { return problem_; }
     /// Returns the number of bytes read; fewer than `n` at the end.
@@ -28112,11 +28113,8 @@ inline std::string file_content(const std::string& path, const std::string& what
 
 /// A new file. A file or symbolic link of that name is unlinked, so that nothing is written through
 /// a link: a report directory may come with a checkout.
-class new_file {
+class new_file : not_copied {
 public:
-    new_file() = default;
-    new_file(const new_file&) = delete;
-    new_file& operator=(const new_file&) = delete;
     ~new_file() { close(); }
 
     /// Returns 0, or an errno.
@@ -28153,11 +28151,8 @@ private:
 
 /// Files that appear complete, at publish() and not before. It names them one after the other; if
 /// one fails, the earlier ones remain, which say nothing that depends on the missing ones.
-class drafted_files {
+class drafted_files : not_copied {
 public:
-    drafted_files() = default;
-    drafted_files(const drafted_files&) = delete;
-    drafted_files& operator=(const drafted_files&) = delete;
     ~drafted_files() {
         for (const std::filesystem::path& path : paths_) ::unlink(draft_of(path).c_str());
     }
@@ -28636,7 +28631,7 @@ inline constinit std::array<bool, number_of_signals> ignored_from_the_start{};
 
 /// Handles ending signals and failed writes while it lives. After a request to end it stays until
 /// the program ends: a further signal must not stop the reports.
-class interrupt_guard {
+class interrupt_guard : not_copied {
 public:
     interrupt_guard() {
         for (std::size_t i = 0; i < number_of_signals; ++i) {
@@ -28654,8 +28649,6 @@ public:
         for (std::size_t i = 0; i < number_of_signals; ++i)
             ::sigaction(handled_signals[i], &before_[i], nullptr);
     }
-    interrupt_guard(const interrupt_guard&) = delete;
-    interrupt_guard& operator=(const interrupt_guard&) = delete;
 
 private:
     struct sigaction before_[number_of_signals] = {};
@@ -28753,7 +28746,7 @@ std::thread contained_thread(Work work, Failed failed) {
 
 /// Repeats an action until its end: in its own thread, or as events of the owner's virtual
 /// environment.
-class repeated {
+class repeated : not_copied {
 public:
     /// `next_ns`: called for each time. `failed`: gets the error that ended it.
     void begin(std::function<long long()> next_ns, std::function<void()> act,
@@ -28774,10 +28767,7 @@ public:
         wake_.notify_all();
         thread_.join();
     }
-    repeated() = default;
     ~repeated() { stop(); }
-    repeated(const repeated&) = delete;
-    repeated& operator=(const repeated&) = delete;
 
 private:
     struct steps {
@@ -28818,7 +28808,7 @@ inline thread_local bool has_a_gate = false;
 
 /// Two gates at once would disturb each other. Gates of other threads wait; one inside a gate of
 /// its own thread, as in a doctest listener, would wait for ever.
-class gate_turn {
+class gate_turn : not_copied {
 public:
     gate_turn() : turn_(one_gate_at_a_time, std::defer_lock) {
         if (has_a_gate)
@@ -28827,8 +28817,6 @@ public:
         has_a_gate = true;
     }
     ~gate_turn() { has_a_gate = false; }
-    gate_turn(const gate_turn&) = delete;
-    gate_turn& operator=(const gate_turn&) = delete;
 
 private:
     std::unique_lock<std::mutex> turn_;
@@ -29052,14 +29040,11 @@ protected:
 
 /// The connections of one thread, which all wait together. Failures set errno like system calls;
 /// only wait() blocks.
-class network {
+class network : not_copied {
 public:
     using socket = std::shared_ptr<network_socket>;
 
-    network() = default;
     virtual ~network() = default;
-    network(const network&) = delete;
-    network& operator=(const network&) = delete;
 
     /// Makes the kernel stamp arrivals, if it can, on later sockets.
     virtual void stamp_arrivals() {}
@@ -29385,6 +29370,401 @@ inline int free_port() {
     }
     throw std::runtime_error("no free port can be had on this machine");
 }
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
+
+// ===== [E] TLS ===================================================================================
+
+#ifdef LLMBENCH_WITH_TLS
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#endif
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+#ifdef LLMBENCH_WITH_TLS
+template <auto Free> struct freed_by {
+    template <class T> void operator()(T* t) const { Free(t); }
+};
+
+/// The session of a thread's server, which makes the next handshake short.
+using tls_session = std::unique_ptr<SSL_SESSION, freed_by<SSL_SESSION_free>>;
+
+/// Shared by all TLS connections to one target: its name, and the trusted authorities.
+class tls_client {
+public:
+    /// Throws std::invalid_argument if the options have no valid authorities.
+    tls_client(const tls_options& o, const http_url& u)
+        : host(u.host), verify(o.verify), context(SSL_CTX_new(TLS_client_method())) {
+        SSL_CTX* const c = context.get();
+        if (!c) throw std::runtime_error("OpenSSL cannot be started");
+        SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+        SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+        constexpr unsigned char http1[] = "\x08http/1.1";
+        SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
+        SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+        SSL_CTX_sess_set_new_cb(c, [](SSL* s, SSL_SESSION* session) {
+            auto* const last = static_cast<tls_session*>(SSL_get_app_data(s));
+            if (last) last->reset(session);
+            return last ? 1 : 0;  // 1: we own it now
+        });
+        SSL_CTX_set_verify(c, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+        const std::string file = str(o.ca_file);
+        if (!verify && !file.empty())
+            refuse({"endpoint.tls.ca_file is \"", printable(file),
+                    "\" and endpoint.tls.verify is false: nothing would be verified with it"});
+        if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
+        file_content(file, "endpoint.tls.ca_file");  // throws if it cannot be read
+        if (SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) != 1)
+            refuse({"endpoint.tls.ca_file is \"", printable(file),
+                    "\": it holds no certificate in PEM format"});
+    }
+
+    const std::string host;
+    const bool verify;
+    const std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context;
+};
+
+/// The TLS of one connection, without its socket: network bytes on one side, HTTP bytes on the
+/// other. So one read takes all that the socket has, and is stamped right after it.
+class tls_channel : not_copied {
+public:
+    /// `last`: the session to resume, replaced by the server's next one; may be null.
+    tls_channel(const tls_client& client, tls_session* last)
+        : client_(client), ssl_(SSL_new(client.context.get())) {
+        BIO* const in = BIO_new(BIO_s_mem());
+        BIO* const out = BIO_new(BIO_s_mem());
+        if (!ssl_ || !in || !out) throw std::bad_alloc();
+        BIO_set_mem_eof_return(in, -1);  // empty is not the end
+        SSL_set_bio(ssl_.get(), in, out);
+        SSL_set_connect_state(ssl_.get());
+        X509_VERIFY_PARAM* const check = SSL_get0_param(ssl_.get());
+        X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        // a name, not an address
+        if (X509_VERIFY_PARAM_set1_ip_asc(check, client.host.c_str()) != 1) {
+            ERR_clear_error();
+            X509_VERIFY_PARAM_set1_host(check, client.host.c_str(), client.host.size());
+            SSL_set_tlsext_host_name(ssl_.get(), client.host.c_str());
+        }
+        if (!last) return;
+        SSL_set_app_data(ssl_.get(), last);
+        if (*last) SSL_set_session(ssl_.get(), last->get());
+    }
+    /// Takes network bytes, answers TLS messages, and returns the complete HTTP bytes in `room`. An
+    /// empty first call begins the handshake.
+    std::string_view received(std::string_view bytes, vector<char>& room) {
+        BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
+        room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
+        std::size_t held = 0, n = 0;
+        ERR_clear_error();
+        while (SSL_read_ex(ssl_.get(), room.data() + held, room.size() - held, &n) == 1) held += n;
+        const int why = SSL_get_error(ssl_.get(), 0);
+        if (why == SSL_ERROR_ZERO_RETURN) ended_ = true;
+        else if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) fail();
+        return {room.data(), held};
+    }
+    /// Whether the handshake is done.
+    bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
+    bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
+    void send(std::string_view plain) {
+        std::size_t n = 0;
+        ERR_clear_error();
+        if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n) != 1) fail();
+    }
+    void say_goodbye() { if (open() && error_.empty()) SSL_shutdown(ssl_.get()); }
+    /// Returns the bytes for the socket.
+    std::string_view outgoing() const {
+        char* data = nullptr;
+        const long n = BIO_get_mem_data(SSL_get_wbio(ssl_.get()), &data);
+        return {data, static_cast<std::size_t>(n)};
+    }
+    void sent(std::size_t n) {
+        char taken[4096];
+        while (n > 0) {
+            const int most = static_cast<int>(std::min(n, sizeof taken));
+            n -= static_cast<std::size_t>(BIO_read(SSL_get_wbio(ssl_.get()), taken, most));
+        }
+    }
+    bool ended() const { return ended_; }
+    const std::string& error() const { return error_; }
+    bool distrusts() const { return distrusts_; }
+
+    ~tls_channel() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
+
+private:
+    void fail() {
+        ended_ = true;
+        const long verified = client_.verify ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
+        const unsigned long error = ERR_get_error();
+        const char* const reason = ERR_reason_error_string(error);
+        if (verified != X509_V_OK) { distrusts_ = true; error_ = certificate_text(verified); }
+        else if (ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER && !open())
+            error_ = "the server does not answer in TLS: is it http:// and not https://?";
+        else error_ = std::string("TLS failed: ") + (reason ? reason : "OpenSSL does not say why");
+        ERR_clear_error();
+    }
+    std::string certificate_text(long code) const {
+        const std::string certificate = "the server's certificate ";
+        switch (code) {
+        case X509_V_ERR_CERT_HAS_EXPIRED: return certificate + "has expired";
+        case X509_V_ERR_CERT_NOT_YET_VALID: return certificate + "is not valid yet";
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+        case X509_V_ERR_IP_ADDRESS_MISMATCH:
+            return certificate + "is not for \"" + printable(client_.host) + "\"";
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+            return certificate + "is self-signed (endpoint.tls.ca_file can name it as trusted)";
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+            return certificate + "is signed by an authority that is not trusted here "
+                                 "(endpoint.tls.ca_file can name it)";
+        default:
+            return certificate + "is not accepted: " + X509_verify_cert_error_string(code);
+        }
+    }
+
+    const tls_client& client_;
+    std::unique_ptr<SSL, freed_by<SSL_free>> ssl_;
+    std::string error_{};
+    bool ended_ = false, distrusts_ = false;
+};
+#else
+/// Without OpenSSL there is no TLS, and targets say so.
+struct tls_client {
+    tls_client(const tls_options&, const http_url& u) {
+        throw std::invalid_argument(
+            "https://" + printable(u.authority()) +
+            ": this program was built without TLS. Define LLMBENCH_WITH_TLS in the file that "
+            "carries the implementation and link OpenSSL (-lssl -lcrypto), or build with CMake, "
+            "which does both where it finds OpenSSL (libssl-dev)");
+    }
+};
+struct tls_session {};
+struct tls_channel {
+    tls_channel(const tls_client&, tls_session*) {}
+    std::string_view received(std::string_view, vector<char>&) { return {}; }
+    bool open() const { return false; }
+    bool resumed() const { return false; }
+    void send(std::string_view) {}
+    void say_goodbye() {}
+    std::string_view outgoing() const { return {}; }
+    void sent(std::size_t) {}
+    bool ended() const { return true; }
+    std::string error() const { return {}; }
+    bool distrusts() const { return false; }
+};
+#endif
+inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
+
+// ===== [E] a server, and one request and its answer over one socket ==============================
+// The base of every client in this program. It never waits: its user waits.
+
+/// The addresses of a server: the name is resolved once for all users, and the address that
+/// answered last comes first, so that one that never answers is waited for once, not in every
+/// repeat. Copies share their state.
+class known_addresses {
+public:
+    using resolver = std::function<vector<address>()>;
+
+    explicit known_addresses(vector<address> all = {})
+        : known_(std::make_shared<known>()) { known_->all = std::move(all); }
+    /// Resolves at the first use, and again after an exception.
+    explicit known_addresses(resolver ask)
+        : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
+
+    /// Throws the resolver's exceptions.
+    vector<address> in_order() const {
+        const std::lock_guard lock(known_->mutex);
+        if (known_->ask) {
+            known_->all = known_->ask();
+            known_->ask = nullptr;
+        }
+        return known_->all;
+    }
+    void answered(const address& a) const {
+        const std::lock_guard lock(known_->mutex);
+        vector<address>& all = known_->all;
+        const auto at = std::find_if(all.begin(), all.end(), [&](const address& x) {
+            return x.size == a.size && std::memcmp(&x.storage, &a.storage, a.size) == 0;
+        });
+        if (at != all.end()) std::rotate(all.begin(), at, at + 1);
+    }
+
+private:
+    struct known {
+        std::mutex mutex{};
+        vector<address> all{};
+        resolver ask{};  // null: `all` is known
+    };
+    std::shared_ptr<known> known_;
+};
+
+struct http_server {
+    http_url url{};
+    known_addresses addresses{};
+    std::shared_ptr<tls_client> tls{};  // null: plain HTTP
+};
+inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls = {}) {
+    return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
+}
+
+/// The memory of reads: exchanges of one thread may share it.
+struct read_room {
+    vector<char> network = vector<char>(16384), plain{};  // `plain`: for TLS
+};
+/// The result of one read of a socket.
+struct arrival {
+    enum class kind : unsigned char { nothing_yet, bytes, end };
+    kind what = kind::nothing_yet;
+    long long at_ns = 0;       // arrival of the last byte by the kernel, else read_ns
+    long long read_ns = 0;     // when the bytes left the socket, before any parsing
+    bool is_stamped = false;   // by the kernel
+    std::string_view bytes{};  // as from the network, in the buffer of the read
+    int error = 0;             // errno of the end; 0: an orderly close
+};
+
+/// The state of a TLS handshake.
+struct handshake {
+    enum class state : unsigned char { going_on, done, failed };
+    state is = state::going_on;
+    std::string why{};  // why it failed
+};
+inline constexpr const char* closed_in_handshake =
+    "the connection was closed during the TLS handshake";
+
+/// A non-blocking socket, with TLS if the target wants it. read() returns network bytes with their
+/// time; content() returns HTTP bytes.
+class exchange : not_copied {
+public:
+    ~exchange() { let_go(); }
+
+    /// Begins to connect; `user` is called when connected, and for bytes. Returns false, with
+    /// errno, on failure. `from`: a local address, or null.
+    bool connect(const address& to, network& net, socket_user& user,
+                 const address* from = nullptr) {
+        net_ = &net;
+        socket_ = net.connect(to, from, user);
+        return is_open();
+    }
+    /// Valid once it is writable: 0, or the errno of connecting.
+    int connect_error() const { return net_->connect_error(socket_); }
+    bool is_open() const { return socket_ != nullptr; }
+    const network::socket& socket() const { return socket_; }
+
+    // ---- TLS
+
+    /// `last`: the session to resume, replaced by the server's next one; may be null.
+    handshake begin_handshake(const tls_client& client, tls_session* last, read_room& room) {
+        tls_ = std::make_unique<tls_channel>(client, last);
+        return shake_hands({}, room);
+    }
+    /// Takes network bytes of the handshake.
+    handshake shake_hands(std::string_view bytes, read_room& room) {
+        using state = handshake::state;
+        const bool spoke_first = !tls_->received(bytes, room.plain).empty();
+        const bool lost = !flush();
+        if (tls_->ended())
+            return {state::failed, tls_->error().empty() ? closed_in_handshake : tls_->error()};
+        if (spoke_first) return {state::failed, "the server answered before it was asked"};
+        if (lost) return {state::failed, error_text(errno)};
+        return {tls_->open() ? state::done : state::going_on, ""};
+    }
+    bool has_tls() const { return tls_ != nullptr; }
+    /// Whether the finished handshake resumed a session.
+    bool resumed() const { return tls_->resumed(); }
+    bool distrusts() const { return tls_ && tls_->distrusts(); }
+    /// Whether TLS has ended: no more content will come.
+    bool tls_ended() const { return tls_ && tls_->ended(); }
+    /// Why TLS ended, empty if in an orderly way.
+    std::string tls_error() const { return tls_->error(); }
+
+    // ---- the request
+
+    /// Prepares the request for flush(). Its memory must stay until all is sent.
+    void send(std::string_view request) {
+        request_ = request;
+        unsent_ = request.size();
+        if (tls_) tls_->send(request);
+    }
+    /// Writes as much as the socket takes; the user is called when it takes more. Returns false,
+    /// with errno, if the socket is closed for writing.
+    bool flush() {
+        if (tls_) unsent_ = tls_->outgoing().size();
+        while (unsent_ > 0) {
+            const char* const from = tls_ ? tls_->outgoing().data()
+                                          : request_.data() + request_.size() - unsent_;
+            const long long n = net_->write(socket_, from, unsent_);
+            if (n > 0) {
+                unsent_ -= static_cast<std::size_t>(n);
+                if (tls_) tls_->sent(static_cast<std::size_t>(n));
+            } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                net_->await_room(socket_);
+                break;
+            } else if (errno != EINTR) return false;
+        }
+        return true;
+    }
+    /// Bytes of the request, or of its TLS form, that are not written yet.
+    std::size_t unsent() const { return unsent_; }
+
+    // ---- the answer
+
+    /// Reads once; the time is taken before anything else.
+    arrival read(read_room& room) {
+        vector<char>& to = room.network;
+        const long long n = net_->read(socket_, to.data(), to.size());
+        const long long now = now_ns();
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
+        if (n <= 0) return {arrival::kind::end, now, now, false, {}, n < 0 ? errno : 0};
+        const long long came = socket_->came_ns;
+        return {arrival::kind::bytes, came > 0 ? came : now, now, came > 0,
+                {to.data(), static_cast<std::size_t>(n)}, 0};
+    }
+    /// Returns the HTTP bytes of a read; with TLS the complete ones, in `room`.
+    std::string_view content(std::string_view bytes, read_room& room) {
+        if (!tls_) return bytes;
+        bytes = tls_->received(bytes, room.plain);
+        flush();  // a later read reports its failure
+        return bytes;
+    }
+    /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
+    /// messages such as new sessions are expected.
+    bool is_quiet(read_room& room) {
+        if (!is_open()) return false;
+        const arrival a = read(room);
+        if (a.what == arrival::kind::nothing_yet) return true;
+        return a.what == arrival::kind::bytes && tls_ &&
+               tls_->received(a.bytes, room.plain).empty() && !tls_->ended();
+    }
+    /// Sends TLS's goodbye if nothing unsent is left before it.
+    void close() {
+        if (tls_ && is_open() && unsent_ == 0) {
+            tls_->say_goodbye();
+            const std::string_view words = tls_->outgoing();
+            if (!words.empty()) net_->write(socket_, words.data(), words.size());
+        }
+        tls_.reset();
+        let_go();
+        unsent_ = 0;
+    }
+
+private:
+    void let_go() {
+        if (socket_) net_->close(std::exchange(socket_, nullptr));
+    }
+
+    network* net_ = nullptr;
+    network::socket socket_{};
+    std::unique_ptr<tls_channel> tls_{};
+    std::string_view request_{};
+    std::size_t unsent_ = 0;
+};
 
 }  // namespace detail
 }  // inline namespace v1
@@ -29754,406 +30134,6 @@ inline std::unique_ptr<network> new_network() {
     return current_environment ? current_environment->new_network()
                                : std::make_unique<machine_network>();
 }
-
-}  // namespace detail
-}  // inline namespace v1
-}  // namespace llmbench
-
-// ===== [E] TLS ===================================================================================
-
-#ifdef LLMBENCH_WITH_TLS
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
-#endif
-
-namespace llmbench {
-inline namespace v1 {
-namespace detail {
-
-#ifdef LLMBENCH_WITH_TLS
-template <auto Free> struct freed_by {
-    template <class T> void operator()(T* t) const { Free(t); }
-};
-
-/// The session of a thread's server, which makes the next handshake short.
-using tls_session = std::unique_ptr<SSL_SESSION, freed_by<SSL_SESSION_free>>;
-
-/// Shared by all TLS connections to one target: its name, and the trusted authorities.
-class tls_client {
-public:
-    /// Throws std::invalid_argument if the options have no valid authorities.
-    tls_client(const tls_options& o, const http_url& u)
-        : host(u.host), verify(o.verify), context(SSL_CTX_new(TLS_client_method())) {
-        SSL_CTX* const c = context.get();
-        if (!c) throw std::runtime_error("OpenSSL cannot be started");
-        SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
-        SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-        constexpr unsigned char http1[] = "\x08http/1.1";
-        SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
-        SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
-        SSL_CTX_sess_set_new_cb(c, [](SSL* s, SSL_SESSION* session) {
-            auto* const last = static_cast<tls_session*>(SSL_get_app_data(s));
-            if (last) last->reset(session);
-            return last ? 1 : 0;  // 1: we own it now
-        });
-        SSL_CTX_set_verify(c, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-        const std::string file = str(o.ca_file);
-        if (!verify && !file.empty())
-            refuse({"endpoint.tls.ca_file is \"", printable(file),
-                    "\" and endpoint.tls.verify is false: nothing would be verified with it"});
-        if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
-        file_content(file, "endpoint.tls.ca_file");  // throws if it cannot be read
-        if (SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) != 1)
-            refuse({"endpoint.tls.ca_file is \"", printable(file),
-                    "\": it holds no certificate in PEM format"});
-    }
-
-    const std::string host;
-    const bool verify;
-    const std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context;
-};
-
-/// The TLS of one connection, without its socket: network bytes on one side, HTTP bytes on the
-/// other. So one read takes all that the socket has, and is stamped right after it.
-class tls_channel {
-public:
-    /// `last`: the session to resume, replaced by the server's next one; may be null.
-    tls_channel(const tls_client& client, tls_session* last)
-        : client_(client), ssl_(SSL_new(client.context.get())) {
-        BIO* const in = BIO_new(BIO_s_mem());
-        BIO* const out = BIO_new(BIO_s_mem());
-        if (!ssl_ || !in || !out) throw std::bad_alloc();
-        BIO_set_mem_eof_return(in, -1);  // empty is not the end
-        SSL_set_bio(ssl_.get(), in, out);
-        SSL_set_connect_state(ssl_.get());
-        X509_VERIFY_PARAM* const check = SSL_get0_param(ssl_.get());
-        X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        // a name, not an address
-        if (X509_VERIFY_PARAM_set1_ip_asc(check, client.host.c_str()) != 1) {
-            ERR_clear_error();
-            X509_VERIFY_PARAM_set1_host(check, client.host.c_str(), client.host.size());
-            SSL_set_tlsext_host_name(ssl_.get(), client.host.c_str());
-        }
-        if (!last) return;
-        SSL_set_app_data(ssl_.get(), last);
-        if (*last) SSL_set_session(ssl_.get(), last->get());
-    }
-    /// Takes network bytes, answers TLS messages, and returns the complete HTTP bytes in `room`. An
-    /// empty first call begins the handshake.
-    std::string_view received(std::string_view bytes, vector<char>& room) {
-        BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
-        room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
-        std::size_t held = 0, n = 0;
-        ERR_clear_error();
-        while (SSL_read_ex(ssl_.get(), room.data() + held, room.size() - held, &n) == 1) held += n;
-        const int why = SSL_get_error(ssl_.get(), 0);
-        if (why == SSL_ERROR_ZERO_RETURN) ended_ = true;
-        else if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) fail();
-        return {room.data(), held};
-    }
-    /// Whether the handshake is done.
-    bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
-    bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
-    void send(std::string_view plain) {
-        std::size_t n = 0;
-        ERR_clear_error();
-        if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n) != 1) fail();
-    }
-    void say_goodbye() { if (open() && error_.empty()) SSL_shutdown(ssl_.get()); }
-    /// Returns the bytes for the socket.
-    std::string_view outgoing() const {
-        char* data = nullptr;
-        const long n = BIO_get_mem_data(SSL_get_wbio(ssl_.get()), &data);
-        return {data, static_cast<std::size_t>(n)};
-    }
-    void sent(std::size_t n) {
-        char taken[4096];
-        while (n > 0) {
-            const int most = static_cast<int>(std::min(n, sizeof taken));
-            n -= static_cast<std::size_t>(BIO_read(SSL_get_wbio(ssl_.get()), taken, most));
-        }
-    }
-    bool ended() const { return ended_; }
-    const std::string& error() const { return error_; }
-    bool distrusts() const { return distrusts_; }
-
-    ~tls_channel() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
-    tls_channel(const tls_channel&) = delete;
-    tls_channel& operator=(const tls_channel&) = delete;
-
-private:
-    void fail() {
-        ended_ = true;
-        const long verified = client_.verify ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
-        const unsigned long error = ERR_get_error();
-        const char* const reason = ERR_reason_error_string(error);
-        if (verified != X509_V_OK) { distrusts_ = true; error_ = certificate_text(verified); }
-        else if (ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER && !open())
-            error_ = "the server does not answer in TLS: is it http:// and not https://?";
-        else error_ = std::string("TLS failed: ") + (reason ? reason : "OpenSSL does not say why");
-        ERR_clear_error();
-    }
-    std::string certificate_text(long code) const {
-        const std::string certificate = "the server's certificate ";
-        switch (code) {
-        case X509_V_ERR_CERT_HAS_EXPIRED: return certificate + "has expired";
-        case X509_V_ERR_CERT_NOT_YET_VALID: return certificate + "is not valid yet";
-        case X509_V_ERR_HOSTNAME_MISMATCH:
-        case X509_V_ERR_IP_ADDRESS_MISMATCH:
-            return certificate + "is not for \"" + printable(client_.host) + "\"";
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-            return certificate + "is self-signed (endpoint.tls.ca_file can name it as trusted)";
-        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-            return certificate + "is signed by an authority that is not trusted here "
-                                 "(endpoint.tls.ca_file can name it)";
-        default:
-            return certificate + "is not accepted: " + X509_verify_cert_error_string(code);
-        }
-    }
-
-    const tls_client& client_;
-    std::unique_ptr<SSL, freed_by<SSL_free>> ssl_;
-    std::string error_{};
-    bool ended_ = false, distrusts_ = false;
-};
-#else
-/// Without OpenSSL there is no TLS, and targets say so.
-struct tls_client {
-    tls_client(const tls_options&, const http_url& u) {
-        throw std::invalid_argument(
-            "https://" + printable(u.authority()) +
-            ": this program was built without TLS. Define LLMBENCH_WITH_TLS in the file that "
-            "carries the implementation and link OpenSSL (-lssl -lcrypto), or build with CMake, "
-            "which does both where it finds OpenSSL (libssl-dev)");
-    }
-};
-struct tls_session {};
-struct tls_channel {
-    tls_channel(const tls_client&, tls_session*) {}
-    std::string_view received(std::string_view, vector<char>&) { return {}; }
-    bool open() const { return false; }
-    bool resumed() const { return false; }
-    void send(std::string_view) {}
-    void say_goodbye() {}
-    std::string_view outgoing() const { return {}; }
-    void sent(std::size_t) {}
-    bool ended() const { return true; }
-    std::string error() const { return {}; }
-    bool distrusts() const { return false; }
-};
-#endif
-inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
-
-// ===== [E] a server, and one request and its answer over one socket ==============================
-// The base of every client in this program. It never waits: its user waits.
-
-/// The addresses of a server: the name is resolved once for all users, and the address that
-/// answered last comes first, so that one that never answers is waited for once, not in every
-/// repeat. Copies share their state.
-class known_addresses {
-public:
-    using resolver = std::function<vector<address>()>;
-
-    explicit known_addresses(vector<address> all = {})
-        : known_(std::make_shared<known>()) { known_->all = std::move(all); }
-    /// Resolves at the first use, and again after an exception.
-    explicit known_addresses(resolver ask)
-        : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
-
-    /// Throws the resolver's exceptions.
-    vector<address> in_order() const {
-        const std::lock_guard lock(known_->mutex);
-        if (known_->ask) {
-            known_->all = known_->ask();
-            known_->ask = nullptr;
-        }
-        return known_->all;
-    }
-    void answered(const address& a) const {
-        const std::lock_guard lock(known_->mutex);
-        vector<address>& all = known_->all;
-        const auto at = std::find_if(all.begin(), all.end(), [&](const address& x) {
-            return x.size == a.size && std::memcmp(&x.storage, &a.storage, a.size) == 0;
-        });
-        if (at != all.end()) std::rotate(all.begin(), at, at + 1);
-    }
-
-private:
-    struct known {
-        std::mutex mutex{};
-        vector<address> all{};
-        resolver ask{};  // null: `all` is known
-    };
-    std::shared_ptr<known> known_;
-};
-
-struct http_server {
-    http_url url{};
-    known_addresses addresses{};
-    std::shared_ptr<tls_client> tls{};  // null: plain HTTP
-};
-inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls = {}) {
-    return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
-}
-
-/// The memory of reads: exchanges of one thread may share it.
-struct read_room {
-    vector<char> network = vector<char>(16384), plain{};  // `plain`: for TLS
-};
-/// The result of one read of a socket.
-struct arrival {
-    enum class kind : unsigned char { nothing_yet, bytes, end };
-    kind what = kind::nothing_yet;
-    long long at_ns = 0;       // arrival of the last byte by the kernel, else read_ns
-    long long read_ns = 0;     // when the bytes left the socket, before any parsing
-    bool is_stamped = false;   // by the kernel
-    std::string_view bytes{};  // as from the network, in the buffer of the read
-    int error = 0;             // errno of the end; 0: an orderly close
-};
-
-/// The state of a TLS handshake.
-struct handshake {
-    enum class state : unsigned char { going_on, done, failed };
-    state is = state::going_on;
-    std::string why{};  // why it failed
-};
-inline constexpr const char* closed_in_handshake =
-    "the connection was closed during the TLS handshake";
-
-/// A non-blocking socket, with TLS if the target wants it. read() returns network bytes with their
-/// time; content() returns HTTP bytes.
-class exchange {
-public:
-    exchange() = default;
-    ~exchange() { let_go(); }
-    exchange(const exchange&) = delete;
-    exchange& operator=(const exchange&) = delete;
-
-    /// Begins to connect; `user` is called when connected, and for bytes. Returns false, with
-    /// errno, on failure. `from`: a local address, or null.
-    bool connect(const address& to, network& net, socket_user& user,
-                 const address* from = nullptr) {
-        net_ = &net;
-        socket_ = net.connect(to, from, user);
-        return is_open();
-    }
-    /// Valid once it is writable: 0, or the errno of connecting.
-    int connect_error() const { return net_->connect_error(socket_); }
-    bool is_open() const { return socket_ != nullptr; }
-    const network::socket& socket() const { return socket_; }
-
-    // ---- TLS
-
-    /// `last`: the session to resume, replaced by the server's next one; may be null.
-    handshake begin_handshake(const tls_client& client, tls_session* last, read_room& room) {
-        tls_ = std::make_unique<tls_channel>(client, last);
-        return shake_hands({}, room);
-    }
-    /// Takes network bytes of the handshake.
-    handshake shake_hands(std::string_view bytes, read_room& room) {
-        using state = handshake::state;
-        const bool spoke_first = !tls_->received(bytes, room.plain).empty();
-        const bool lost = !flush();
-        if (tls_->ended())
-            return {state::failed, tls_->error().empty() ? closed_in_handshake : tls_->error()};
-        if (spoke_first) return {state::failed, "the server answered before it was asked"};
-        if (lost) return {state::failed, error_text(errno)};
-        return {tls_->open() ? state::done : state::going_on, ""};
-    }
-    bool has_tls() const { return tls_ != nullptr; }
-    /// Whether the finished handshake resumed a session.
-    bool resumed() const { return tls_->resumed(); }
-    bool distrusts() const { return tls_ && tls_->distrusts(); }
-    /// Whether TLS has ended: no more content will come.
-    bool tls_ended() const { return tls_ && tls_->ended(); }
-    /// Why TLS ended, empty if in an orderly way.
-    std::string tls_error() const { return tls_->error(); }
-
-    // ---- the request
-
-    /// Prepares the request for flush(). Its memory must stay until all is sent.
-    void send(std::string_view request) {
-        request_ = request;
-        unsent_ = request.size();
-        if (tls_) tls_->send(request);
-    }
-    /// Writes as much as the socket takes; the user is called when it takes more. Returns false,
-    /// with errno, if the socket is closed for writing.
-    bool flush() {
-        if (tls_) unsent_ = tls_->outgoing().size();
-        while (unsent_ > 0) {
-            const char* const from = tls_ ? tls_->outgoing().data()
-                                          : request_.data() + request_.size() - unsent_;
-            const long long n = net_->write(socket_, from, unsent_);
-            if (n > 0) {
-                unsent_ -= static_cast<std::size_t>(n);
-                if (tls_) tls_->sent(static_cast<std::size_t>(n));
-            } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-                net_->await_room(socket_);
-                break;
-            } else if (errno != EINTR) return false;
-        }
-        return true;
-    }
-    /// Bytes of the request, or of its TLS form, that are not written yet.
-    std::size_t unsent() const { return unsent_; }
-
-    // ---- the answer
-
-    /// Reads once; the time is taken before anything else.
-    arrival read(read_room& room) {
-        vector<char>& to = room.network;
-        const long long n = net_->read(socket_, to.data(), to.size());
-        const long long now = now_ns();
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
-        if (n <= 0) return {arrival::kind::end, now, now, false, {}, n < 0 ? errno : 0};
-        const long long came = socket_->came_ns;
-        return {arrival::kind::bytes, came > 0 ? came : now, now, came > 0,
-                {to.data(), static_cast<std::size_t>(n)}, 0};
-    }
-    /// Returns the HTTP bytes of a read; with TLS the complete ones, in `room`.
-    std::string_view content(std::string_view bytes, read_room& room) {
-        if (!tls_) return bytes;
-        bytes = tls_->received(bytes, room.plain);
-        flush();  // a later read reports its failure
-        return bytes;
-    }
-    /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
-    /// messages such as new sessions are expected.
-    bool is_quiet(read_room& room) {
-        if (!is_open()) return false;
-        const arrival a = read(room);
-        if (a.what == arrival::kind::nothing_yet) return true;
-        return a.what == arrival::kind::bytes && tls_ &&
-               tls_->received(a.bytes, room.plain).empty() && !tls_->ended();
-    }
-    /// Sends TLS's goodbye if nothing unsent is left before it.
-    void close() {
-        if (tls_ && is_open() && unsent_ == 0) {
-            tls_->say_goodbye();
-            const std::string_view words = tls_->outgoing();
-            if (!words.empty()) net_->write(socket_, words.data(), words.size());
-        }
-        tls_.reset();
-        let_go();
-        unsent_ = 0;
-    }
-
-private:
-    void let_go() {
-        if (socket_) net_->close(std::exchange(socket_, nullptr));
-    }
-
-    network* net_ = nullptr;
-    network::socket socket_{};
-    std::unique_ptr<tls_channel> tls_{};
-    std::string_view request_{};
-    std::size_t unsent_ = 0;
-};
 
 // ===== [E] requests that are not measured ========================================================
 
@@ -30701,6 +30681,378 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
                                                             : run_phase::measure;
 }
 
+// ===== [E] what one client thread has to send, and when ==========================================
+// Uses no clock and no sockets: callers pass the time.
+
+/// A request to be sent now.
+struct due_request {
+    planned_request what{};
+    // the earliest time at which it could have been sent, as far as is known
+    long long possible_ns = 0;
+};
+
+/// One thread's share of the load: planned times of an open loop, users of a closed one, requests
+/// that wait for max_in_flight, and conversations. Times are steady-clock ns.
+class agenda {
+public:
+    /// The agenda of thread `index` of `count`.
+    agenda(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
+        : order_(order),
+          sent_(*order.what->sent),
+          shared_(shared),
+          shard_(shard_of_thread(order.what->shard, index, count)),
+          next_open_(shard_.index) {
+        const auto cap = static_cast<std::size_t>(sent_.arrivals.max_in_flight);
+        cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(shard_.of(cap))) : 0;
+    }
+
+    /// Called when the start of the load is known.
+    void begin() {
+        for (std::size_t u = shard_.index; u < users_of(sent_); u += shard_.count)
+            users_.push({.at_ns = shared_.start_ns + ns_of(user_begins_s(sent_, u)),
+                         .user = static_cast<int>(u)});
+    }
+
+    // ---- what is due
+
+    /// Returns the next planned time, 0 if there is none.
+    long long next_due() const {
+        const long long turn = users_.empty() ? 0 : users_.top().at_ns;
+        const long long planned = next_planned();
+        return turn == 0 || planned == 0 ? std::max(turn, planned) : std::min(turn, planned);
+    }
+    bool is_due(long long now_ns) const {
+        const long long due = next_due();
+        return due != 0 && due <= now_ns && !stopped_;
+    }
+    /// Returns the next request that is due and need not wait for another to end.
+    std::optional<due_request> take_due(long long now_ns) {
+        while (is_due(now_ns)) {
+            const long long due = next_due();
+            planned_request next{0, due, -1};
+            const bool is_start = due == next_planned();
+            if (is_start) {
+                next.index = place_of_send(next_open_);
+                next_open_ += shard_.count;
+            } else {
+                const ready_user u = users_.top();
+                users_.pop();
+                next = {u.user < 0 ? u.turn : place_for(u, now_ns), due, u.user, u.warms_caches};
+                if (next.index >= order_.last) continue;  // this user is done
+                if (u.turn != new_conversation) {
+                    if (u.user >= 0) return due_request{next, due};
+                } else if (begin_session(next)) {
+                    return due_request{next, due};
+                } else {
+                    continue;
+                }
+            }
+            if (is_start && !begin_session(next)) continue;
+            if (cap_ == 0 || in_flight_ + promised_ < cap_) return due_request{next, due};
+            waiting_.push_back(next);
+        }
+        return std::nullopt;
+    }
+    /// Returns the next waiting request that another's end has released.
+    std::optional<due_request> take_promised(long long now_ns) {
+        if (promised_ == 0 || stopped_) return std::nullopt;
+        --promised_;
+        const planned_request next = waiting_.front();
+        waiting_.pop_front();
+        return due_request{next, std::max(next.scheduled_ns, now_ns)};
+    }
+    /// Upper bound for the requests due at one time, which are built before.
+    std::size_t due_together() const {
+        if (const std::size_t users = shard_.of(users_of(sent_)); users > 0)
+            return users;
+        const bool as_batch = sent_.arrivals.kind == arrival_kind::all_at_once;
+        return as_batch ? shard_.of(order_.send_at.size()) : 1;
+    }
+    /// Returns the trace index of the next conversation it begins (or of the one `later` further
+    /// on), `order.last` if there is none. In a closed loop it reserves the index, unless so few
+    /// are left that threads take them as their users come.
+    std::size_t place_ahead(std::size_t later) {
+        if (!order_.send_at.empty()) {
+            pass_what_is_left_out();
+            const std::size_t open = next_open_ + later * shard_.count;
+            return open < order_.send_at.size() ? place_of_send(open) : order_.last;
+        }
+        // Users that begin in the middle of a session do not send its first requests.
+        if (plays_sessions(sent_) && sent_.requests == 0) return order_.last;
+        while (taken_.size() <= later) {
+            const std::size_t next = shared_.next.load();
+            if (next >= order_.last || (order_.last - next) / order_.step() < 2 * order_.users())
+                return order_.last;
+            taken_.push_back(shared_.next.fetch_add(order_.step()));
+        }
+        return std::min(taken_[later], order_.last);
+    }
+    /// A next send exists, and needs no other request to end.
+    bool expects_to_send() const { return next_due() != 0 && (cap_ == 0 || in_flight_ < cap_); }
+
+    // ---- what becomes of it
+
+    void on_dispatched(const planned_request& w, long long now_ns) {
+        if (phase_of(order_, shared_, w) == run_phase::measure) {
+            long long none = 0;
+            shared_.measured_from.compare_exchange_strong(none, now_ns);
+        } else if (shared_.settling.is_on()) {
+            shared_.settling.on_sent(w.index, w.scheduled_ns);
+        }
+        ++in_flight_;
+        shared_.sent.fetch_add(1, std::memory_order_relaxed);
+    }
+    /// Called for each dispatched request. `words`: the answer, if goes_on().
+    void on_ended(const planned_request& w, request_status status, long long end_ns,
+                  const std::string& words) {
+        keep_answer(w.index, status, words);
+        --in_flight_;
+        if (stopped_ || has_ended_) return;
+        // A failed answer that comes at once must not make a user send a flood.
+        const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
+        const bool is_over = released_by(w, end_ns, least_s);
+        if (w.user >= 0) {
+            if (is_over) users_.push({end_ns + ns_of(std::max(pause_s(w.index), least_s)), w.user});
+            return;
+        }
+        if (static_cast<long long>(waiting_.size()) > promised_)
+            ++promised_;  // not sent now: this connection is not free yet
+    }
+    /// Ends all sending. Returns the waiting requests and the coming steps of sessions that were to
+    /// be completed, which are incomplete without them.
+    std::deque<planned_request> stop() {
+        stopped_ = true;
+        std::deque<planned_request> left = std::exchange(waiting_, {});
+        if (!sent_.plays_out) return left;
+        long long none = 0;
+        if (sent_.duration_s > 0)  // users within a session have not ended
+            shared_.exhausted_at.compare_exchange_strong(
+                none, shared_.measured_from.load() + ns_of(sent_.duration_s));
+        for (; !users_.empty(); users_.pop()) {
+            const ready_user& u = users_.top();
+            if (u.turn != new_conversation)
+                left.push_back({u.turn, u.at_ns, u.user, u.warms_caches});
+        }
+        return left;
+    }
+
+    /// Sends no more, and waits for what is in flight. Without conversations.
+    void end_sending(long long now_ns) {
+        has_ended_ = true;
+        next_open_ = std::max(next_open_, order_.send_at.size());
+        users_ = {};
+        waiting_.clear();
+        promised_ = 0;
+        long long none = 0;
+        shared_.exhausted_at.compare_exchange_strong(none, now_ns);
+    }
+
+    // ---- conversations
+
+    /// Whether a later turn follows, which needs this one's answer, or its id.
+    bool goes_on(std::size_t index) const {
+        const trace_position at = place_of(sent_, index);
+        return sent_.stride > 1 && (!plays_sessions(sent_) || sent_.common.server_history) &&
+               at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
+    }
+    /// Answers to the earlier turns of this conversation.
+    const vector<std::string>& answers_before(std::size_t index) const {
+        static const vector<std::string> none;
+        const auto found = answers_.find(index / sent_.stride);
+        return found == answers_.end() ? none : found->second;
+    }
+
+    // ---- the end
+
+    /// The planned time of the first request that is not sent yet, or `now_ns` if that is earlier.
+    long long all_sent_until(long long now_ns) const {
+        long long until = now_ns;
+        if (const long long due = next_due(); due != 0) until = std::min(until, due);
+        for (const planned_request& w : waiting_) until = std::min(until, w.scheduled_ns);
+        return until;
+    }
+    bool stopped() const { return stopped_; }
+    bool nothing_left() const {
+        return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;
+    }
+    /// The last send, or the start of the last session, has passed: limits.drain counts from here.
+    bool sending_is_over(long long now_ns) const {
+        const bool users_are_over =
+            shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
+        if (users_of(sent_) > 0 && !users_are_over) return false;
+        if (order_.send_at.empty()) return true;
+        return (sent_.plays_out ? next_planned() : next_due()) == 0 && waiting_.empty();
+    }
+
+private:
+    /// A user who begins a new conversation, or continues one.
+    static constexpr std::size_t new_conversation = static_cast<std::size_t>(-1);
+    struct ready_user {
+        long long at_ns = 0;
+        int user = -1;
+        std::size_t turn = new_conversation;  // its trace index
+        bool warms_caches = false;                  // caches: it belongs before the load
+        bool operator>(const ready_user& o) const {
+            if (at_ns != o.at_ns) return at_ns > o.at_ns;
+            return user != o.user ? user > o.user : turn > o.turn;
+        }
+    };
+
+    /// After a warm-up that ended early its rest is skipped, and later requests are sent earlier.
+    void pass_what_is_left_out() const {
+        while (shared_.settling.is_on() && is_warming(next_open_) &&
+               order_.send_at[next_open_] >= shared_.settling.ends_at())
+            next_open_ += shard_.count;
+    }
+    long long next_planned() const {
+        pass_what_is_left_out();
+        if (next_open_ >= order_.send_at.size()) return 0;
+        const bool comes_forward = shared_.settling.is_on() && !is_warming(next_open_);
+        return shared_.start_ns + order_.send_at[next_open_] -
+               (comes_forward ? shared_.settling.earlier_by() : 0);
+    }
+    bool is_warming(std::size_t open) const {
+        return open < order_.send_at.size() && place_of_send(open) < order_.warmup;
+    }
+    std::size_t place_of_send(std::size_t open) const {
+        return order_.first + open * sent_.stride;
+    }
+    /// The next trace index of a closed-loop user: `order.last` if time or trace are used up.
+    std::size_t place_for(const ready_user& u, long long now_ns) {
+        if (sent_.plays_out && u.turn != new_conversation) return u.turn;
+        const long long from = shared_.measured_from.load();
+        const bool out_of_time = is_out_of_time(u.at_ns);
+        const std::size_t place = out_of_time                  ? order_.last
+                                  : u.turn != new_conversation ? u.turn
+                                                               : take_place();
+        const bool enough = order_.max_measured > 0 && place < order_.last &&
+                            phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
+                            shared_.measured.fetch_add(1) >= order_.max_measured;
+        if (place < order_.last && !enough) return place;
+        long long none = 0;
+        shared_.exhausted_at.compare_exchange_strong(
+            none, out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
+        return order_.last;
+    }
+    bool is_out_of_time(long long at_ns) const {
+        const long long from = shared_.measured_from.load();
+        return sent_.duration_s > 0 && from > 0 && at_ns - from >= ns_of(sent_.duration_s);
+    }
+    std::size_t take_place() {
+        if (taken_.empty()) return shared_.next.fetch_add(order_.step());
+        const std::size_t first = taken_.front();
+        taken_.pop_front();
+        return first;
+    }
+
+    /// The pause of a user after the answer to a request.
+    double pause_s(std::size_t index) const {
+        return drawn_seconds(sent_.arrivals.think, sent_.seed, streams::pauses + index);
+    }
+
+    // ---- sessions
+
+    /// A session that has begun, and its waiting steps.
+    struct live_session {
+        vector<std::uint8_t> waits_for{};      // by step: how many others it waits for
+        std::map<std::size_t, long long> latest{};  // of waiting steps: the latest end before them
+        std::size_t left = 0;                       // steps that have not ended
+        long long start_ns = 0;
+    };
+    std::size_t steps_from(std::size_t first) const {
+        return std::min(turns_of(sent_, first / sent_.stride), order_.last - first);
+    }
+    /// Called for its first request. Returns false if the session is due later.
+    bool begin_session(planned_request& w) {
+        if (sent_.stride == 1) return true;
+        const std::size_t first = w.index, steps = steps_from(first);
+        live_session s{vector<std::uint8_t>(steps), {}, steps, w.scheduled_ns};
+        vector<std::size_t> free;
+        const std::size_t begun = steps_before(w, steps);
+        s.left -= begun;
+        for (std::size_t i = begun; i < steps; ++i) {
+            for (const std::uint32_t a : step_of(sent_, first + i).after)
+                s.waits_for[i] = static_cast<std::uint8_t>(s.waits_for[i] + (a >= begun));
+            if (s.waits_for[i] == 0) free.push_back(i);
+        }
+        live_.insert_or_assign(first, std::move(s));
+        bool is_due = false;
+        for (const std::size_t i : free) {
+            const graph_step step = step_of(sent_, first + i);
+            const long long now_ns = w.scheduled_ns,
+                            at_ns = begun > 0 ? now_ns : due_ns(step, now_ns, now_ns, step.wait_s);
+            if (i == 0 && at_ns <= now_ns) is_due = true;
+            else users_.push({at_ns, w.user, first + i, begun > 0});
+        }
+        return is_due;
+    }
+    /// `ready_ns`: the last end of the steps before, or the start of the session.
+    static long long due_ns(const graph_step& step, long long start_ns, long long ready_ns,
+                            double wait_s) {
+        return std::min(std::max(ready_ns + ns_of(wait_s), start_ns + ns_of(step.at_s)),
+                        ready_ns + ns_of(std::max(wait_s, step.max_wait_s)));
+    }
+    /// Steps that a user completed before the load: users begin in the middle of a session, so that
+    /// the first minutes are not all young sessions. If requests are counted, all are sent.
+    std::size_t steps_before(const planned_request& w, std::size_t steps) {
+        if (!plays_sessions(sent_) || w.user < 0 || sent_.requests > 0) return 0;
+        const auto user = static_cast<std::size_t>(w.user);
+        if (has_begun_.size() <= user) has_begun_.resize(user + 1);
+        if (std::exchange(has_begun_[user], 1) != 0) return 0;
+        generator random(sent_.seed, streams::turns + 1 + static_cast<std::uint64_t>(w.user));
+        return random.below(steps);
+    }
+    /// Queues the steps that waited only for this one. Returns whether the session is over.
+    bool released_by(const planned_request& w, long long end_ns, double least_s) {
+        if (sent_.stride == 1) return true;
+        const std::size_t first = w.index - w.index % sent_.stride;
+        const auto found = live_.find(first);
+        if (found == live_.end()) return true;
+        live_session& s = found->second;
+        for (const std::uint32_t next : step_of(sent_, w.index).next) {
+            if (next >= s.waits_for.size()) continue;
+            const auto latest = s.latest.emplace(next, end_ns).first;
+            latest->second = std::max(latest->second, end_ns);
+            if (--s.waits_for[next] > 0) continue;
+            const graph_step step = step_of(sent_, first + next);
+            const bool has_own =
+                plays_sessions(sent_) || step.wait_s > 0 || step.depth > 0 || w.user < 0;
+            const double wait_s = has_own ? step.wait_s : pause_s(w.index);
+            users_.push({due_ns(step, s.start_ns, latest->second, std::max(wait_s, least_s)),
+                         w.user, first + next});
+            s.latest.erase(latest);
+        }
+        if (--s.left > 0) return false;
+        live_.erase(found);
+        answers_.erase(first / sent_.stride);
+        return true;
+    }
+    /// Answers of failed requests are not fed back: the conversation goes on without them. Those of
+    /// subagents come in any order.
+    void keep_answer(std::size_t index, request_status status, const std::string& words) {
+        if (!goes_on(index)) return;
+        vector<std::string>& answers = answers_[index / sent_.stride];
+        const std::size_t turn = index % sent_.stride;
+        if (answers.size() <= turn) answers.resize(turn + 1);
+        if (status == request_status::ok) answers[turn] = words;
+    }
+
+    const load_order& order_;
+    const planned_traffic& sent_;
+    load_state& shared_;
+    const load_shard shard_;
+    mutable std::size_t next_open_;  // of order.send_at; skips what is left out
+    std::deque<std::size_t> taken_{};  // trace indices of coming conversations, closed loop
+    std::priority_queue<ready_user, vector<ready_user>, std::greater<>> users_{};
+    std::map<std::size_t, vector<std::string>> answers_{};  // of unfinished conversations
+    std::map<std::size_t, live_session> live_{};  // by their first indices
+    vector<std::uint8_t> has_begun_{};       // by user: 1 after the first session began
+    std::deque<planned_request> waiting_{};
+    long long in_flight_ = 0, cap_ = 0;
+    long long promised_ = 0;  // waiting requests that others' ends have released
+    bool stopped_ = false, has_ended_ = false;
+};
+
 // ===== [E] one thread's access to its target =====================================================
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
@@ -31177,387 +31529,13 @@ private:
     bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 
-// ===== [E] what one client thread has to send, and when ==========================================
-// Uses no clock and no sockets: callers pass the time.
-
-/// A request to be sent now.
-struct due_request {
-    planned_request what{};
-    // the earliest time at which it could have been sent, as far as is known
-    long long possible_ns = 0;
-};
-
-/// One thread's share of the load: planned times of an open loop, users of a closed one, requests
-/// that wait for max_in_flight, and conversations. Times are steady-clock ns.
-class agenda {
-public:
-    /// The agenda of thread `index` of `count`.
-    agenda(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
-        : order_(order),
-          sent_(*order.what->sent),
-          shared_(shared),
-          shard_(shard_of_thread(order.what->shard, index, count)),
-          next_open_(shard_.index) {
-        const auto cap = static_cast<std::size_t>(sent_.arrivals.max_in_flight);
-        cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(shard_.of(cap))) : 0;
-    }
-
-    /// Called when the start of the load is known.
-    void begin() {
-        for (std::size_t u = shard_.index; u < users_of(sent_); u += shard_.count)
-            users_.push({.at_ns = shared_.start_ns + ns_of(user_begins_s(sent_, u)),
-                         .user = static_cast<int>(u)});
-    }
-
-    // ---- what is due
-
-    /// Returns the next planned time, 0 if there is none.
-    long long next_due() const {
-        const long long turn = users_.empty() ? 0 : users_.top().at_ns;
-        const long long planned = next_planned();
-        return turn == 0 || planned == 0 ? std::max(turn, planned) : std::min(turn, planned);
-    }
-    bool is_due(long long now_ns) const {
-        const long long due = next_due();
-        return due != 0 && due <= now_ns && !stopped_;
-    }
-    /// Returns the next request that is due and need not wait for another to end.
-    std::optional<due_request> take_due(long long now_ns) {
-        while (is_due(now_ns)) {
-            const long long due = next_due();
-            planned_request next{0, due, -1};
-            const bool is_start = due == next_planned();
-            if (is_start) {
-                next.index = place_of_send(next_open_);
-                next_open_ += shard_.count;
-            } else {
-                const ready_user u = users_.top();
-                users_.pop();
-                next = {u.user < 0 ? u.turn : place_for(u, now_ns), due, u.user, u.warms_caches};
-                if (next.index >= order_.last) continue;  // this user is done
-                if (u.turn != new_conversation) {
-                    if (u.user >= 0) return due_request{next, due};
-                } else if (begin_session(next)) {
-                    return due_request{next, due};
-                } else {
-                    continue;
-                }
-            }
-            if (is_start && !begin_session(next)) continue;
-            if (cap_ == 0 || in_flight_ + promised_ < cap_) return due_request{next, due};
-            waiting_.push_back(next);
-        }
-        return std::nullopt;
-    }
-    /// Returns the next waiting request that another's end has released.
-    std::optional<due_request> take_promised(long long now_ns) {
-        if (promised_ == 0 || stopped_) return std::nullopt;
-        --promised_;
-        const planned_request next = waiting_.front();
-        waiting_.pop_front();
-        return due_request{next, std::max(next.scheduled_ns, now_ns)};
-    }
-    /// Upper bound for the requests due at one time, which are built before.
-    std::size_t due_together() const {
-        if (const std::size_t users = shard_.of(users_of(sent_)); users > 0)
-            return users;
-        const bool as_batch = sent_.arrivals.kind == arrival_kind::all_at_once;
-        return as_batch ? shard_.of(order_.send_at.size()) : 1;
-    }
-    /// Returns the trace index of the next conversation it begins (or of the one `later` further
-    /// on), `order.last` if there is none. In a closed loop it reserves the index, unless so few
-    /// are left that threads take them as their users come.
-    std::size_t place_ahead(std::size_t later) {
-        if (!order_.send_at.empty()) {
-            pass_what_is_left_out();
-            const std::size_t open = next_open_ + later * shard_.count;
-            return open < order_.send_at.size() ? place_of_send(open) : order_.last;
-        }
-        // Users that begin in the middle of a session do not send its first requests.
-        if (plays_sessions(sent_) && sent_.requests == 0) return order_.last;
-        while (taken_.size() <= later) {
-            const std::size_t next = shared_.next.load();
-            if (next >= order_.last || (order_.last - next) / order_.step() < 2 * order_.users())
-                return order_.last;
-            taken_.push_back(shared_.next.fetch_add(order_.step()));
-        }
-        return std::min(taken_[later], order_.last);
-    }
-    /// A next send exists, and needs no other request to end.
-    bool expects_to_send() const { return next_due() != 0 && (cap_ == 0 || in_flight_ < cap_); }
-
-    // ---- what becomes of it
-
-    void on_dispatched(const planned_request& w, long long now_ns) {
-        if (phase_of(order_, shared_, w) == run_phase::measure) {
-            long long none = 0;
-            shared_.measured_from.compare_exchange_strong(none, now_ns);
-        } else if (shared_.settling.is_on()) {
-            shared_.settling.on_sent(w.index, w.scheduled_ns);
-        }
-        ++in_flight_;
-        shared_.sent.fetch_add(1, std::memory_order_relaxed);
-    }
-    /// Called for each dispatched request. `words`: the answer, if goes_on().
-    void on_ended(const planned_request& w, request_status status, long long end_ns,
-                  const std::string& words) {
-        keep_answer(w.index, status, words);
-        --in_flight_;
-        if (stopped_ || has_ended_) return;
-        // A failed answer that comes at once must not make a user send a flood.
-        const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
-        const bool is_over = released_by(w, end_ns, least_s);
-        if (w.user >= 0) {
-            if (is_over) users_.push({end_ns + ns_of(std::max(pause_s(w.index), least_s)), w.user});
-            return;
-        }
-        if (static_cast<long long>(waiting_.size()) > promised_)
-            ++promised_;  // not sent now: this connection is not free yet
-    }
-    /// Ends all sending. Returns the waiting requests and the coming steps of sessions that were to
-    /// be completed, which are incomplete without them.
-    std::deque<planned_request> stop() {
-        stopped_ = true;
-        std::deque<planned_request> left = std::exchange(waiting_, {});
-        if (!sent_.plays_out) return left;
-        long long none = 0;
-        if (sent_.duration_s > 0)  // users within a session have not ended
-            shared_.exhausted_at.compare_exchange_strong(
-                none, shared_.measured_from.load() + ns_of(sent_.duration_s));
-        for (; !users_.empty(); users_.pop()) {
-            const ready_user& u = users_.top();
-            if (u.turn != new_conversation)
-                left.push_back({u.turn, u.at_ns, u.user, u.warms_caches});
-        }
-        return left;
-    }
-
-    /// Sends no more, and waits for what is in flight. Without conversations.
-    void end_sending(long long now_ns) {
-        has_ended_ = true;
-        next_open_ = std::max(next_open_, order_.send_at.size());
-        users_ = {};
-        waiting_.clear();
-        promised_ = 0;
-        long long none = 0;
-        shared_.exhausted_at.compare_exchange_strong(none, now_ns);
-    }
-
-    // ---- conversations
-
-    /// Whether a later turn follows, which needs this one's answer, or its id.
-    bool goes_on(std::size_t index) const {
-        const trace_position at = place_of(sent_, index);
-        return sent_.stride > 1 && (!plays_sessions(sent_) || sent_.common.server_history) &&
-               at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
-    }
-    /// Answers to the earlier turns of this conversation.
-    const vector<std::string>& answers_before(std::size_t index) const {
-        static const vector<std::string> none;
-        const auto found = answers_.find(index / sent_.stride);
-        return found == answers_.end() ? none : found->second;
-    }
-
-    // ---- the end
-
-    /// The planned time of the first request that is not sent yet, or `now_ns` if that is earlier.
-    long long all_sent_until(long long now_ns) const {
-        long long until = now_ns;
-        if (const long long due = next_due(); due != 0) until = std::min(until, due);
-        for (const planned_request& w : waiting_) until = std::min(until, w.scheduled_ns);
-        return until;
-    }
-    bool stopped() const { return stopped_; }
-    bool nothing_left() const {
-        return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;
-    }
-    /// The last send, or the start of the last session, has passed: limits.drain counts from here.
-    bool sending_is_over(long long now_ns) const {
-        const bool users_are_over =
-            shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
-        if (users_of(sent_) > 0 && !users_are_over) return false;
-        if (order_.send_at.empty()) return true;
-        return (sent_.plays_out ? next_planned() : next_due()) == 0 && waiting_.empty();
-    }
-
-private:
-    /// A user who begins a new conversation, or continues one.
-    static constexpr std::size_t new_conversation = static_cast<std::size_t>(-1);
-    struct ready_user {
-        long long at_ns = 0;
-        int user = -1;
-        std::size_t turn = new_conversation;  // its trace index
-        bool warms_caches = false;                  // caches: it belongs before the load
-        bool operator>(const ready_user& o) const {
-            if (at_ns != o.at_ns) return at_ns > o.at_ns;
-            return user != o.user ? user > o.user : turn > o.turn;
-        }
-    };
-
-    /// After a warm-up that ended early its rest is skipped, and later requests are sent earlier.
-    void pass_what_is_left_out() const {
-        while (shared_.settling.is_on() && is_warming(next_open_) &&
-               order_.send_at[next_open_] >= shared_.settling.ends_at())
-            next_open_ += shard_.count;
-    }
-    long long next_planned() const {
-        pass_what_is_left_out();
-        if (next_open_ >= order_.send_at.size()) return 0;
-        const bool comes_forward = shared_.settling.is_on() && !is_warming(next_open_);
-        return shared_.start_ns + order_.send_at[next_open_] -
-               (comes_forward ? shared_.settling.earlier_by() : 0);
-    }
-    bool is_warming(std::size_t open) const {
-        return open < order_.send_at.size() && place_of_send(open) < order_.warmup;
-    }
-    std::size_t place_of_send(std::size_t open) const {
-        return order_.first + open * sent_.stride;
-    }
-    /// The next trace index of a closed-loop user: `order.last` if time or trace are used up.
-    std::size_t place_for(const ready_user& u, long long now_ns) {
-        if (sent_.plays_out && u.turn != new_conversation) return u.turn;
-        const long long from = shared_.measured_from.load();
-        const bool out_of_time = is_out_of_time(u.at_ns);
-        const std::size_t place = out_of_time                  ? order_.last
-                                  : u.turn != new_conversation ? u.turn
-                                                               : take_place();
-        const bool enough = order_.max_measured > 0 && place < order_.last &&
-                            phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
-                            shared_.measured.fetch_add(1) >= order_.max_measured;
-        if (place < order_.last && !enough) return place;
-        long long none = 0;
-        shared_.exhausted_at.compare_exchange_strong(
-            none, out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
-        return order_.last;
-    }
-    bool is_out_of_time(long long at_ns) const {
-        const long long from = shared_.measured_from.load();
-        return sent_.duration_s > 0 && from > 0 && at_ns - from >= ns_of(sent_.duration_s);
-    }
-    std::size_t take_place() {
-        if (taken_.empty()) return shared_.next.fetch_add(order_.step());
-        const std::size_t first = taken_.front();
-        taken_.pop_front();
-        return first;
-    }
-
-    /// The pause of a user after the answer to a request.
-    double pause_s(std::size_t index) const {
-        return drawn_seconds(sent_.arrivals.think, sent_.seed, streams::pauses + index);
-    }
-
-    // ---- sessions
-
-    /// A session that has begun, and its waiting steps.
-    struct live_session {
-        vector<std::uint8_t> waits_for{};      // by step: how many others it waits for
-        std::map<std::size_t, long long> latest{};  // of waiting steps: the latest end before them
-        std::size_t left = 0;                       // steps that have not ended
-        long long start_ns = 0;
-    };
-    std::size_t steps_from(std::size_t first) const {
-        return std::min(turns_of(sent_, first / sent_.stride), order_.last - first);
-    }
-    /// Called for its first request. Returns false if the session is due later.
-    bool begin_session(planned_request& w) {
-        if (sent_.stride == 1) return true;
-        const std::size_t first = w.index, steps = steps_from(first);
-        live_session s{vector<std::uint8_t>(steps), {}, steps, w.scheduled_ns};
-        vector<std::size_t> free;
-        const std::size_t begun = steps_before(w, steps);
-        s.left -= begun;
-        for (std::size_t i = begun; i < steps; ++i) {
-            for (const std::uint32_t a : step_of(sent_, first + i).after)
-                s.waits_for[i] = static_cast<std::uint8_t>(s.waits_for[i] + (a >= begun));
-            if (s.waits_for[i] == 0) free.push_back(i);
-        }
-        live_.insert_or_assign(first, std::move(s));
-        bool is_due = false;
-        for (const std::size_t i : free) {
-            const graph_step step = step_of(sent_, first + i);
-            const long long now_ns = w.scheduled_ns,
-                            at_ns = begun > 0 ? now_ns : due_ns(step, now_ns, now_ns, step.wait_s);
-            if (i == 0 && at_ns <= now_ns) is_due = true;
-            else users_.push({at_ns, w.user, first + i, begun > 0});
-        }
-        return is_due;
-    }
-    /// `ready_ns`: the last end of the steps before, or the start of the session.
-    static long long due_ns(const graph_step& step, long long start_ns, long long ready_ns,
-                            double wait_s) {
-        return std::min(std::max(ready_ns + ns_of(wait_s), start_ns + ns_of(step.at_s)),
-                        ready_ns + ns_of(std::max(wait_s, step.max_wait_s)));
-    }
-    /// Steps that a user completed before the load: users begin in the middle of a session, so that
-    /// the first minutes are not all young sessions. If requests are counted, all are sent.
-    std::size_t steps_before(const planned_request& w, std::size_t steps) {
-        if (!plays_sessions(sent_) || w.user < 0 || sent_.requests > 0) return 0;
-        const auto user = static_cast<std::size_t>(w.user);
-        if (has_begun_.size() <= user) has_begun_.resize(user + 1);
-        if (std::exchange(has_begun_[user], 1) != 0) return 0;
-        generator random(sent_.seed, streams::turns + 1 + static_cast<std::uint64_t>(w.user));
-        return random.below(steps);
-    }
-    /// Queues the steps that waited only for this one. Returns whether the session is over.
-    bool released_by(const planned_request& w, long long end_ns, double least_s) {
-        if (sent_.stride == 1) return true;
-        const std::size_t first = w.index - w.index % sent_.stride;
-        const auto found = live_.find(first);
-        if (found == live_.end()) return true;
-        live_session& s = found->second;
-        for (const std::uint32_t next : step_of(sent_, w.index).next) {
-            if (next >= s.waits_for.size()) continue;
-            const auto latest = s.latest.emplace(next, end_ns).first;
-            latest->second = std::max(latest->second, end_ns);
-            if (--s.waits_for[next] > 0) continue;
-            const graph_step step = step_of(sent_, first + next);
-            const bool has_own =
-                plays_sessions(sent_) || step.wait_s > 0 || step.depth > 0 || w.user < 0;
-            const double wait_s = has_own ? step.wait_s : pause_s(w.index);
-            users_.push({due_ns(step, s.start_ns, latest->second, std::max(wait_s, least_s)),
-                         w.user, first + next});
-            s.latest.erase(latest);
-        }
-        if (--s.left > 0) return false;
-        live_.erase(found);
-        answers_.erase(first / sent_.stride);
-        return true;
-    }
-    /// Answers of failed requests are not fed back: the conversation goes on without them. Those of
-    /// subagents come in any order.
-    void keep_answer(std::size_t index, request_status status, const std::string& words) {
-        if (!goes_on(index)) return;
-        vector<std::string>& answers = answers_[index / sent_.stride];
-        const std::size_t turn = index % sent_.stride;
-        if (answers.size() <= turn) answers.resize(turn + 1);
-        if (status == request_status::ok) answers[turn] = words;
-    }
-
-    const load_order& order_;
-    const planned_traffic& sent_;
-    load_state& shared_;
-    const load_shard shard_;
-    mutable std::size_t next_open_;  // of order.send_at; skips what is left out
-    std::deque<std::size_t> taken_{};  // trace indices of coming conversations, closed loop
-    std::priority_queue<ready_user, vector<ready_user>, std::greater<>> users_{};
-    std::map<std::size_t, vector<std::string>> answers_{};  // of unfinished conversations
-    std::map<std::size_t, live_session> live_{};  // by their first indices
-    vector<std::uint8_t> has_begun_{};       // by user: 1 after the first session began
-    std::deque<planned_request> waiting_{};
-    long long in_flight_ = 0, cap_ = 0;
-    long long promised_ = 0;  // waiting requests that others' ends have released
-    bool stopped_ = false, has_ended_ = false;
-};
-
 // ===== [E] the connections of one client thread ==================================================
 
 /// All connections of one thread, each in one of four lists: busy, idle, opening, closed. Closed
 /// ones stay until drop_retired(), because one of them may be the caller.
-class connection_pool {
+class connection_pool : not_copied {
 public:
     connection_pool(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}
-    connection_pool(const connection_pool&) = delete;
-    connection_pool& operator=(const connection_pool&) = delete;
 
     void open_ahead() { made_in(opening_).open_ahead(); }
     /// Returns a connection for a request: an idle one, else one that is opening, else a new one.
@@ -32156,11 +32134,9 @@ inline std::size_t default_threads(const load_order& o, std::size_t loads = 1) {
 
 /// Sends one load, or those of both variants at once: then it is drawn for each pair of requests
 /// which one is written first.
-class load_thread {
+class load_thread : not_copied {
 public:
     load_thread() { sockets_->stamp_arrivals(); }
-    load_thread(const load_thread&) = delete;
-    load_thread& operator=(const load_thread&) = delete;
 
     /// Adds its share `index` of `count` of a load. Both arguments must outlive this.
     load_worker& add(const load_order& order, load_state& shared, std::size_t index,
@@ -33063,7 +33039,7 @@ private:
 
 /// A program's output in the report directory, written as it comes and without secrets, because the
 /// directory may be uploaded. It passes through us, so that endless output fills no disk.
-class server_log {
+class server_log : not_copied {
 public:
     static constexpr std::size_t max_bytes = 64u << 20;  // of a file
 
@@ -33085,8 +33061,6 @@ public:
         reading_ = contained_thread([this] { read_on(); }, [](const char*) {});
     }
     ~server_log() { close(); }
-    server_log(const server_log&) = delete;
-    server_log& operator=(const server_log&) = delete;
 
     /// The program's end, until it is given away.
     int end() const { return its_.get(); }
@@ -33214,7 +33188,7 @@ inline constexpr const char* script_of_command =
     "eval \"$llmbench_go_\"";
 
 /// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
-class server_process {
+class server_process : not_copied {
 public:
     server_process(const process& p, int port, const std::string& log,
                    const vector<std::string>& secrets)
@@ -33242,8 +33216,6 @@ public:
         say_line(go);  // if it has ended, how_it_ended() says so
     }
     ~server_process() { stop(); }
-    server_process(const server_process&) = delete;
-    server_process& operator=(const server_process&) = delete;
 
     /// Returns "" while it runs, else how it ended.
     std::string how_it_ended() {
@@ -33636,7 +33608,7 @@ inline void rest(const server_pages& pages) {
 
 /// Reads once before the load, once a second during it, and once after it. It uses at most 1 % of a
 /// core: slow pages are read less often.
-class page_watch {
+class page_watch : not_copied {
 public:
     page_watch(const server_pages& pages, const vector<std::string>& selectors)
         : pages_(pages) {
@@ -33652,8 +33624,6 @@ public:
             [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / max_cpu_utilization)); },
             [this] { read_once(); }, [this](const char* why) { miss(why); });
     }
-    page_watch(const page_watch&) = delete;
-    page_watch& operator=(const page_watch&) = delete;
 
     /// The metrics read. Some servers' counters are late: while they report fewer finished requests
     /// than there were, the last reading is repeated, for at most a second.
@@ -34398,13 +34368,11 @@ inline std::string file_of_others(const std::filesystem::path& directory) {
 }
 
 /// Both files, to which gates append in turn. Thread-safe.
-class record_files {
+class record_files : not_copied {
 public:
     /// `lock_file`: flock(), or one that locks less, as that of a network's file system.
     explicit record_files(std::string directory, int (*lock_file)(int, int) = ::flock)
         : directory_(std::move(directory)), lock_file_(lock_file) {}
-    record_files(const record_files&) = delete;
-    record_files& operator=(const record_files&) = delete;
     ~record_files() { if (lock_ >= 0) ::close(lock_); }
 
     /// Opens both or throws std::invalid_argument, so that no gate begins without reports.
@@ -34519,7 +34487,7 @@ private:
 /// Writes delivered requests five times a second, or every half one while there are none, at normal
 /// priority: at a lower one it would fall behind on a busy machine, and the waiting requests take
 /// memory.
-class record_writer {
+class record_writer : not_copied {
 public:
     /// `also`: gets the requests that are written, each time.
     record_writer(record_files& files, std::string gate,
@@ -34533,8 +34501,6 @@ public:
         writing_.stop();
         contained([this] { write(); }, [this](const char* why) { files_.give_up(why); });
     }
-    record_writer(const record_writer&) = delete;
-    record_writer& operator=(const record_writer&) = delete;
     outbox& box() { return box_; }
 
 private:
@@ -35702,7 +35668,7 @@ inline void prepare_server(const plan& p, live_target& target, int repeat, doubl
 
 /// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
 /// terminal, ever rarer lines in a log.
-class progress_meter {
+class progress_meter : not_copied {
 public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
@@ -35717,8 +35683,6 @@ public:
                        [](const char*) {});  // failure is harmless
     }
     ~progress_meter() { end(); }
-    progress_meter(const progress_meter&) = delete;
-    progress_meter& operator=(const progress_meter&) = delete;
 
     /// Stops progress, and clears its line.
     void end() {
@@ -35814,14 +35778,12 @@ private:
     repeated reporting_{};
 };
 /// Shows one load while it lives.
-class progress_watch {
+class progress_watch : not_copied {
 public:
     progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
         if (meter_) meter_->watch(&load);
     }
     ~progress_watch() { if (meter_) meter_->watch(nullptr); }
-    progress_watch(const progress_watch&) = delete;
-    progress_watch& operator=(const progress_watch&) = delete;
 
 private:
     progress_meter* meter_;
@@ -36284,7 +36246,7 @@ using probe_search = void(gate_run&);
 inline constinit probe_search* search_by_probes = nullptr;
 
 /// Measures a gate: brings its servers up, and repeats the load on them.
-class gate_run {
+class gate_run : not_copied {
 public:
     /// bring_up() fits the plan to the room that the servers report. `s` and `mode` must outlive
     /// this.
@@ -36306,8 +36268,6 @@ public:
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }
-    gate_run(const gate_run&) = delete;
-    gate_run& operator=(const gate_run&) = delete;
 
     /// Returns false if there is no time for a single repeat.
     bool bring_up() {
@@ -36696,7 +36656,7 @@ inline gate_identity identity_of(const scenario& s, const char* file, int line, 
 
 /// Parts of every execution: the gate's entry among those of the program, its turn among other
 /// threads' gates, and the environment's settings.
-class execution {
+class execution : not_copied {
 public:
     bool may_be_skipped() const { return asked_.skip_without_server && !stop_asked.load(); }
 
@@ -36715,8 +36675,6 @@ public:
 protected:
     execution(const scenario& s, const char* file, int line, const char* verb, scenario_use use)
         : scenario_(s), verb_(verb), use_(use), who_(identity_of(s, file, line, verb)) {}
-    execution(const execution&) = delete;
-    execution& operator=(const execution&) = delete;
     ~execution() {
         if (environment_) all_.spend_virtual_time(now_ns() - began_ns_);
     }

@@ -29,11 +29,10 @@
 #include "effects/gates/session.hpp"
 #include "effects/gates/stored_run.hpp"
 
-#include <algorithm>  // all_of, any_of, find
+#include <algorithm>  // find
 #include <optional>
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
-#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {

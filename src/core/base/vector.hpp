@@ -1,4 +1,4 @@
-// the array of every type
+// the array of every type, and what is never copied
 #pragma once
 
 #include "api/version.hpp"
@@ -15,6 +15,13 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// The base of classes whose objects stay one.
+struct not_copied {
+    not_copied() = default;
+    not_copied(const not_copied&) = delete;
+    not_copied& operator=(const not_copied&) = delete;
+};
 
 #ifdef LLMBENCH_CHECK_BOUNDS  // set where sanitizers are
 inline constexpr bool checks_bounds = true;

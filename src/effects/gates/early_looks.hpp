@@ -2,8 +2,6 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/base/vector.hpp"
-#include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/credible.hpp"

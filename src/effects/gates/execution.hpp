@@ -22,7 +22,6 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/known_secrets.hpp"
-#include "effects/system/machine.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
@@ -99,7 +98,7 @@ inline gate_identity identity_of(const scenario& s, const char* file, int line, 
 
 /// Parts of every execution: the gate's entry among those of the program, its turn among other
 /// threads' gates, and the environment's settings.
-class execution {
+class execution : not_copied {
 public:
     bool may_be_skipped() const { return asked_.skip_without_server && !stop_asked.load(); }
 
@@ -118,8 +117,6 @@ public:
 protected:
     execution(const scenario& s, const char* file, int line, const char* verb, scenario_use use)
         : scenario_(s), verb_(verb), use_(use), who_(identity_of(s, file, line, verb)) {}
-    execution(const execution&) = delete;
-    execution& operator=(const execution&) = delete;
     ~execution() {
         if (environment_) all_.spend_virtual_time(now_ns() - began_ns_);
     }

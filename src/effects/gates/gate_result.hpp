@@ -5,7 +5,6 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
-#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/judge.hpp"

@@ -28,7 +28,6 @@
 #include "core/planning/load_faults.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
-#include "core/reports/console.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
@@ -36,7 +35,6 @@
 #include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/server_pages.hpp"
-#include "effects/gates/gate_result.hpp"
 #include "effects/gates/gate_servers.hpp"
 #include "effects/gates/preparation.hpp"
 #include "effects/gates/progress_meter.hpp"
@@ -44,7 +42,7 @@
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 
-#include <algorithm>  // any_of, count_if, max, min
+#include <algorithm>  // any_of, max, min
 #include <cmath>  // fabs
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
@@ -123,7 +121,7 @@ using probe_search = void(gate_run&);
 inline constinit probe_search* search_by_probes = nullptr;
 
 /// Measures a gate: brings its servers up, and repeats the load on them.
-class gate_run {
+class gate_run : not_copied {
 public:
     /// bring_up() fits the plan to the room that the servers report. `s` and `mode` must outlive
     /// this.
@@ -145,8 +143,6 @@ public:
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }
-    gate_run(const gate_run&) = delete;
-    gate_run& operator=(const gate_run&) = delete;
 
     /// Returns false if there is no time for a single repeat.
     bool bring_up() {

@@ -12,7 +12,6 @@
 #include "core/traffic/tokens.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/reports/console.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/targets/live_target.hpp"

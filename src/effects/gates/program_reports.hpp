@@ -27,7 +27,7 @@
 #include <cstddef>  // size_t
 #include <filesystem>  // error_code
 #include <fstream>  // ofstream, ios
-#include <iostream>  // cout
+#include <iostream>  // cerr
 #include <map>
 #include <mutex>  // unique_lock
 #include <stdexcept>  // exception, logic_error, runtime_error

@@ -28,7 +28,7 @@ namespace detail {
 
 /// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
 /// terminal, ever rarer lines in a log.
-class progress_meter {
+class progress_meter : not_copied {
 public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
@@ -43,8 +43,6 @@ public:
                        [](const char*) {});  // failure is harmless
     }
     ~progress_meter() { end(); }
-    progress_meter(const progress_meter&) = delete;
-    progress_meter& operator=(const progress_meter&) = delete;
 
     /// Stops progress, and clears its line.
     void end() {
@@ -140,14 +138,12 @@ private:
     repeated reporting_{};
 };
 /// Shows one load while it lives.
-class progress_watch {
+class progress_watch : not_copied {
 public:
     progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
         if (meter_) meter_->watch(&load);
     }
     ~progress_watch() { if (meter_) meter_->watch(nullptr); }
-    progress_watch(const progress_watch&) = delete;
-    progress_watch& operator=(const progress_watch&) = delete;
 
 private:
     progress_meter* meter_;

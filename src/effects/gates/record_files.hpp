@@ -1,6 +1,7 @@
 // records.jsonl and events.bin, written while the load runs
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
@@ -73,13 +74,11 @@ inline std::string file_of_others(const std::filesystem::path& directory) {
 }
 
 /// Both files, to which gates append in turn. Thread-safe.
-class record_files {
+class record_files : not_copied {
 public:
     /// `lock_file`: flock(), or one that locks less, as that of a network's file system.
     explicit record_files(std::string directory, int (*lock_file)(int, int) = ::flock)
         : directory_(std::move(directory)), lock_file_(lock_file) {}
-    record_files(const record_files&) = delete;
-    record_files& operator=(const record_files&) = delete;
     ~record_files() { if (lock_ >= 0) ::close(lock_); }
 
     /// Opens both or throws std::invalid_argument, so that no gate begins without reports.
@@ -194,7 +193,7 @@ private:
 /// Writes delivered requests five times a second, or every half one while there are none, at normal
 /// priority: at a lower one it would fall behind on a busy machine, and the waiting requests take
 /// memory.
-class record_writer {
+class record_writer : not_copied {
 public:
     /// `also`: gets the requests that are written, each time.
     record_writer(record_files& files, std::string gate,
@@ -208,8 +207,6 @@ public:
         writing_.stop();
         contained([this] { write(); }, [this](const char* why) { files_.give_up(why); });
     }
-    record_writer(const record_writer&) = delete;
-    record_writer& operator=(const record_writer&) = delete;
     outbox& box() { return box_; }
 
 private:

@@ -33,7 +33,6 @@
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // max, min, minmax_element
-#include <cstdint>  // uint64_t
 #include <deque>
 #include <functional>  // when a load begins
 #include <string>

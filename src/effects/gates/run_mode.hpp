@@ -10,7 +10,6 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/planning/past_extension.hpp"
-#include "core/planning/planning.hpp"
 #include "core/stored/calibration.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/gate_report.hpp"

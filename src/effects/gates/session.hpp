@@ -9,7 +9,7 @@
 #include "effects/system/sharing.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
-#include "effects/load/run_load.hpp"
+#include "effects/load/order.hpp"
 #include "effects/gates/program_reports.hpp"
 #include "effects/gates/record_files.hpp"
 

@@ -14,11 +14,9 @@ namespace detail {
 
 /// All connections of one thread, each in one of four lists: busy, idle, opening, closed. Closed
 /// ones stay until drop_retired(), because one of them may be the caller.
-class connection_pool {
+class connection_pool : not_copied {
 public:
     connection_pool(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}
-    connection_pool(const connection_pool&) = delete;
-    connection_pool& operator=(const connection_pool&) = delete;
 
     void open_ahead() { made_in(opening_).open_ahead(); }
     /// Returns a connection for a request: an idle one, else one that is opening, else a new one.

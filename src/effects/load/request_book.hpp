@@ -14,7 +14,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/load/order.hpp"
 
-#include <algorithm>  // max, move
+#include <algorithm>  // move
 #include <array>
 #include <cstdint>  // uint32_t, uint64_t
 #include <iterator>  // back_inserter

@@ -13,14 +13,12 @@
 #include "effects/system/threads.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
-#include "effects/load/connection.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/worker.hpp"
 
 #include <algorithm>  // min, max
 #include <atomic>
 #include <latch>  // the start of a load
-#include <cstdint>  // uint64_t
 #include <exception>  // current_exception, rethrow_exception
 #include <memory>  // unique_ptr, make_unique
 #include <mutex>  // lock_guard
@@ -97,11 +95,9 @@ inline std::size_t default_threads(const load_order& o, std::size_t loads = 1) {
 
 /// Sends one load, or those of both variants at once: then it is drawn for each pair of requests
 /// which one is written first.
-class load_thread {
+class load_thread : not_copied {
 public:
     load_thread() { sockets_->stamp_arrivals(); }
-    load_thread(const load_thread&) = delete;
-    load_thread& operator=(const load_thread&) = delete;
 
     /// Adds its share `index` of `count` of a load. Both arguments must outlive this.
     load_worker& add(const load_order& order, load_state& shared, std::size_t index,

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"

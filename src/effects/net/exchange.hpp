@@ -99,12 +99,9 @@ inline constexpr const char* closed_in_handshake =
 
 /// A non-blocking socket, with TLS if the target wants it. read() returns network bytes with their
 /// time; content() returns HTTP bytes.
-class exchange {
+class exchange : not_copied {
 public:
-    exchange() = default;
     ~exchange() { let_go(); }
-    exchange(const exchange&) = delete;
-    exchange& operator=(const exchange&) = delete;
 
     /// Begins to connect; `user` is called when connected, and for bytes. Returns false, with
     /// errno, on failure. `from`: a local address, or null.

@@ -1,6 +1,7 @@
 // connections, waiting for them, and their users
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "effects/system/clock.hpp"
 
 #include <cstddef>  // size_t
@@ -39,14 +40,11 @@ protected:
 
 /// The connections of one thread, which all wait together. Failures set errno like system calls;
 /// only wait() blocks.
-class network {
+class network : not_copied {
 public:
     using socket = std::shared_ptr<network_socket>;
 
-    network() = default;
     virtual ~network() = default;
-    network(const network&) = delete;
-    network& operator=(const network&) = delete;
 
     /// Makes the kernel stamp arrivals, if it can, on later sockets.
     virtual void stamp_arrivals() {}

@@ -69,7 +69,7 @@ public:
 
 /// The TLS of one connection, without its socket: network bytes on one side, HTTP bytes on the
 /// other. So one read takes all that the socket has, and is stamped right after it.
-class tls_channel {
+class tls_channel : not_copied {
 public:
     /// `last`: the session to resume, replaced by the server's next one; may be null.
     tls_channel(const tls_client& client, tls_session* last)
@@ -132,8 +132,6 @@ public:
     bool distrusts() const { return distrusts_; }
 
     ~tls_channel() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
-    tls_channel(const tls_channel&) = delete;
-    tls_channel& operator=(const tls_channel&) = delete;
 
 private:
     void fail() {

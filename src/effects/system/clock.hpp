@@ -58,13 +58,11 @@ public:
 /// The calling thread's; null: the machine. One per thread, so that many exist side by side.
 inline constinit thread_local execution_environment* current_environment = nullptr;
 /// The thread is in the environment while this lives.
-class inside_environment {
+class inside_environment : not_copied {
 public:
     explicit inside_environment(execution_environment* w)
         : before_(std::exchange(current_environment, w)) {}
     ~inside_environment() { current_environment = before_; }
-    inside_environment(const inside_environment&) = delete;
-    inside_environment& operator=(const inside_environment&) = delete;
 
 private:
     execution_environment* before_;
@@ -161,14 +159,12 @@ inline constinit long long program_began_ns = 0;
 
 /// By the kernel, for the constructing thread: includes busy neighbours and quotas, but not time
 /// taken from the whole machine. Linux only.
-class run_queue_wait {
+class run_queue_wait : not_copied {
 public:
     run_queue_wait() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
     ~run_queue_wait() {
         if (file_ >= 0) ::close(file_);
     }
-    run_queue_wait(const run_queue_wait&) = delete;
-    run_queue_wait& operator=(const run_queue_wait&) = delete;
 
     /// Nanoseconds since the thread began, -1: unknown.
     long long so_far_ns() const {

@@ -29,7 +29,7 @@ inline namespace v1 {
 namespace detail {
 
 /// A file that is read: a regular one, or a pipe. A pipe that nobody writes to ends the wait.
-class input_file {
+class input_file : not_copied {
 public:
     static constexpr int longest_wait_ms = 10000;
 
@@ -42,8 +42,6 @@ public:
         is_pipe_ = S_ISFIFO(is.st_mode);
     }
     ~input_file() { if (fd_ >= 0) ::close(fd_); }
-    input_file(const input_file&) = delete;
-    input_file& operator=(const input_file&) = delete;
     /// Returns why it cannot be read, "" if it can.
     const std::string& problem() const { return problem_; }
     /// Returns the number of bytes read; fewer than `n` at the end.
@@ -80,11 +78,8 @@ inline std::string file_content(const std::string& path, const std::string& what
 
 /// A new file. A file or symbolic link of that name is unlinked, so that nothing is written through
 /// a link: a report directory may come with a checkout.
-class new_file {
+class new_file : not_copied {
 public:
-    new_file() = default;
-    new_file(const new_file&) = delete;
-    new_file& operator=(const new_file&) = delete;
     ~new_file() { close(); }
 
     /// Returns 0, or an errno.
@@ -121,11 +116,8 @@ private:
 
 /// Files that appear complete, at publish() and not before. It names them one after the other; if
 /// one fails, the earlier ones remain, which say nothing that depends on the missing ones.
-class drafted_files {
+class drafted_files : not_copied {
 public:
-    drafted_files() = default;
-    drafted_files(const drafted_files&) = delete;
-    drafted_files& operator=(const drafted_files&) = delete;
     ~drafted_files() {
         for (const std::filesystem::path& path : paths_) ::unlink(draft_of(path).c_str());
     }

@@ -1,6 +1,8 @@
 // signals, and other global state
 #pragma once
 
+#include "core/base/vector.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>  // size_t
@@ -55,7 +57,7 @@ inline constinit std::array<bool, number_of_signals> ignored_from_the_start{};
 
 /// Handles ending signals and failed writes while it lives. After a request to end it stays until
 /// the program ends: a further signal must not stop the reports.
-class interrupt_guard {
+class interrupt_guard : not_copied {
 public:
     interrupt_guard() {
         for (std::size_t i = 0; i < number_of_signals; ++i) {
@@ -73,8 +75,6 @@ public:
         for (std::size_t i = 0; i < number_of_signals; ++i)
             ::sigaction(handled_signals[i], &before_[i], nullptr);
     }
-    interrupt_guard(const interrupt_guard&) = delete;
-    interrupt_guard& operator=(const interrupt_guard&) = delete;
 
 private:
     struct sigaction before_[number_of_signals] = {};

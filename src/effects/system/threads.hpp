@@ -1,6 +1,7 @@
 // threads of the client
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "effects/system/clock.hpp"
 
@@ -46,7 +47,7 @@ std::thread contained_thread(Work work, Failed failed) {
 
 /// Repeats an action until its end: in its own thread, or as events of the owner's virtual
 /// environment.
-class repeated {
+class repeated : not_copied {
 public:
     /// `next_ns`: called for each time. `failed`: gets the error that ended it.
     void begin(std::function<long long()> next_ns, std::function<void()> act,
@@ -67,10 +68,7 @@ public:
         wake_.notify_all();
         thread_.join();
     }
-    repeated() = default;
     ~repeated() { stop(); }
-    repeated(const repeated&) = delete;
-    repeated& operator=(const repeated&) = delete;
 
 private:
     struct steps {
@@ -111,7 +109,7 @@ inline thread_local bool has_a_gate = false;
 
 /// Two gates at once would disturb each other. Gates of other threads wait; one inside a gate of
 /// its own thread, as in a doctest listener, would wait for ever.
-class gate_turn {
+class gate_turn : not_copied {
 public:
     gate_turn() : turn_(one_gate_at_a_time, std::defer_lock) {
         if (has_a_gate)
@@ -120,8 +118,6 @@ public:
         has_a_gate = true;
     }
     ~gate_turn() { has_a_gate = false; }
-    gate_turn(const gate_turn&) = delete;
-    gate_turn& operator=(const gate_turn&) = delete;
 
 private:
     std::unique_lock<std::mutex> turn_;

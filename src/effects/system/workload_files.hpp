@@ -13,7 +13,6 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/workload.hpp"
-#include "core/planning/planning.hpp"
 #include "effects/system/files.hpp"
 
 #include <algorithm>  // clamp, sort

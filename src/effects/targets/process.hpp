@@ -58,7 +58,7 @@ inline constexpr const char* script_of_command =
     "eval \"$llmbench_go_\"";
 
 /// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
-class server_process {
+class server_process : not_copied {
 public:
     server_process(const process& p, int port, const std::string& log,
                    const vector<std::string>& secrets)
@@ -86,8 +86,6 @@ public:
         say_line(go);  // if it has ended, how_it_ended() says so
     }
     ~server_process() { stop(); }
-    server_process(const server_process&) = delete;
-    server_process& operator=(const server_process&) = delete;
 
     /// Returns "" while it runs, else how it ended.
     std::string how_it_ended() {

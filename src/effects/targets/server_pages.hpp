@@ -205,7 +205,7 @@ inline void rest(const server_pages& pages) {
 
 /// Reads once before the load, once a second during it, and once after it. It uses at most 1 % of a
 /// core: slow pages are read less often.
-class page_watch {
+class page_watch : not_copied {
 public:
     page_watch(const server_pages& pages, const vector<std::string>& selectors)
         : pages_(pages) {
@@ -221,8 +221,6 @@ public:
             [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / max_cpu_utilization)); },
             [this] { read_once(); }, [this](const char* why) { miss(why); });
     }
-    page_watch(const page_watch&) = delete;
-    page_watch& operator=(const page_watch&) = delete;
 
     /// The metrics read. Some servers' counters are late: while they report fewer finished requests
     /// than there were, the last reading is repeated, for at most a second.

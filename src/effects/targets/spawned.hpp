@@ -197,7 +197,7 @@ private:
 
 /// A program's output in the report directory, written as it comes and without secrets, because the
 /// directory may be uploaded. It passes through us, so that endless output fills no disk.
-class server_log {
+class server_log : not_copied {
 public:
     static constexpr std::size_t max_bytes = 64u << 20;  // of a file
 
@@ -219,8 +219,6 @@ public:
         reading_ = contained_thread([this] { read_on(); }, [](const char*) {});
     }
     ~server_log() { close(); }
-    server_log(const server_log&) = delete;
-    server_log& operator=(const server_log&) = delete;
 
     /// The program's end, until it is given away.
     int end() const { return its_.get(); }
