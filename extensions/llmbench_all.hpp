@@ -196,7 +196,6 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [E] processes: servers and commands of a scenario
 //   [E] what a server says of its version and its settings
 //   [E] the metrics pages of a server, read before and during a load
-//   [E] servers that a gate starts
 //   [E] running targets
 //   [E] whether two targets are one server, and two variants one
 //   [E] records.jsonl and events.bin, written while the load runs
@@ -206,7 +205,6 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [E] the report and the result of a measured gate
 //   [E] the environment's settings for a gate
 //   [E] the servers of a gate
-//   [E] requests to a server before a repeat
 //   [E] the progress of a repeat
 //   [E] looks at a load of both variants before its end
 //   [E] one repeat
@@ -30326,20 +30324,19 @@ inline http_answer answer_to(const http_server& at, const std::string& request, 
         return none;
     }
 }
+/// The text of a request after which its connection is closed.
+inline std::string last_request(http_method how, const http_server& at, const std::string& path,
+                                const std::string& fields, const std::string& body = "") {
+    return request_text(how, path, at.url.authority(), "Connection: close\r\n" + fields, body);
+}
 inline http_answer blocking_post(const http_server& at, const std::string& path,
                                  const std::string& fields, const std::string& body,
                                  double within_s) {
-    return answer_to(at,
-                     request_text(http_method::post, path, at.url.authority(),
-                                  "Connection: close\r\n" + fields, body),
-                     within_s);
+    return answer_to(at, last_request(http_method::post, at, path, fields, body), within_s);
 }
 inline http_answer blocking_get(const http_server& at, const std::string& path,
                                 const std::string& fields, double within_s) {
-    return answer_to(at,
-                     request_text(http_method::get, path, at.url.authority(),
-                                  "Connection: close\r\n" + fields),
-                     within_s);
+    return answer_to(at, last_request(http_method::get, at, path, fields), within_s);
 }
 
 // ===== [E] the orders and results of a load ======================================================
@@ -33280,6 +33277,14 @@ inline std::string masked_words_of(std::string_view s, const load_target& to) {
     return printable(without_secrets(std::string(s), to.secrets), 200);
 }
 
+/// Returns why a post failed, "" if it did not.
+inline std::string fault_of_post(const http_answer& a, const load_target& to) {
+    if (a.status >= 200 && a.status < 300) return {};
+    if (a.status == 0) return "failed: " + masked_words_of(a.error, to);
+    const std::string body = masked_words_of(a.body, to);
+    return printed("was answered with HTTP %d", a.status) + (body.empty() ? "" : ": " + body);
+}
+
 /// Processes that commands left running; they end with this.
 class kept_commands {
 public:
@@ -33358,6 +33363,101 @@ inline carried_command carried_out(const std::string& line, const load_target& t
         std::string_view(all).substr(all.rfind('\n', all.find_last_not_of(" \t\r\n")) + 1), to);
     return c;
 }
+
+/// The log file of the program's next server.
+inline std::string next_log(run_variant variant) {
+    const std::string directory = report_directory();
+    std::error_code ignored;
+    std::filesystem::create_directories(directory, ignored);
+    return directory + "/" + (variant == run_variant::baseline ? "baseline-" : "server-") +
+           std::to_string(++servers_started) + ".log";
+}
+
+/// process{...}: a server that runs from start() to end().
+class started_process {
+public:
+    const process what;
+    long long began_ns = 0;           // of the last start
+    double startup_s = not_a_number;  // until it was ready
+
+    started_process(const process& p, run_variant variant) : what(p), variant_(variant) {
+        if (what.command.empty()) refuse({"process.command is empty: it must start a server"});
+        if (str(what.command).find("{port}") == std::string::npos)
+            refuse({"process.command \"", printable(str(what.command), 200),
+                    "\" has no {port}: the server is started on a free port, which is written "
+                    "there; one with a port of its own is an endpoint that runs already"});
+        if (!(what.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
+    }
+    /// Adds the secrets of its environment.
+    void keep_secrets(credentials& c) const {
+        add_secrets_named_in(c.secrets, str(what.command));
+        for (const name_value& v : what.env)
+            if (v.is_secret || names_secret(str(v.name))) c.keep_secret(str(v.value));
+    }
+    /// A variable of its environment, set or inherited.
+    std::string environment_value(const char* variable) const {
+        for (const name_value& v : what.env)
+            if (str(v.name) == variable) return str(v.value);
+        return environment(variable);
+    }
+
+    /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
+    /// limit.
+    std::string start(const api_traits& api, const vector<std::string>& secrets, double at_most_s) {
+        const double ready_within_s = std::min(what.ready_within.seconds(), at_most_s);
+        const int port = free_port();
+        log_ = next_log(variant_);
+        began_ns = now_ns();
+        running_ = std::make_unique<server_process>(what, port, log_, secrets);
+        const std::string url = "http://127.0.0.1:" + std::to_string(port);
+        const std::string ready = what.ready.empty() ? api.ready : str(what.ready);
+        const std::string why =
+            why_not_ready(server_at(parsed_url(url, "process")), ready, ready_within_s);
+        if (!why.empty()) throw given_up(why, secrets);
+        startup_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
+        return url;
+    }
+    void end() { running_.reset(); }
+    /// Returns why it ended, "" while it runs.
+    std::string how_it_went(const vector<std::string>& secrets) {
+        const std::string how = running_ ? running_->how_it_ended() : "";
+        if (how.empty()) return {};
+        const std::string tail = without_secrets(running_->log_tail(), secrets);
+        return "the server process " + how + "; its log ends: " + printable(tail, 500);
+    }
+
+private:
+    /// Waits until the path `ready` answers 200; returns "", or why it did not.
+    std::string why_not_ready(const http_server& server, const std::string& ready,
+                              double within_s) {
+        http_answer last;
+        for (;;) {
+            if (const std::string how = running_->how_it_ended(); !how.empty())
+                return how + " before it was ready";
+            if (static_cast<double>(now_ns() - began_ns) * 1e-9 > within_s)
+                return "was not ready within " + time_text(within_s) + " (" + ready +
+                       " answered: " +
+                       (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
+                       ")";
+            if (stop_asked.load()) return "was interrupted while starting";
+            last = blocking_get(server, ready, "", std::min(2.0, within_s));
+            if (last.status == 200) return {};
+            sleep_s(0.02);
+        }
+    }
+    no_server given_up(const std::string& why, const vector<std::string>& secrets) {
+        const std::string tail = without_secrets(running_->log_tail(), secrets);
+        end();
+        return no_server("process \"" +
+                         printable(without_secrets(str(what.command), secrets), 200) + "\" " +
+                         without_secrets(why, secrets) + "; log " +
+                         log_ + (tail.empty() ? " is empty" : " ends:") + barred_lines(tail));
+    }
+
+    const run_variant variant_;
+    std::string log_{};
+    std::unique_ptr<server_process> running_{};
+};
 
 // ===== [E] what a server says of its version and its settings ====================================
 
@@ -33704,103 +33804,6 @@ private:
     double last_reported_s_ = not_a_number;  // time of the last page, by its server's clock
     double cost_s_ = 0;  // CPU seconds of the last reading
     repeated reading_{};
-};
-
-// ===== [E] servers that a gate starts ============================================================
-
-/// The log file of the program's next server.
-inline std::string next_log(run_variant variant) {
-    const std::string directory = report_directory();
-    std::error_code ignored;
-    std::filesystem::create_directories(directory, ignored);
-    return directory + "/" + (variant == run_variant::baseline ? "baseline-" : "server-") +
-           std::to_string(++servers_started) + ".log";
-}
-
-/// process{...}: a server that runs from start() to end().
-class started_process {
-public:
-    const process what;
-    long long began_ns = 0;           // of the last start
-    double startup_s = not_a_number;  // until it was ready
-
-    started_process(const process& p, run_variant variant) : what(p), variant_(variant) {
-        if (what.command.empty()) refuse({"process.command is empty: it must start a server"});
-        if (str(what.command).find("{port}") == std::string::npos)
-            refuse({"process.command \"", printable(str(what.command), 200),
-                    "\" has no {port}: the server is started on a free port, which is written "
-                    "there; one with a port of its own is an endpoint that runs already"});
-        if (!(what.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
-    }
-    /// Adds the secrets of its environment.
-    void keep_secrets(credentials& c) const {
-        add_secrets_named_in(c.secrets, str(what.command));
-        for (const name_value& v : what.env)
-            if (v.is_secret || names_secret(str(v.name))) c.keep_secret(str(v.value));
-    }
-    /// A variable of its environment, set or inherited.
-    std::string environment_value(const char* variable) const {
-        for (const name_value& v : what.env)
-            if (str(v.name) == variable) return str(v.value);
-        return environment(variable);
-    }
-
-    /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
-    /// limit.
-    std::string start(const api_traits& api, const vector<std::string>& secrets, double at_most_s) {
-        const double ready_within_s = std::min(what.ready_within.seconds(), at_most_s);
-        const int port = free_port();
-        log_ = next_log(variant_);
-        began_ns = now_ns();
-        running_ = std::make_unique<server_process>(what, port, log_, secrets);
-        const std::string url = "http://127.0.0.1:" + std::to_string(port);
-        const std::string ready = what.ready.empty() ? api.ready : str(what.ready);
-        const std::string why =
-            why_not_ready(server_at(parsed_url(url, "process")), ready, ready_within_s);
-        if (!why.empty()) throw given_up(why, secrets);
-        startup_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
-        return url;
-    }
-    void end() { running_.reset(); }
-    /// Returns why it ended, "" while it runs.
-    std::string how_it_went(const vector<std::string>& secrets) {
-        const std::string how = running_ ? running_->how_it_ended() : "";
-        if (how.empty()) return {};
-        const std::string tail = without_secrets(running_->log_tail(), secrets);
-        return "the server process " + how + "; its log ends: " + printable(tail, 500);
-    }
-
-private:
-    /// Waits until the path `ready` answers 200; returns "", or why it did not.
-    std::string why_not_ready(const http_server& server, const std::string& ready,
-                              double within_s) {
-        http_answer last;
-        for (;;) {
-            if (const std::string how = running_->how_it_ended(); !how.empty())
-                return how + " before it was ready";
-            if (static_cast<double>(now_ns() - began_ns) * 1e-9 > within_s)
-                return "was not ready within " + time_text(within_s) + " (" + ready +
-                       " answered: " +
-                       (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
-                       ")";
-            if (stop_asked.load()) return "was interrupted while starting";
-            last = blocking_get(server, ready, "", std::min(2.0, within_s));
-            if (last.status == 200) return {};
-            sleep_s(0.02);
-        }
-    }
-    no_server given_up(const std::string& why, const vector<std::string>& secrets) {
-        const std::string tail = without_secrets(running_->log_tail(), secrets);
-        end();
-        return no_server("process \"" +
-                         printable(without_secrets(str(what.command), secrets), 200) + "\" " +
-                         without_secrets(why, secrets) + "; log " +
-                         log_ + (tail.empty() ? " is empty" : " ends:") + barred_lines(tail));
-    }
-
-    const run_variant variant_;
-    std::string log_{};
-    std::unique_ptr<server_process> running_{};
 };
 
 // ===== [E] running targets =======================================================================
@@ -35597,6 +35600,24 @@ private:
     live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
 };
 
+/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
+/// request has no 2xx answer in time: the server would not be in the state asked for.
+inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
+    if (p.shard.index > 0) return;
+    const std::string nth = std::to_string(repeat + 1);
+    for (const task_step& s : p.sent->prepare) {
+        const load_target& to = target.load();
+        const std::string path = filled_in(str(s.path), "{n}", nth);
+        const std::string body = filled_in(str(s.body), "{n}", nth);
+        const std::string why = fault_of_post(
+            blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
+        if (!why.empty())
+            throw std::runtime_error("prepare, before repeat " + nth + " on " +
+                                     target.facts().url + ": POST " + masked_words_of(path, to) +
+                                     " " + why);
+    }
+}
+
 inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
 
 /// Returns the text that a gate prints before its load: plan, servers and limits.
@@ -35630,38 +35651,6 @@ inline std::string announcement(const plan& p, const target_facts& target,
     if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
         t += "; baseline: " + fit_text(baseline.tokens, shortest);
     return t + "\n";
-}
-
-// ===== [E] requests to a server before a repeat ==================================================
-
-inline std::string post_text(const load_target& to, const std::string& path,
-                             const std::string& body) {
-    return request_text(http_method::post, inquiry_path(to, path.c_str()), to.url.authority(),
-                        "Connection: close\r\n" + to.fields, body);
-}
-/// Returns why a post failed, "" if it did not.
-inline std::string fault_of_post(const http_answer& a, const load_target& to) {
-    if (a.status >= 200 && a.status < 300) return {};
-    if (a.status == 0) return "failed: " + masked_words_of(a.error, to);
-    const std::string body = masked_words_of(a.body, to);
-    return printed("was answered with HTTP %d", a.status) + (body.empty() ? "" : ": " + body);
-}
-
-/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
-/// request has no 2xx answer in time: the server would not be in the state asked for.
-inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
-    if (p.shard.index > 0) return;
-    const std::string nth = std::to_string(repeat + 1);
-    for (const task_step& s : p.sent->prepare) {
-        const load_target& to = target.load();
-        const std::string path = filled_in(str(s.path), "{n}", nth);
-        const std::string request = post_text(to, path, filled_in(str(s.body), "{n}", nth));
-        const std::string why = fault_of_post(answer_to(to, request, within_s), to);
-        if (!why.empty())
-            throw std::runtime_error("prepare, before repeat " + nth + " on " +
-                                     target.facts().url + ": POST " + masked_words_of(path, to) +
-                                     " " + why);
-    }
 }
 
 // ===== [E] the progress of a repeat ==============================================================
@@ -42823,7 +42812,8 @@ private:
         }
         const std::string path = filled(s.path);
         seen.what = "POST " + masked_words_of(path, to);
-        const std::string request = post_text(to, path, filled(s.body));
+        const std::string request = last_request(
+            http_method::post, to, inquiry_path(to, path.c_str()), to.fields, filled(s.body));
         // The one thread of a virtual environment also runs the load.
         if (!current_environment) return end_step(fault_of_post(answer_to(to, request, max_s), to));
         post_ = std::make_unique<plain_request>(to, request, max_s);

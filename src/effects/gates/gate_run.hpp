@@ -36,7 +36,6 @@
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/gates/gate_servers.hpp"
-#include "effects/gates/preparation.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/gates/run_mode.hpp"

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "api/side_task.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
@@ -14,12 +15,16 @@
 #include "core/planning/target_facts.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/net/blocking_http.hpp"
+#include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/process.hpp"
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 
 #include <memory>  // make_unique, unique_ptr
+#include <stdexcept>  // runtime_error
 #include <string>
 
 namespace llmbench {
@@ -134,6 +139,24 @@ private:
     std::unique_ptr<live_target> other_{};  // of the baseline, if it has its own server
     live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
 };
+
+/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
+/// request has no 2xx answer in time: the server would not be in the state asked for.
+inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
+    if (p.shard.index > 0) return;
+    const std::string nth = std::to_string(repeat + 1);
+    for (const task_step& s : p.sent->prepare) {
+        const load_target& to = target.load();
+        const std::string path = filled_in(str(s.path), "{n}", nth);
+        const std::string body = filled_in(str(s.body), "{n}", nth);
+        const std::string why = fault_of_post(
+            blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
+        if (!why.empty())
+            throw std::runtime_error("prepare, before repeat " + nth + " on " +
+                                     target.facts().url + ": POST " + masked_words_of(path, to) +
+                                     " " + why);
+    }
+}
 
 inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
 

@@ -215,20 +215,19 @@ inline http_answer answer_to(const http_server& at, const std::string& request, 
         return none;
     }
 }
+/// The text of a request after which its connection is closed.
+inline std::string last_request(http_method how, const http_server& at, const std::string& path,
+                                const std::string& fields, const std::string& body = "") {
+    return request_text(how, path, at.url.authority(), "Connection: close\r\n" + fields, body);
+}
 inline http_answer blocking_post(const http_server& at, const std::string& path,
                                  const std::string& fields, const std::string& body,
                                  double within_s) {
-    return answer_to(at,
-                     request_text(http_method::post, path, at.url.authority(),
-                                  "Connection: close\r\n" + fields, body),
-                     within_s);
+    return answer_to(at, last_request(http_method::post, at, path, fields, body), within_s);
 }
 inline http_answer blocking_get(const http_server& at, const std::string& path,
                                 const std::string& fields, double within_s) {
-    return answer_to(at,
-                     request_text(http_method::get, path, at.url.authority(),
-                                  "Connection: close\r\n" + fields),
-                     within_s);
+    return answer_to(at, last_request(http_method::get, at, path, fields), within_s);
 }
 
 }  // namespace detail

@@ -26,7 +26,6 @@
 #include "effects/targets/self_description.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/server_pages.hpp"
-#include "effects/targets/started_process.hpp"
 
 #include <algorithm>  // find, max, min
 #include <memory>  // make_unique, make_shared, unique_ptr

@@ -28,7 +28,7 @@
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/progress_meter.hpp"
-#include "effects/gates/preparation.hpp"
+#include "effects/gates/gate_servers.hpp"
 #include "extensions/compare/core/settings.hpp"
 
 #include <algorithm>  // max

@@ -10,7 +10,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/planning/load_faults.hpp"
 #include "core/reports/gate_report.hpp"
-#include "effects/gates/preparation.hpp"
+#include "effects/gates/gate_servers.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/system/settings.hpp"

@@ -11,7 +11,6 @@
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
-#include "effects/gates/preparation.hpp"
 #include "effects/load/order.hpp"
 #include "effects/targets/process.hpp"
 #include "effects/targets/inquiries.hpp"
@@ -91,7 +90,8 @@ private:
         }
         const std::string path = filled(s.path);
         seen.what = "POST " + masked_words_of(path, to);
-        const std::string request = post_text(to, path, filled(s.body));
+        const std::string request = last_request(
+            http_method::post, to, inquiry_path(to, path.c_str()), to.fields, filled(s.body));
         // The one thread of a virtual environment also runs the load.
         if (!current_environment) return end_step(fault_of_post(answer_to(to, request, max_s), to));
         post_ = std::make_unique<plain_request>(to, request, max_s);
