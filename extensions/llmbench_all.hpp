@@ -29897,11 +29897,18 @@ public:
     }
     void each(const std::function<void()>& after_each) override {
         for (int i = 0; i < count_; ++i) {
-            if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
-                if (!s->user) continue;
-                report(*s, events_[i].events);
-                after_each();
-            } else rings_at_ns_ = 0;
+            auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr);
+            if (!s) rings_at_ns_ = 0;
+            if (!s || !s->user) continue;
+            const bool bytes = (events_[i].events & EPOLLIN) != 0;
+            const bool has_room = s->awaits_room && (events_[i].events & ~EPOLLIN) != 0;
+            if (has_room) {
+                s->awaits_room = false;
+                s->user->on_writable();
+                if (s->user && !s->awaits_room) control(EPOLL_CTL_MOD, *s, EPOLLIN);
+            }
+            if (s->user && (bytes || !has_room)) s->user->on_readable();
+            after_each();
         }
         count_ = 0;
     }
@@ -29968,14 +29975,6 @@ private:
         e.events = events;
         e.data.ptr = &s;
         return ::epoll_ctl(epoll_.get(), operation, s.fd, &e) == 0;
-    }
-    void report(epoll_socket& s, unsigned events) {
-        const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
-        if (!s.awaits_room || !more) return s.user->on_readable();
-        s.awaits_room = false;
-        s.user->on_writable();
-        if (s.user && !s.awaits_room) control(EPOLL_CTL_MOD, s, EPOLLIN);
-        if (s.user && bytes) s.user->on_readable();
     }
 
     descriptor epoll_, timer_;
@@ -30821,10 +30820,8 @@ public:
         stopped_ = true;
         std::deque<planned_request> left = std::exchange(waiting_, {});
         if (!sent_.plays_out) return left;
-        long long none = 0;
         if (sent_.duration_s > 0)  // users within a session have not ended
-            shared_.exhausted_at.compare_exchange_strong(
-                none, shared_.measured_from.load() + ns_of(sent_.duration_s));
+            exhaust(shared_.measured_from.load() + ns_of(sent_.duration_s));
         for (; !users_.empty(); users_.pop()) {
             const ready_user& u = users_.top();
             if (u.turn != new_conversation)
@@ -30840,8 +30837,7 @@ public:
         users_ = {};
         waiting_.clear();
         promised_ = 0;
-        long long none = 0;
-        shared_.exhausted_at.compare_exchange_strong(none, now_ns);
+        exhaust(now_ns);
     }
 
     // ---- conversations
@@ -30926,10 +30922,13 @@ private:
                             phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
                             shared_.measured.fetch_add(1) >= order_.max_measured;
         if (place < order_.last && !enough) return place;
-        long long none = 0;
-        shared_.exhausted_at.compare_exchange_strong(
-            none, out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
+        exhaust(out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
         return order_.last;
+    }
+    /// A user has no next request, the first one at this time.
+    void exhaust(long long at_ns) {
+        long long none = 0;
+        shared_.exhausted_at.compare_exchange_strong(none, at_ns);
     }
     bool is_out_of_time(long long at_ns) const {
         const long long from = shared_.measured_from.load();
@@ -32284,12 +32283,11 @@ inline void run_load(const vector<load_of_variant>& loads) {
         }, call_off);
         all_connected.arrive_and_wait();
         // All threads are awake 10 ms after the last one has its connections.
-        const auto begin = [&] {
+        if (i == 0) contained([&] {
             const long long at = order.start && !called_off ? order.start() : now_ns() + 10000000;
             for (const load_of_variant& l : loads) l.state->start_ns = at;
             if (order.decided) order.decided->begin(at);
-        };
-        if (i == 0) contained(begin, call_off);
+        }, call_off);
         start_is_known.arrive_and_wait();
         if (!called_off) contained([&] { workers[i]->run(); }, call_off);
     };
@@ -33691,6 +33689,9 @@ inline std::string why_any_unreported(const server_pages& on, const vector<slo>&
     return {};
 }
 
+inline page_reading reading_of_server(const server_pages& pages) {
+    return reading_of({read_page(pages.all[0]).page});
+}
 /// Queues drain and caches settle between loads. Waits until a server with metrics is idle, for 5 s
 /// at most, because others may use it.
 inline void rest(const server_pages& pages) {
@@ -33698,10 +33699,9 @@ inline void rest(const server_pages& pages) {
     if (!pages.first_is_servers) return;
     const long long until = now_ns() + ns_of(5);
     while (now_ns() < until && !stop_asked.load()) {
-        const parsed_page read = read_page(pages.all[0]);
-        const page_reading r = reading_of({read.page});
+        const page_reading r = reading_of_server(pages);
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
-        if (!read.problem.empty() || !(left > 0)) return;
+        if (!(left > 0)) return;  // as where it could not be read
         sleep_s(0.1);
     }
 }
@@ -34263,9 +34263,6 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 
 // ---- two addresses of one process, as where a port is forwarded to the other's server
 
-inline page_reading reading_of_server(const server_pages& pages) {
-    return reading_of({read_page(pages.all[0]).page});
-}
 /// Whether both report the same served requests, and at least one.
 inline bool count_alike(const page_reading& a, const page_reading& b) {
     bool is_reported = false, differ = false;
@@ -34741,7 +34738,21 @@ public:
     }
     /// Prints on the console, and for GitHub Actions, at the program's end.
     void say_at_the_end() {
-        if (!gates.empty()) with_all_reported(program_is::over, [this] { say_all(); });
+        if (gates.empty()) return;
+        with_all_reported(program_is::over, [this] {
+            const surroundings& around = surroundings_of_program();
+            say(closing_text(gates, around.style()));
+            if (around.on_github) say(github_annotations(gates, around.github_workspace));
+            if (rank_of_program() == 0 && records_.are_open())
+                say(last_line(gates, report_directory(), environment_));
+            if (around.step_summary.empty()) return;
+            std::error_code none;
+            const auto taken = std::filesystem::file_size(around.step_summary, none);
+            // Above 1 MiB GitHub shows no summary of the step at all.
+            if (none || taken + summary_limit <= 1048576)
+                std::ofstream(around.step_summary, std::ios::app)
+                    << known_secrets::of_this_program().masked(summary_md(gates, beside));
+        });
     }
 
 private:
@@ -34775,20 +34786,6 @@ private:
             add("the rest of the program",
                 "the program had not ended when this was written, so it has not passed");
         tell();
-    }
-    void say_all() const {
-        const surroundings& around = surroundings_of_program();
-        say(closing_text(gates, around.style()));
-        if (around.on_github) say(github_annotations(gates, around.github_workspace));
-        if (rank_of_program() == 0 && records_.are_open())
-            say(last_line(gates, report_directory(), environment_));
-        if (around.step_summary.empty()) return;
-        std::error_code none;
-        const auto taken = std::filesystem::file_size(around.step_summary, none);
-        // Above 1 MiB GitHub shows no summary of the step at all.
-        if (none || taken + summary_limit <= 1048576)
-            std::ofstream(around.step_summary, std::ios::app)
-                << known_secrets::of_this_program().masked(summary_md(gates, beside));
     }
     /// The command line that this program was called by, for a shell.
     static std::string call_without_secrets() {
@@ -35966,6 +35963,9 @@ inline void settle_first(const planned_traffic& t, const load_order& order, load
     if (t.warmup_until_stable)
         state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
 }
+// These fill the orders with the plan's times and counts, the same for all variants, and call `run`
+// for each stretch of load.
+
 /// The warm-up is answered before the measured part starts.
 template <class Run>
 void send_batches(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
@@ -36038,14 +36038,6 @@ void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Ru
     for (const load_of_variant& l : loads)
         l.into->window = time_interval::between(l.state->measured_from.load(),
                                                 l.state->exhausted_at.load());
-}
-/// Fills the orders with the plan's times and counts, and calls `run` for each stretch of load. All
-/// variants have the same.
-template <class Run>
-void send_all(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
-    if (p.sent->arrivals.kind == arrival_kind::all_at_once) send_batches(p, loads, run);
-    else if (p.sent->is_open_loop()) send_on_schedule(p, loads, run);
-    else send_by_users(p, loads, run);
 }
 
 /// The repeat of one variant, from its order to its measurements.
@@ -36122,7 +36114,11 @@ inline void run_repeat(variant_repeats& variants) {
         for (variant_repeat& v : variants)
             for (std::size_t i = 0; i < v.what.sent->beside.size(); ++i)
                 v.tasks.push_back(the_faults().begun(v.what, i, v.target, v.state, v.asked.gate));
-        send_all(first.what, loads, run_load);
+        const planned_traffic& sent = *first.what.sent;
+        if (sent.arrivals.kind == arrival_kind::all_at_once)
+            send_batches(first.what, loads, run_load);
+        else if (sent.is_open_loop()) send_on_schedule(first.what, loads, run_load);
+        else send_by_users(first.what, loads, run_load);
         for (variant_repeat& v : variants)
             for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());
     }
@@ -36308,7 +36304,11 @@ public:
                 note_end_of_time();
                 return;
             }
-            if (count() == 1 && expected_seconds(p_) == 0) announce_seconds();
+            if (count() == 1 && expected_seconds(p_) == 0) {  // the plan cannot tell, as with users
+                const auto [least, most] = expected_span(
+                    p_, static_cast<double>(slowest_ns_) * 1e-9 / judged_.loads_of_pair());
+                meter_.say("  the gate takes " + span_text(least, most) + "\n");
+            }
             // The other programs continue, too.
             if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
             if (!mode_.judges() || !is_analysed_after(count())) {
@@ -36429,12 +36429,6 @@ public:
 private:
     // ---- the repeats
 
-    /// Says how long the gate takes if the plan cannot tell, as with users.
-    void announce_seconds() {
-        const auto [least, most] = expected_span(p_, static_cast<double>(slowest_ns_) * 1e-9 /
-                                                         judged_.loads_of_pair());
-        meter_.say("  the gate takes " + span_text(least, most) + "\n");
-    }
     /// The analysis of all repeats so far.
     const analysis& analysis_so_far() {
         if (!is_analysed_) all_.found = analyse_gate(all_.seen, all_.judged_by);
@@ -36959,12 +36953,16 @@ private:
     const std::size_t max_kept_;  // twice what a run keeps
 };
 
+/// Not open where there is no regular file.
+inline std::ifstream opened_file(const std::string& path) {
+    std::error_code none;
+    return std::filesystem::is_regular_file(path, none) ? std::ifstream(path, std::ios::binary)
+                                                        : std::ifstream();
+}
 /// Sorts one gate's records into its repeats. `events` is null if it cannot be used.
 inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
                          std::istream* events) {
-    std::error_code none;
-    std::ifstream in;
-    if (std::filesystem::is_regular_file(file, none)) in.open(file, std::ios::binary);
+    std::ifstream in = opened_file(file);
     if (!in.is_open()) refuse({"records_file: ", file, " cannot be read"});
     vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
@@ -36995,10 +36993,9 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     }
     std::size_t at = 0;
     for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
-        for (std::size_t i = 0; i < variant->size(); ++i) {
-            request_log& log = logs[at++];
+        for (std::size_t i = 0; i < variant->size(); ++i)
             variant->change(i, [&](repeat_data& d) {
-                log.move_into(d);
+                logs[at++].move_into(d);
                 leave_out_later(d);
                 fail_unfinished([&](auto&& f) {
                     for (record& r : d.records) f(r);
@@ -37011,7 +37008,6 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                     refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),
                                     d.index, g.name.c_str())});
             });
-        }
     for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
         for (std::size_t i = 0; i < variant->size(); ++i)
             variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
@@ -37061,10 +37057,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     const described_events reported =
         events_described_by(result_document(reader, json, result_file));
     const std::string events_file = (records.parent_path() / "events.bin").string();
-    std::error_code none;
-    std::ifstream events;
-    if (std::filesystem::is_regular_file(events_file, none))
-        events.open(events_file, std::ios::binary);
+    std::ifstream events = opened_file(events_file);
     run.problem_of_events = reported.is_there ? problem_of_events(events, events_file, reported)
                                           : result_file + " has no index of the events";
     read_records(run.gate, records.string(), reported,

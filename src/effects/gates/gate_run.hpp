@@ -193,7 +193,11 @@ public:
                 note_end_of_time();
                 return;
             }
-            if (count() == 1 && expected_seconds(p_) == 0) announce_seconds();
+            if (count() == 1 && expected_seconds(p_) == 0) {  // the plan cannot tell, as with users
+                const auto [least, most] = expected_span(
+                    p_, static_cast<double>(slowest_ns_) * 1e-9 / judged_.loads_of_pair());
+                meter_.say("  the gate takes " + span_text(least, most) + "\n");
+            }
             // The other programs continue, too.
             if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
             if (!mode_.judges() || !is_analysed_after(count())) {
@@ -314,12 +318,6 @@ public:
 private:
     // ---- the repeats
 
-    /// Says how long the gate takes if the plan cannot tell, as with users.
-    void announce_seconds() {
-        const auto [least, most] = expected_span(p_, static_cast<double>(slowest_ns_) * 1e-9 /
-                                                         judged_.loads_of_pair());
-        meter_.say("  the gate takes " + span_text(least, most) + "\n");
-    }
     /// The analysis of all repeats so far.
     const analysis& analysis_so_far() {
         if (!is_analysed_) all_.found = analyse_gate(all_.seen, all_.judged_by);

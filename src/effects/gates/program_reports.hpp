@@ -250,7 +250,21 @@ public:
     }
     /// Prints on the console, and for GitHub Actions, at the program's end.
     void say_at_the_end() {
-        if (!gates.empty()) with_all_reported(program_is::over, [this] { say_all(); });
+        if (gates.empty()) return;
+        with_all_reported(program_is::over, [this] {
+            const surroundings& around = surroundings_of_program();
+            say(closing_text(gates, around.style()));
+            if (around.on_github) say(github_annotations(gates, around.github_workspace));
+            if (rank_of_program() == 0 && records_.are_open())
+                say(last_line(gates, report_directory(), environment_));
+            if (around.step_summary.empty()) return;
+            std::error_code none;
+            const auto taken = std::filesystem::file_size(around.step_summary, none);
+            // Above 1 MiB GitHub shows no summary of the step at all.
+            if (none || taken + summary_limit <= 1048576)
+                std::ofstream(around.step_summary, std::ios::app)
+                    << known_secrets::of_this_program().masked(summary_md(gates, beside));
+        });
     }
 
 private:
@@ -284,20 +298,6 @@ private:
             add("the rest of the program",
                 "the program had not ended when this was written, so it has not passed");
         tell();
-    }
-    void say_all() const {
-        const surroundings& around = surroundings_of_program();
-        say(closing_text(gates, around.style()));
-        if (around.on_github) say(github_annotations(gates, around.github_workspace));
-        if (rank_of_program() == 0 && records_.are_open())
-            say(last_line(gates, report_directory(), environment_));
-        if (around.step_summary.empty()) return;
-        std::error_code none;
-        const auto taken = std::filesystem::file_size(around.step_summary, none);
-        // Above 1 MiB GitHub shows no summary of the step at all.
-        if (none || taken + summary_limit <= 1048576)
-            std::ofstream(around.step_summary, std::ios::app)
-                << known_secrets::of_this_program().masked(summary_md(gates, beside));
     }
     /// The command line that this program was called by, for a shell.
     static std::string call_without_secrets() {

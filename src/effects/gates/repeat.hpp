@@ -149,6 +149,9 @@ inline void settle_first(const planned_traffic& t, const load_order& order, load
     if (t.warmup_until_stable)
         state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
 }
+// These fill the orders with the plan's times and counts, the same for all variants, and call `run`
+// for each stretch of load.
+
 /// The warm-up is answered before the measured part starts.
 template <class Run>
 void send_batches(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
@@ -221,14 +224,6 @@ void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Ru
     for (const load_of_variant& l : loads)
         l.into->window = time_interval::between(l.state->measured_from.load(),
                                                 l.state->exhausted_at.load());
-}
-/// Fills the orders with the plan's times and counts, and calls `run` for each stretch of load. All
-/// variants have the same.
-template <class Run>
-void send_all(const plan& p, const vector<load_of_variant>& loads, const Run& run) {
-    if (p.sent->arrivals.kind == arrival_kind::all_at_once) send_batches(p, loads, run);
-    else if (p.sent->is_open_loop()) send_on_schedule(p, loads, run);
-    else send_by_users(p, loads, run);
 }
 
 /// The repeat of one variant, from its order to its measurements.
@@ -305,7 +300,11 @@ inline void run_repeat(variant_repeats& variants) {
         for (variant_repeat& v : variants)
             for (std::size_t i = 0; i < v.what.sent->beside.size(); ++i)
                 v.tasks.push_back(the_faults().begun(v.what, i, v.target, v.state, v.asked.gate));
-        send_all(first.what, loads, run_load);
+        const planned_traffic& sent = *first.what.sent;
+        if (sent.arrivals.kind == arrival_kind::all_at_once)
+            send_batches(first.what, loads, run_load);
+        else if (sent.is_open_loop()) send_on_schedule(first.what, loads, run_load);
+        else send_by_users(first.what, loads, run_load);
         for (variant_repeat& v : variants)
             for (const auto& t : v.tasks) v.seen.side_tasks.push_back(t->finished());
     }

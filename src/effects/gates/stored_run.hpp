@@ -92,12 +92,16 @@ private:
     const std::size_t max_kept_;  // twice what a run keeps
 };
 
+/// Not open where there is no regular file.
+inline std::ifstream opened_file(const std::string& path) {
+    std::error_code none;
+    return std::filesystem::is_regular_file(path, none) ? std::ifstream(path, std::ios::binary)
+                                                        : std::ifstream();
+}
 /// Sorts one gate's records into its repeats. `events` is null if it cannot be used.
 inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
                          std::istream* events) {
-    std::error_code none;
-    std::ifstream in;
-    if (std::filesystem::is_regular_file(file, none)) in.open(file, std::ios::binary);
+    std::ifstream in = opened_file(file);
     if (!in.is_open()) refuse({"records_file: ", file, " cannot be read"});
     vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
@@ -128,10 +132,9 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     }
     std::size_t at = 0;
     for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
-        for (std::size_t i = 0; i < variant->size(); ++i) {
-            request_log& log = logs[at++];
+        for (std::size_t i = 0; i < variant->size(); ++i)
             variant->change(i, [&](repeat_data& d) {
-                log.move_into(d);
+                logs[at++].move_into(d);
                 leave_out_later(d);
                 fail_unfinished([&](auto&& f) {
                     for (record& r : d.records) f(r);
@@ -144,7 +147,6 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                     refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),
                                     d.index, g.name.c_str())});
             });
-        }
     for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
         for (std::size_t i = 0; i < variant->size(); ++i)
             variant->change(i, [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
@@ -194,10 +196,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     const described_events reported =
         events_described_by(result_document(reader, json, result_file));
     const std::string events_file = (records.parent_path() / "events.bin").string();
-    std::error_code none;
-    std::ifstream events;
-    if (std::filesystem::is_regular_file(events_file, none))
-        events.open(events_file, std::ios::binary);
+    std::ifstream events = opened_file(events_file);
     run.problem_of_events = reported.is_there ? problem_of_events(events, events_file, reported)
                                           : result_file + " has no index of the events";
     read_records(run.gate, records.string(), reported,

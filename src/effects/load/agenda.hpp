@@ -166,10 +166,8 @@ public:
         stopped_ = true;
         std::deque<planned_request> left = std::exchange(waiting_, {});
         if (!sent_.plays_out) return left;
-        long long none = 0;
         if (sent_.duration_s > 0)  // users within a session have not ended
-            shared_.exhausted_at.compare_exchange_strong(
-                none, shared_.measured_from.load() + ns_of(sent_.duration_s));
+            exhaust(shared_.measured_from.load() + ns_of(sent_.duration_s));
         for (; !users_.empty(); users_.pop()) {
             const ready_user& u = users_.top();
             if (u.turn != new_conversation)
@@ -185,8 +183,7 @@ public:
         users_ = {};
         waiting_.clear();
         promised_ = 0;
-        long long none = 0;
-        shared_.exhausted_at.compare_exchange_strong(none, now_ns);
+        exhaust(now_ns);
     }
 
     // ---- conversations
@@ -271,10 +268,13 @@ private:
                             phase_of(order_, shared_, {place, u.at_ns}) == run_phase::measure &&
                             shared_.measured.fetch_add(1) >= order_.max_measured;
         if (place < order_.last && !enough) return place;
-        long long none = 0;
-        shared_.exhausted_at.compare_exchange_strong(
-            none, out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
+        exhaust(out_of_time ? from + ns_of(sent_.duration_s) : now_ns);
         return order_.last;
+    }
+    /// A user has no next request, the first one at this time.
+    void exhaust(long long at_ns) {
+        long long none = 0;
+        shared_.exhausted_at.compare_exchange_strong(none, at_ns);
     }
     bool is_out_of_time(long long at_ns) const {
         const long long from = shared_.measured_from.load();

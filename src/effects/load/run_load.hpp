@@ -248,12 +248,11 @@ inline void run_load(const vector<load_of_variant>& loads) {
         }, call_off);
         all_connected.arrive_and_wait();
         // All threads are awake 10 ms after the last one has its connections.
-        const auto begin = [&] {
+        if (i == 0) contained([&] {
             const long long at = order.start && !called_off ? order.start() : now_ns() + 10000000;
             for (const load_of_variant& l : loads) l.state->start_ns = at;
             if (order.decided) order.decided->begin(at);
-        };
-        if (i == 0) contained(begin, call_off);
+        }, call_off);
         start_is_known.arrive_and_wait();
         if (!called_off) contained([&] { workers[i]->run(); }, call_off);
     };

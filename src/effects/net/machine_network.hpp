@@ -144,11 +144,18 @@ public:
     }
     void each(const std::function<void()>& after_each) override {
         for (int i = 0; i < count_; ++i) {
-            if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
-                if (!s->user) continue;
-                report(*s, events_[i].events);
-                after_each();
-            } else rings_at_ns_ = 0;
+            auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr);
+            if (!s) rings_at_ns_ = 0;
+            if (!s || !s->user) continue;
+            const bool bytes = (events_[i].events & EPOLLIN) != 0;
+            const bool has_room = s->awaits_room && (events_[i].events & ~EPOLLIN) != 0;
+            if (has_room) {
+                s->awaits_room = false;
+                s->user->on_writable();
+                if (s->user && !s->awaits_room) control(EPOLL_CTL_MOD, *s, EPOLLIN);
+            }
+            if (s->user && (bytes || !has_room)) s->user->on_readable();
+            after_each();
         }
         count_ = 0;
     }
@@ -215,14 +222,6 @@ private:
         e.events = events;
         e.data.ptr = &s;
         return ::epoll_ctl(epoll_.get(), operation, s.fd, &e) == 0;
-    }
-    void report(epoll_socket& s, unsigned events) {
-        const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
-        if (!s.awaits_room || !more) return s.user->on_readable();
-        s.awaits_room = false;
-        s.user->on_writable();
-        if (s.user && !s.awaits_room) control(EPOLL_CTL_MOD, s, EPOLLIN);
-        if (s.user && bytes) s.user->on_readable();
     }
 
     descriptor epoll_, timer_;

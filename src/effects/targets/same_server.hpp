@@ -103,9 +103,6 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 
 // ---- two addresses of one process, as where a port is forwarded to the other's server
 
-inline page_reading reading_of_server(const server_pages& pages) {
-    return reading_of({read_page(pages.all[0]).page});
-}
 /// Whether both report the same served requests, and at least one.
 inline bool count_alike(const page_reading& a, const page_reading& b) {
     bool is_reported = false, differ = false;

@@ -188,6 +188,9 @@ inline std::string why_any_unreported(const server_pages& on, const vector<slo>&
     return {};
 }
 
+inline page_reading reading_of_server(const server_pages& pages) {
+    return reading_of({read_page(pages.all[0]).page});
+}
 /// Queues drain and caches settle between loads. Waits until a server with metrics is idle, for 5 s
 /// at most, because others may use it.
 inline void rest(const server_pages& pages) {
@@ -195,10 +198,9 @@ inline void rest(const server_pages& pages) {
     if (!pages.first_is_servers) return;
     const long long until = now_ns() + ns_of(5);
     while (now_ns() < until && !stop_asked.load()) {
-        const parsed_page read = read_page(pages.all[0]);
-        const page_reading r = reading_of({read.page});
+        const page_reading r = reading_of_server(pages);
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
-        if (!read.problem.empty() || !(left > 0)) return;
+        if (!(left > 0)) return;  // as where it could not be read
         sleep_s(0.1);
     }
 }
