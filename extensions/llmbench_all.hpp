@@ -28225,7 +28225,7 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
 
 class gate_servers;
 class progress_meter;
-class variant_repeat;
+struct variant_repeat;
 struct plan;
 struct settings;
 /// One repeat: of one variant, or of both at once.
@@ -31212,9 +31212,10 @@ public:
         connect(0);
     }
     void on_writable() override {
-        if (!is_opening()) write_some();
-        else if (wire_.has_tls()) wire_.flush();  // a later read reports its failure
-        else on_connected();
+        if (is_opening() && !wire_.has_tls()) return on_connected();
+        // A server that reads no more may have answered already, as with 413. A later read reports
+        // the failure of a handshake.
+        if (!wire_.flush() && !is_opening()) read_now();
     }
     void on_readable() override {
         if (state_ != state::idle) return read_now();
@@ -31385,10 +31386,8 @@ private:
         if (carrier_) carried_ = std::string(carrier_->sent(bytes_));
         wire_.send(carrier_ ? carried_ : bytes_);
         rec_.sent_ns = now_ns();
-        write_some();
+        if (!wire_.flush()) read_now();
     }
-    // A server that reads no more may have answered already, as with 413.
-    void write_some() { if (!wire_.flush()) read_now(); }
 
     // ---- the answer
 
@@ -36041,27 +36040,15 @@ void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Ru
 }
 
 /// The repeat of one variant, from its order to its measurements.
-class variant_repeat {
-public:
+struct variant_repeat : not_copied {
     /// `on` must outlive it.
     variant_repeat(plan p, live_target& on, repeat_order how)
-        : what(std::move(p)), target(on), asked{std::move(how)} {}
-
-    const plan what;
-    live_target& target;
-    load_order asked;
-    load_state state{};
-    repeat_data seen{};
-    vector<std::unique_ptr<task_at_work>> tasks{};  // beside the load
-
-    load_of_variant begin() {
+        : what(std::move(p)), target(on), asked{std::move(how)} {
         seen.variant = asked.variant;
         seen.index = asked.number;
         seen.labels = what.sent->labels;
         seen.plays_out = what.sent->plays_out;
         seen.usd_per_hour = what.judged->usd_per_hour;
-        seen.startup_s = target.take_startup_s();
-        seen.first_answer_s = target.take_first_answer_s();
         asked.what = &what;
         asked.target = &target.load();
         asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
@@ -36069,8 +36056,16 @@ public:
         const bool may_end = what.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
                              t.arrivals.kind != arrival_kind::all_at_once;
         if (may_end) state.early.take(asked.misses);
-        return {&asked, &state, &seen, &log_};
     }
+
+    const plan what;
+    live_target& target;
+    load_order asked;
+    load_state state{};
+    repeat_data seen{};
+    request_log log{};
+    vector<std::unique_ptr<task_at_work>> tasks{};  // beside the load
+
     /// `ends_ns`: the end of a load that was decided early, 0 if it was not.
     void finish(long long ends_ns) {
         if (ends_ns != 0) {
@@ -36083,11 +36078,11 @@ public:
             seen.window = time_interval::between(
                 seen.window.from_ns(), std::clamp(at, seen.window.from_ns(), seen.window.to_ns()));
         fail_unfinished([&](auto&& f) {
-            for (finished_request& r : log_.requests()) f(r.what);
+            for (finished_request& r : log.requests()) f(r.what);
         });
-        note_answers(what, target.load(), log_, seen);
-        if (state.gaps > asked.max_gaps) log_.count_all(seen.window);
-        log_.move_into(seen);
+        note_answers(what, target.load(), log, seen);
+        if (state.gaps > asked.max_gaps) log.count_all(seen.window);
+        log.move_into(seen);
         leave_out_later(seen);
         note_unknown_gaps(seen);
         note_rates(what, seen);
@@ -36099,15 +36094,16 @@ public:
         seen.interrupted = stop_asked.load();
         seen.cut_short = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
     }
-
-private:
-    request_log log_{};
 };
 
 /// Runs one repeat: all variants by one schedule, each request with a twin.
 inline void run_repeat(variant_repeats& variants) {
     vector<load_of_variant> loads;
-    for (variant_repeat& v : variants) loads.push_back(v.begin());
+    for (variant_repeat& v : variants) {
+        v.seen.startup_s = v.target.take_startup_s();
+        v.seen.first_answer_s = v.target.take_first_answer_s();
+        loads.push_back({&v.asked, &v.state, &v.seen, &v.log});
+    }
     variant_repeat& first = variants[0];
     {
         const progress_watch watched(first.asked.meter, first.state);

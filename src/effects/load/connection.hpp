@@ -104,9 +104,10 @@ public:
         connect(0);
     }
     void on_writable() override {
-        if (!is_opening()) write_some();
-        else if (wire_.has_tls()) wire_.flush();  // a later read reports its failure
-        else on_connected();
+        if (is_opening() && !wire_.has_tls()) return on_connected();
+        // A server that reads no more may have answered already, as with 413. A later read reports
+        // the failure of a handshake.
+        if (!wire_.flush() && !is_opening()) read_now();
     }
     void on_readable() override {
         if (state_ != state::idle) return read_now();
@@ -277,10 +278,8 @@ private:
         if (carrier_) carried_ = std::string(carrier_->sent(bytes_));
         wire_.send(carrier_ ? carried_ : bytes_);
         rec_.sent_ns = now_ns();
-        write_some();
+        if (!wire_.flush()) read_now();
     }
-    // A server that reads no more may have answered already, as with 413.
-    void write_some() { if (!wire_.flush()) read_now(); }
 
     // ---- the answer
 

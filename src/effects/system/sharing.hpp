@@ -16,7 +16,7 @@ namespace detail {
 
 class gate_servers;
 class progress_meter;
-class variant_repeat;
+struct variant_repeat;
 struct plan;
 struct settings;
 /// One repeat: of one variant, or of both at once.
