@@ -37657,12 +37657,12 @@ inline bool same_number(const exact_number& a, const exact_number& b) {
                (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
     return std::fabs(a.value - b.value) <= 1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
 }
-inline exact_number number_of_digits(std::string digits, int exponent, bool negative) {
+inline exact_number number_of_digits(std::string digits, int exponent) {
     const double value =
         parsed_number<double>(digits + printed("e%d", exponent)).value_or(not_a_number);
     digits.erase(0, digits.find_first_not_of('0'));
     while (!digits.empty() && digits.back() == '0') { digits.pop_back(); ++exponent; }
-    return {negative, false, digits, exponent, negative ? -value : value};
+    return {false, false, digits, exponent, value};
 }
 
 /// A number in a text, or text that only looks like one: "1,5", "2:30", "1.2.3", "\sqrt{2}".
@@ -37689,9 +37689,13 @@ public:
     }
     number_in_text read(std::size_t i) {
         number_in_text t{.begin = i};
-        const bool negative = sign_before(t.begin);
+        const bool is_negative = sign_before(t.begin);
         i_ = i;
-        t.n = unsigned_number(negative);
+        t.n = unsigned_number();
+        if (t.n && is_negative) {
+            t.n->negative = true;
+            t.n->value = -t.n->value;
+        }
         const bool goes_on = (is_at(i_, ':') || is_at(i_, ',') || is_at(i_, '.') ||
                               is_at(i_, '/')) && is_digit(s_, i_ + 1);
         if (goes_on) {
@@ -37766,18 +37770,17 @@ private:
         return std::string(s_.substr(from, end - from));
     }
     static std::optional<exact_number> quotient(double whole, const std::string& over,
-                                                const std::string& under, bool negative) {
+                                                const std::string& under) {
         const auto a = parsed_number<double>(over), b = parsed_number<double>(under);
         if (!a || !b || *b == 0) return {};
-        const double value = whole == 0 ? *a / *b : (whole * *b + *a) / *b;
-        return exact_number{.negative = negative, .is_quotient = true,
-                            .value = negative ? -value : value};
+        return exact_number{.is_quotient = true,
+                            .value = whole == 0 ? *a / *b : (whole * *b + *a) / *b};
     }
-    std::optional<exact_number> latex_fraction(double whole, bool negative) {
+    std::optional<exact_number> latex_fraction(double whole) {
         i_ += 5;
         const auto over = argument(1), under = argument(1);
         if (!over || !under) return {};
-        return quotient(whole, *over, *under, negative);
+        return quotient(whole, *over, *under);
     }
     /// Thousands separators: the same between all groups of three digits (or two, except the last,
     /// as in India). Two or more points are separators, one is not.
@@ -37817,8 +37820,8 @@ private:
         const auto n = digits ? parsed_number<int>(*digits) : std::nullopt;
         return n && std::abs(*n) < 100000 ? n : std::nullopt;
     }
-    std::optional<exact_number> unsigned_number(bool negative) {
-        if (names(i_, "\\frac")) return latex_fraction(0, negative);
+    std::optional<exact_number> unsigned_number() {
+        if (names(i_, "\\frac")) return latex_fraction(0);
         if (names(i_, "\\sqrt")) {
             i_ += 5;
             argument(1);
@@ -37835,26 +37838,26 @@ private:
             exponent = -static_cast<int>(decimals.size());
         } else if (is_at(i_, '/') && is_digit(s_, i_ + 1)) {
             ++i_;
-            return quotient(0, digits, taken(past_digits(i_)), negative);
+            return quotient(0, digits, taken(past_digits(i_)));
         } else if (const std::size_t at = past_space(i_); names(at, "\\frac")) {
             i_ = at;
-            return latex_fraction(whole, negative);
+            return latex_fraction(whole);
         } else if (const std::size_t slash = past_digits(at);
                    at == i_ + 1 && slash > at && is_at(slash, '/') && is_digit(s_, slash + 1)) {
             i_ = at;
             const std::string over = taken(slash);
             ++i_;
-            return quotient(whole, over, taken(past_digits(i_)), negative);
+            return quotient(whole, over, taken(past_digits(i_)));
         }
         if (const auto ten = times_ten()) exponent += *ten;
-        if (!is_at(i_, '^')) return number_of_digits(digits, exponent, negative);
+        if (!is_at(i_, '^')) return number_of_digits(digits, exponent);
         ++i_;
         const auto n = power();
         if (!n || exponent != 0) return {};
-        if (digits == "10") return number_of_digits("1", *n, negative);
+        if (digits == "10") return number_of_digits("1", *n);
         const double value = std::pow(whole, *n);
         if (!(value >= 1 && value < 9e15) || value != std::floor(value)) return {};
-        return number_of_digits(printed("%.0f", value), 0, negative);
+        return number_of_digits(printed("%.0f", value), 0);
     }
 
     std::string_view s_;
@@ -37894,8 +37897,9 @@ struct number_said {
     std::string read{};
     std::optional<exact_number> n{};
 };
-/// The number that a statement begins with or results in: "42 apples", "$x = 6 * 7 = 42$".
-inline number_in_text stated_number(std::string_view s, bool may_be_equal) {
+/// The number that a statement begins with or results in: "42 apples", "$x = 6 * 7 = 42$". Behind
+/// "####" it is no equation.
+inline number_in_text stated_number(std::string_view s, std::string_view mark) {
     const auto leading = [&](std::size_t from) {
         number_in_text first{};
         constexpr std::string_view around = " \t\r\n*_($\"'[{:>+";
@@ -37914,7 +37918,7 @@ inline number_in_text stated_number(std::string_view s, bool may_be_equal) {
     };
     const number_in_text first = leading(0);
     const std::size_t equals = s.rfind('=');
-    const bool is_stated = first.n || !may_be_equal || equals == std::string_view::npos;
+    const bool is_stated = first.n || mark == "####" || equals == std::string_view::npos;
     return is_stated ? first : leading(equals + 1);
 }
 /// The number after the last announcement of an answer, else the last one.
@@ -37932,11 +37936,11 @@ inline number_said number_in_answer(std::string_view text) {
             int numbers = 0;
             number_in_text only;
             each_number(of, [&](const number_in_text& t) { only = t; ++numbers; });
-            found = numbers == 1 ? only : stated_number(of, true);
+            found = numbers == 1 ? only : stated_number(of, mark);
             return true;  // a boxed answer counts, number or not
         }
         of = of.substr(0, of.find('\n', std::min(of.find_first_not_of(" *_:[$\r\n"), of.size())));
-        const number_in_text t = stated_number(of, mark != "####");
+        const number_in_text t = stated_number(of, mark);
         const bool is_heading = mark == "####" && t.end < of.size() &&
                                 holds_byte(".):", of[t.end]) && is_letter(of, t.end + 2);
         if (t.n && !is_heading) found = t;
@@ -38099,30 +38103,25 @@ struct answer_key {
 
 inline graded_answer graded(std::string_view text, const answer_key& wanted) {
     const std::string_view said = without_space(text);
-    const auto held = [](bool is_right, std::string_view read) {
-        return graded_answer{is_right ? graded_as::right : graded_as::wrong, std::string(read)};
-    };
+    std::string read(said);
+    maybe<bool> is_right;
     if (said.empty()) return {};
     if (wanted.own) {
-        const maybe<bool> is_right = call_of_user(
-            {"the grader of the questions"}, [&] { return (*wanted.own)(said, wanted.key); });
-        return is_right ? held(*is_right, said) : graded_answer{};
-    }
-    switch (wanted.by) {
-    case exact: return held(said == without_space(wanted.key), said);
-    case last_number: {
+        is_right = call_of_user({"the grader of the questions"},
+                                [&] { return (*wanted.own)(said, wanted.key); });
+    } else if (wanted.by == exact) {
+        is_right = said == without_space(wanted.key);
+    } else if (wanted.by == last_number) {
         const number_said found = number_in_answer(said);
         const auto key = whole_number(wanted.key);
-        if (!found.n) return {};
-        return held(key && same_number(*found.n, *key), found.read);
+        if (found.n) is_right = key && same_number(*found.n, *key);
+        read = found.read;
+    } else if (const char c = choice_in(said, wanted.choices)) {
+        read = c;
+        is_right = wanted.key == read;
     }
-    case choice: {
-        const char c = choice_in(said, wanted.choices);
-        if (!c) return {};
-        return held(wanted.key == std::string(1, c), std::string(1, c));
-    }
-    }
-    return {};
+    if (!is_right) return {};
+    return {*is_right ? graded_as::right : graded_as::wrong, std::move(read)};
 }
 
 /// The same for a question of a plan.
@@ -38173,10 +38172,10 @@ private:
                                      choices.size()));
         return choices;
     }
-    answer_grade grade_of(const picojson::value& v, bool has_choices) const {
+    answer_grade grade_of(const picojson::value& v, const vector<std::string>& choices) const {
         if (asked_.grade.known()) return *asked_.grade.known();
         return asked_.format == gsm8k ? last_number
-               : has_choices          ? choice
+               : !choices.empty()     ? choice
                : std::isnan(number_member(v, "answer")) &&
                          !whole_number(string_member(v, "answer"))
                    ? exact
@@ -38184,7 +38183,7 @@ private:
     }
     answer_key key_of(const picojson::value& v, const vector<std::string>& choices,
                       long long line) const {
-        answer_key w{.by = grade_of(v, !choices.empty()),
+        answer_key w{.by = grade_of(v, choices),
                      .choices = static_cast<int>(choices.size()),
                      .own = own_};
         for (const char* gone : {"pattern", "schema"})
@@ -38764,10 +38763,11 @@ inline std::optional<double> next_load(const search_parameters& t, const vector<
 
     const probed_load low_end = has_low ? loads[held - 1] : probed_load{};
     const probed_load high_end = has_high ? loads[high] : probed_load{};
-    const auto needed = [](bool has, const probed_load& end) {
-        return has && end.shown == carried::open ? std::max(1, least_of_an_end - end.probes) : 0;
+    const auto needed = [](const probed_load& end) {
+        const bool is_open = end.probes > 0 && end.shown == carried::open;
+        return is_open ? std::max(1, least_of_an_end - end.probes) : 0;
     };
-    const int for_low = needed(has_low, low_end), for_high = needed(has_high, high_end);
+    const int for_low = needed(low_end), for_high = needed(high_end);
     if (left > for_low + for_high + spare_probes)
         for (const std::size_t i : {held, high})
             if (i > 0 && i < loads.size() && is_wide(t, loads[i - 1].load, loads[i].load))
@@ -40237,7 +40237,7 @@ struct settings_comparison {
 };
 
 /// The statistics compared: those of objectives, then the usual ones.
-inline vector<statistic_data> compared_statistics(const vector<slo>& slos, bool streams,
+inline vector<statistic_data> compared_statistics(const vector<slo>& slos, const request_spec& sent,
                                                   std::size_t& asked) {
     vector<statistic_data> all;
     const auto add = [&](const statistic_data& s) {
@@ -40248,7 +40248,7 @@ inline vector<statistic_data> compared_statistics(const vector<slo>& slos, bool 
     for (const slo& s : slos) add(s.statistic);
     asked = all.size();
     for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e}) {
-        if (!streams && facts_of(id).needs_stream) continue;
+        if (!sent.stream && facts_of(id).needs_stream) continue;
         add(make_statistic(statistic_kind::mean, id, 0));
         for (const double q : {0.5, 0.99}) add(make_statistic(statistic_kind::percentile, id, q));
     }
@@ -40374,10 +40374,11 @@ inline vector<reported_setting> settings_as_reported(const vector<measured_setti
     }
     return reported;
 }
-/// Compares all settings by every statistic. `streams`: answers come token by token.
+/// Compares all settings by every statistic.
 inline settings_comparison comparison_of_settings(const vector<measured_setting>& all,
                                                   const vector<slo>& objectives,
-                                                  bool streams, std::size_t planned_rounds) {
+                                                  const request_spec& sent,
+                                                  std::size_t planned_rounds) {
     settings_comparison c;
     c.objectives = objectives;
     c.planned_rounds = planned_rounds;
@@ -40389,7 +40390,7 @@ inline settings_comparison comparison_of_settings(const vector<measured_setting>
     }
     const auto left = std::count_if(c.settings.begin(), c.settings.end(),
                                     [](const reported_setting& s) { return s.excluded.empty(); });
-    for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
+    for (const statistic_data& what : compared_statistics(objectives, sent, c.asked)) {
         compared_statistic s = compared_by(what, all, c.settings);
         // Statistics without an objective are left out if they compare nothing.
         if (c.statistics.size() < c.asked || !s.pairs.empty() || left < 2)
@@ -40591,12 +40592,14 @@ struct drawn_line {
     std::string name{};
     vector<double> x{}, y{};
 };
-/// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
-/// with the load beside each dot.
+/// A curve over its load, where ends may be of a capacity, or one value over another with the load
+/// beside each dot.
+enum class drawn_over : unsigned char { load, value };
 inline std::string curve_figure(const std::string& caption, const std::string& against,
                                 const capacity_ends& ends, const vector<curve_row>& rows,
                                 plot_unit x_unit, plot_unit y_unit,
-                                const vector<drawn_line>& lines, bool over_load) {
+                                const vector<drawn_line>& lines, drawn_over what) {
+    const bool over_load = what == drawn_over::load;
     double least = infinity, most = 0, highest = 0;
     for (const drawn_line& l : lines)
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -40701,10 +40704,12 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                                                                             : "Input tokens/s";
     const auto over = [&](const std::string& what, plot_unit y, const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
-                            in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
+                            in_users ? plot_unit::none : plot_unit::per_second, y, lines,
+                            drawn_over::load);
     };
     const auto rate_against = [&](const std::string& what, const vector<double>& x) {
-        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}}, false);
+        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}},
+                            drawn_over::value);
     };
     return filled("<section><h2>{title:x}</h2>\n{said}<div class=\"plots\">\n"
                   "{tpot_at}{first_at}{first_over}{tpot_over}{rate_over}</div>\n[<p "
@@ -41417,11 +41422,10 @@ private:
         return true;
     }
 
-    void lose(setting_under_test& s, gate_outcome as, bool is_missing, const std::exception& e,
+    void lose(setting_under_test& s, gate_outcome as, const std::exception& e,
               const char* told = "it did not start again: ") {
         s.lost = reason_in(e);
         s.lost_as = as;
-        s.is_missing = is_missing;
         s.server.end();
         meter_.say("  " + s.name + ": " + s.lost + "\n");
         if (!s.all.seen.candidate.empty())
@@ -41432,7 +41436,7 @@ private:
         try {
             prepare_server(s.all.what, s.server, number, s.all.what.sent->limits.total.seconds());
         } catch (const std::runtime_error& e) {
-            lose(s, gate_outcome::invalid, false, e, "");
+            lose(s, gate_outcome::invalid, e, "");
         }
     }
     /// A missing server leaves the comparison.
@@ -41459,11 +41463,12 @@ private:
                 if (session::of_this_program().is_news(note))
                     meter_.say("  note: " + note + "\n");
         } catch (const std::invalid_argument& e) {
-            lose(s, gate_outcome::refused, false, e);
+            lose(s, gate_outcome::refused, e);
         } catch (const no_server& e) {
-            lose(s, gate_outcome::invalid, !s.is_known && !stop_asked.load(), e);
+            s.is_missing = !s.is_known && !stop_asked.load();
+            lose(s, gate_outcome::invalid, e);
         } catch (const std::exception& e) {
-            lose(s, gate_outcome::invalid, false, e);
+            lose(s, gate_outcome::invalid, e);
         }
     }
     /// Settings are compared on the same sessions, those that fit all.
@@ -41754,7 +41759,7 @@ private:
             measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
                                 s.all.seen.candidate.empty() ? s.lost : ""});
         const settings_comparison found = comparison_of_settings(
-            measured, p.judged->slos, p.sent->common.stream,
+            measured, p.judged->slos, p.sent->common,
             static_cast<std::size_t>(p.judged->max_repeats));
         const comparison_report report{who_.name, who_.file, who_.line, found};
         comparison_data held;
@@ -42052,8 +42057,8 @@ inline int texts_in(const request_spec& r, std::size_t queries) {
     const std::size_t most = words > queries ? words - queries : 1;
     return static_cast<int>(std::min(most, static_cast<std::size_t>(std::max(r.documents, 1))));
 }
-/// Characters of these texts, where the first is read with each other one; 0 for token ids.
-inline int characters_in(const request_spec& r, int n, bool has_query) {
+/// Characters of these texts, where the first one is read so many times; 0 for token ids.
+inline int characters_in(const request_spec& r, int n, int times_of_first) {
     if (!r.token_ids.empty()) return 0;
     const vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
     double all = 0;  // more than an int holds, if a long query has many texts
@@ -42061,17 +42066,17 @@ inline int characters_in(const request_spec& r, int n, bool has_query) {
         const auto characters = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
             return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
         });
-        all += static_cast<double>(characters) * (has_query && k == 0 ? std::max(n - 1, 1) : 1);
+        all += static_cast<double>(characters) * (k == 0 ? times_of_first : 1);
     }
     return static_cast<int>(std::min(all, max_text_bytes));
 }
 inline asked_answer asked_embeddings(const request_spec& r) {
     const int n = texts_in(r, 0);
-    return {.results = n, .characters = characters_in(r, n, false)};
+    return {.results = n, .characters = characters_in(r, n, 1)};
 }
 inline asked_answer asked_score(const request_spec& r) {
     const int n = texts_in(r, 1);
-    return {.results = n, .documents = n, .characters = characters_in(r, n + 1, true)};
+    return {.results = n, .documents = n, .characters = characters_in(r, n + 1, n)};
 }
 /// A reranker may return only the best few.
 inline asked_answer asked_rerank(const request_spec& r) {
@@ -42663,8 +42668,8 @@ private:
 };
 
 /// Returns why a server has not begun a profile.
-inline std::string why_not_begun(const profile_step& start, bool by_http) {
-    const bool has_none = by_http && start.came == "answered HTTP 404";
+inline std::string why_not_begun(const profiler& by, const profile_step& start) {
+    const bool has_none = !by.has_commands() && start.came == "answered HTTP 404";
     return step_text(start) +
            (has_none ? ": vLLM has it where it was started with VLLM_TORCH_PROFILER_DIR or "
                        "--profiler-config; profile{.start = ..., .stop = ...} takes commands of "
@@ -42698,7 +42703,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
             t.none = "this load sends nothing in its first " + time_text(lasts_s) +
                      ", profile.duration can be longer";
     } else {
-        t.none = why_not_begun(t.start, !by.has_commands());
+        t.none = why_not_begun(by, t.start);
     }
     // Without an answer it may have begun all the same.
     if (t.start.done) t.stop = by.stop(std::max(left_s(), least_for_stop_s));
@@ -46947,10 +46952,10 @@ inline void find_lines(vector<recorded_step>& steps, const prefix_tree& tree) {
     }
 }
 
-/// Adds a session with a valid graph: steps follow those that they wait for.
-inline void add_session(session_corpus& c, const vector<recorded_step>& steps, double start_s,
-                        bool shares) {
-    const auto first = static_cast<std::uint32_t>(c.steps.size());
+/// Adds a session with a valid graph: steps follow those that they wait for. Sets its steps.
+inline void add_session(session_corpus& c, const vector<recorded_step>& steps, session_entry e) {
+    const auto first = e.first = static_cast<std::uint32_t>(c.steps.size());
+    e.steps = static_cast<std::uint32_t>(steps.size());
     vector<vector<std::uint32_t>> next(steps.size());
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
         const recorded_step& of = steps[i];
@@ -46979,7 +46984,7 @@ inline void add_session(session_corpus& c, const vector<recorded_step>& steps, d
         c.next.insert(c.next.end(), next[i].begin(), next[i].end());
     }
     c.max_steps = std::max(c.max_steps, steps.size());
-    c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
+    c.sessions.push_back(e);
 }
 
 /// A reader's position in its file, and the corpus that it fills.
@@ -47014,9 +47019,9 @@ protected:
             fail("the files have over 2000000 steps: cut them first");
     }
     /// Adds a session without line numbers.
-    void add(vector<recorded_step>& steps, double start_s, bool shares) {
+    void add(vector<recorded_step>& steps, const session_entry& of) {
         find_lines(steps, corpus_.prompts);
-        add_session(corpus_, steps, start_s, shares);
+        add_session(corpus_, steps, of);
     }
     std::uint32_t model(const std::string& n) { return place_of_name(corpus_.models, n); }
     std::uint32_t label(const std::string& n) { return place_of_name(corpus_.labels, n); }
@@ -47282,7 +47287,7 @@ private:
         }
         if (has_agents) place_by_agents(steps, order);
         else find_lines(steps, corpus_.prompts);
-        add_session(corpus_, steps, start_s_, shares_);
+        add_session(corpus_, steps, {.start_s = start_s_, .shares = shares_});
     }
     /// An agent's steps are a line, one deeper than that of the first step that its first one is
     /// after; the agent of the very first step is the main one.
@@ -47763,7 +47768,7 @@ has it without -fno-rtti; files with gates may go without"
 #include <algorithm>  // min, max, clamp, sort
 #include <array>
 #include <atomic>
-#include <cerrno>  // errno, ECONNRESET
+#include <cerrno>  // ECONNRESET, errno
 #include <charconv>  // from_chars, to_chars
 #include <cmath>  // floor, abs, isinf, fabs, isfinite, isnan, log, log1p, sqrt, ceil
 #include <cstddef>  // size_t
@@ -48236,9 +48241,9 @@ inline int asked_count(const picojson::value& body, std::initializer_list<const 
             if (at) n = std::max(n, count_member(*at, name));
     return n;
 }
-inline bool read_flag(const picojson::value* at, const char* name, bool otherwise = false) {
+inline std::optional<bool> flag_in(const picojson::value* at, const char* name) {
     const picojson::value* m = at ? member(*at, name) : nullptr;
-    return m && m->is<bool>() ? m->get<bool>() : otherwise;
+    return m && m->is<bool>() ? std::optional(m->get<bool>()) : std::nullopt;
 }
 /// Greedy decoding gives the same words for the same prompt.
 inline bool asks_for_greedy(const picojson::value& body) {
@@ -48246,7 +48251,7 @@ inline bool asks_for_greedy(const picojson::value& body) {
                                       member(body, "sampling_params")}) {
         const picojson::value* t = at ? member(*at, "temperature") : nullptr;
         if ((t && t->is<double>() && t->get<double>() == 0) ||
-            (at && member(*at, "do_sample") && !read_flag(at, "do_sample")))
+            (at && member(*at, "do_sample") && flag_in(at, "do_sample") != true))
             return true;
     }
     return false;
@@ -48254,7 +48259,7 @@ inline bool asks_for_greedy(const picojson::value& body) {
 inline bool asks_for_stream(api_format api, std::string_view path, const picojson::value& body) {
     if (api == plain_text) return true;
     if (api == tgi || api == triton) return path.ends_with("generate_stream");
-    return read_flag(&body, "stream", api == ollama || api == ollama_generate);
+    return flag_in(&body, "stream").value_or(api == ollama || api == ollama_generate);
 }
 
 /// The simulated server only knows arithmetic: the result of the last two whole numbers with +, -
@@ -48315,8 +48320,9 @@ inline question question_of(api_format api, std::string_view path, const picojso
     question q;
     q.api = api;
     q.streamed = asks_for_stream(api, path, body);
-    q.wants_usage = api == triton ? read_flag(&body, "return_num_output_tokens")
-                                  : read_flag(member(body, "stream_options"), "include_usage");
+    q.wants_usage = true == (api == triton
+                                 ? flag_in(&body, "return_num_output_tokens")
+                                 : flag_in(member(body, "stream_options"), "include_usage"));
     const std::string prompt = prompt_of(body);
     const vector<std::string_view> words = words_of(prompt);
     const vector<std::uint64_t> hashes = hashes_of(words);
@@ -48332,8 +48338,9 @@ inline question question_of(api_format api, std::string_view path, const picojso
     q.most_tokens = std::max(most, 0);
     if (most <= 0) most = 128;
     q.is_forced =
-        traits_of(api).forces_lengths && (read_flag(&body, "ignore_eos") ||
-                                          read_flag(member(body, "sampling_params"), "ignore_eos"));
+        traits_of(api).forces_lengths &&
+        (flag_in(&body, "ignore_eos") == true ||
+         flag_in(member(body, "sampling_params"), "ignore_eos") == true);
     // Unforced answers end by themselves, at the same length for the same prompt.
     const int natural =
         16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % (q.result ? 64 : 256));
@@ -48393,17 +48400,19 @@ inline bool is_reasoning(const answer_facts& f) {
 inline std::string event_bytes(const std::string& json, const char* type = nullptr) {
     return (type ? printed("event: %s\n", type) : "") + "data: " + json + "\n\n";
 }
-inline const char* finish_reason_of(const answer_facts& f) {
-    return f.asked.stops ? "stop" : "length";
+inline const char* quoted_reason_of(const answer_facts& f) {
+    return f.asked.stops ? "\"stop\"" : "\"length\"";
 }
 
-inline std::string openai_identity(const answer_facts& f, bool chunk) {
+/// The last piece of an answer says how it ended.
+enum class piece : unsigned char { inner, last };
+
+/// `object`: what a chat's answer is called.
+inline std::string openai_identity(const answer_facts& f, const char* object) {
     const bool chat = f.asked.api == openai_chat;
-    const char* object =
-        chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
     return printed(
         "\"id\":\"%s-%llu\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"simulated\"",
-        chat ? "chatcmpl" : "cmpl", f.number, object);
+        chat ? "chatcmpl" : "cmpl", f.number, chat ? object : "text_completion");
 }
 inline std::string openai_usage(const answer_facts& f) {
     return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
@@ -48415,27 +48424,34 @@ inline std::string openai_usage(const answer_facts& f) {
                           f.asked.reasoning_tokens)
                 : "}");
 }
+inline std::string openai_choice(const std::string& said, const char* reason) {
+    return "\"choices\":[{\"index\":0," + said + ",\"finish_reason\":" + reason + "}]";
+}
+inline std::string openai_chunk(const answer_facts& f, const std::string& more) {
+    return event_bytes("{" + openai_identity(f, "chat.completion.chunk") + "," + more + "}");
+}
+inline std::string openai_piece(const answer_facts& f, const std::string& said) {
+    return openai_chunk(f, openai_choice(said, "null"));
+}
 inline std::string openai_ending(const answer_facts& f) {
-    const char* piece = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
-    return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0," + piece +
-                       ",\"finish_reason\":\"" + finish_reason_of(f) + "\"}]}") +
+    const char* said = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
+    return openai_chunk(f, openai_choice(said, quoted_reason_of(f))) +
            (f.asked.wants_usage
-                ? event_bytes("{" + openai_identity(f, true) + ",\"choices\":[],\"usage\":" +
-                              openai_usage(f) + "}")
+                ? openai_chunk(f, "\"choices\":[],\"usage\":" + openai_usage(f))
                 : "") +
            event_bytes("[DONE]");
 }
 inline std::string openai_whole(const answer_facts& f) {
     const std::string text = json_quoted(f.text);
-    const std::string choice = f.asked.api == openai_chat
+    const std::string said = f.asked.api == openai_chat
         ? "\"message\":{\"role\":\"assistant\",\"content\":" + text + "}"
         : "\"text\":" + text;
-    return "{" + openai_identity(f, false) + ",\"choices\":[{\"index\":0," + choice +
-           ",\"finish_reason\":\"" + finish_reason_of(f) + "\"}],\"usage\":" + openai_usage(f) +
-           "}";
+    return "{" + openai_identity(f, "chat.completion") + "," +
+           openai_choice(said, quoted_reason_of(f)) + ",\"usage\":" + openai_usage(f) + "}";
 }
 
-inline std::string llama_json(const answer_facts& f, const std::string& words, bool last) {
+inline std::string llama_json(const answer_facts& f, const std::string& words, piece p) {
+    const bool last = p == piece::last;
     return "{\"content\":" + json_quoted(words) +
            printed(",\"stop\":%s,\"id_slot\":0,\"index\":0,\"tokens_predicted\":%d,"
                    "\"tokens_evaluated\":%d",
@@ -48443,15 +48459,16 @@ inline std::string llama_json(const answer_facts& f, const std::string& words, b
            (last ? printed(",\"stop_type\":\"%s\"}", f.asked.stops ? "eos" : "limit") : "}");
 }
 
-inline std::string sglang_json(const answer_facts& f, bool last) {
+inline std::string sglang_json(const answer_facts& f, piece p) {
     return "{\"text\":" + json_quoted(f.text) +
            printed(",\"meta_info\":{\"id\":\"%llu\",\"prompt_tokens\":%d,"
                    "\"completion_tokens\":%d,\"finish_reason\":",
                    f.number, f.asked.prompt_tokens, f.output_tokens) +
-           (last ? printed("{\"type\":\"%s\"}", finish_reason_of(f)) : "null") + "}}";
+           (p == piece::last ? printed("{\"type\":%s}", quoted_reason_of(f)) : "null") + "}}";
 }
 
-inline std::string ollama_json(const answer_facts& f, const std::string& words, bool last) {
+inline std::string ollama_json(const answer_facts& f, const std::string& words, piece p) {
+    const bool last = p == piece::last;
     const std::string text = json_quoted(words);
     const std::string thought = last || !is_reasoning(f) ? "" : "\"thinking\":" + text;
     return "{\"model\":\"simulated\",\"created_at\":\"2024-01-01T00:00:00Z\"," +
@@ -48459,9 +48476,9 @@ inline std::string ollama_json(const answer_facts& f, const std::string& words, 
                 ? "\"message\":{\"role\":\"assistant\"," +
                       (thought.empty() ? "\"content\":" + text : thought) + "}"
                 : thought.empty() ? "\"response\":" + text : thought) +
-           (last ? printed(",\"done\":true,\"done_reason\":\"%s\",\"prompt_eval_count\":%d,"
+           (last ? printed(",\"done\":true,\"done_reason\":%s,\"prompt_eval_count\":%d,"
                            "\"eval_count\":%d}",
-                           finish_reason_of(f), f.asked.prompt_tokens, f.output_tokens)
+                           quoted_reason_of(f), f.asked.prompt_tokens, f.output_tokens)
                  : ",\"done\":false}");
 }
 
@@ -48471,11 +48488,11 @@ inline std::string tgi_details(const answer_facts& f) {
                    f.asked.stops ? "eos_token" : "length", f.output_tokens, f.asked.prompt_tokens);
 }
 /// One event for each token; the last one also has totals.
-inline std::string tgi_events(const answer_facts& f, std::string_view words, bool last) {
+inline std::string tgi_events(const answer_facts& f, std::string_view words, piece p) {
     std::string events;
     const vector<std::string_view> tokens = words_of(words);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const bool reports = last && i + 1 == tokens.size();
+        const bool reports = p == piece::last && i + 1 == tokens.size();
         events += "data:{\"token\":{\"id\":7,\"text\":" +
                   json_quoted(" " + std::string(tokens[i])) +
                   ",\"logprob\":-0.5,\"special\":false},\"generated_text\":" +
@@ -48532,7 +48549,8 @@ inline std::string responses_event(const answer_facts& f, const char* type, int 
                        type);
 }
 inline std::string response_id(const answer_facts& f) { return printed("resp_%llu", f.number); }
-inline std::string response_json(const answer_facts& f, bool ended) {
+inline std::string response_json(const answer_facts& f, piece p) {
+    const bool ended = p == piece::last;
     const char* status = !ended ? "in_progress" : f.asked.stops ? "completed" : "incomplete";
     const std::string message =
         R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":)" +
@@ -48551,7 +48569,7 @@ inline std::string response_json(const answer_facts& f, bool ended) {
            "}";
 }
 inline std::string responses_opening(const answer_facts& f) {
-    const std::string response = "\"response\":" + response_json(f, false);
+    const std::string response = "\"response\":" + response_json(f, piece::inner);
     return responses_event(f, "response.created", -1, response) +
            responses_event(f, "response.in_progress", 0, response) +
            responses_event(f, "response.output_item.added", 1,
@@ -48565,7 +48583,8 @@ inline std::string responses_ending(const answer_facts& f) {
     return responses_event(f, "response.output_text.done", 3, "\"output_index\":0," + text) +
            responses_event(f, "response.content_part.done", 4,
                            "\"output_index\":0,\"part\":{\"type\":\"output_text\"," + text + "}") +
-           responses_event(f, "response.completed", 5, "\"response\":" + response_json(f, true));
+           responses_event(f, "response.completed", 5,
+                           "\"response\":" + response_json(f, piece::last));
 }
 
 inline std::string anthropic_reason(const answer_facts& f) {
@@ -48609,9 +48628,7 @@ inline std::string stream_head(api_format api) {
 /// The bytes before the first words, "" if none.
 inline std::string answer_opening(const answer_facts& f) {
     if (f.asked.api == openai_chat)
-        return event_bytes("{" + openai_identity(f, true) +
-                           ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\","
-                           "\"content\":\"\"},\"finish_reason\":null}]}");
+        return openai_piece(f, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}");
     if (f.asked.api == anthropic) return anthropic_opening(f);
     if (f.asked.api == openai_responses) return responses_opening(f);
     return {};
@@ -48621,18 +48638,15 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
                                 const engine_model::emission& e) {
     switch (f.asked.api) {
     case openai_chat:
-        return event_bytes("{" + openai_identity(f, true) +
-                           ",\"choices\":[{\"index\":0,\"delta\":{" +
-                           (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
-                           json_quoted(words) + "},\"finish_reason\":null}]}");
-    case openai_completions:
-        return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0,\"text\":" +
-                           json_quoted(words) + ",\"finish_reason\":null}]}");
-    case tgi: return tgi_events(f, words, e.finished);
+        return openai_piece(f, std::string("\"delta\":{") +
+                                   (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
+                                   json_quoted(words) + "}");
+    case openai_completions: return openai_piece(f, "\"text\":" + json_quoted(words));
+    case tgi: return tgi_events(f, words, e.finished ? piece::last : piece::inner);
     case triton: return event_bytes(triton_json(f, words, e.tokens));
-    case ollama: case ollama_generate: return ollama_json(f, words, false) + "\n";
-    case llama_cpp: return event_bytes(llama_json(f, words, false));
-    case sglang: return event_bytes(sglang_json(f, e.finished));
+    case ollama: case ollama_generate: return ollama_json(f, words, piece::inner) + "\n";
+    case llama_cpp: return event_bytes(llama_json(f, words, piece::inner));
+    case sglang: return event_bytes(sglang_json(f, e.finished ? piece::last : piece::inner));
     case plain_text: return words;
     case anthropic:
         return event_bytes("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":" +
@@ -48653,8 +48667,8 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
 inline std::string answer_ending(const answer_facts& f) {
     switch (f.asked.api) {
     case openai_chat: case openai_completions: return openai_ending(f);
-    case ollama: case ollama_generate: return ollama_json(f, "", true) + "\n";
-    case llama_cpp: return event_bytes(llama_json(f, "", true));
+    case ollama: case ollama_generate: return ollama_json(f, "", piece::last) + "\n";
+    case llama_cpp: return event_bytes(llama_json(f, "", piece::last));
     case sglang: return event_bytes("[DONE]");
     case anthropic: return anthropic_ending(f);
     case openai_responses: return responses_ending(f);
@@ -48669,9 +48683,9 @@ inline std::string whole_answer(const answer_facts& f) {
         return "{\"generated_text\":" + json_quoted(f.text) + ",\"details\":" + tgi_details(f) +
                "}";
     case triton: return triton_json(f, f.text, f.output_tokens);
-    case ollama: case ollama_generate: return ollama_json(f, f.text, true);
-    case llama_cpp: return llama_json(f, f.text, true);
-    case sglang: return sglang_json(f, true);
+    case ollama: case ollama_generate: return ollama_json(f, f.text, piece::last);
+    case llama_cpp: return llama_json(f, f.text, piece::last);
+    case sglang: return sglang_json(f, piece::last);
     case anthropic:
         return anthropic_message(f, "[{\"type\":\"text\",\"text\":" + json_quoted(f.text) + "}]",
                                  anthropic_reason(f), f.output_tokens);
@@ -48679,7 +48693,7 @@ inline std::string whole_answer(const answer_facts& f) {
     case api_format::rerank: return scores_json(f, "results", "relevance_score");
     case api_format::score: return scores_json(f, "data", "score");
     case api_format::sglang_score: return sglang_scores_json(f);
-    case openai_responses: return response_json(f, true);
+    case openai_responses: return response_json(f, piece::last);
     case openai_chat: case openai_completions: case plain_text: break;
     }
     return openai_whole(f);
@@ -48759,12 +48773,17 @@ inline std::string python_number(double v) {
 
 /// Writes metrics one by one; those of the engine have its labels.
 class metrics_writer {
+    static std::string labels(const std::string& own = "") {
+        return "{engine=\"0\"," + own + "model_name=\"simulated\"}";
+    }
+
 public:
     explicit metrics_writer(double began_unix_s) : began_unix_s_(began_unix_s) {}
 
-    void gauge(const std::string& name, const char* help, double v, bool of_engine = true) {
+    void gauge(const std::string& name, const char* help, double v,
+               const std::string& of = labels()) {
         head(name, help, "gauge");
-        page_ += name + (of_engine ? labels() : "") + " " + python_number(v) + "\n";
+        sample(name, of, v);
     }
     void counter(const std::string& name, const char* help, double v) {
         head(name + "_total", help, "counter");
@@ -48796,9 +48815,6 @@ public:
     const std::string& page() const { return page_; }
 
 private:
-    static std::string labels(const std::string& own = "") {
-        return "{engine=\"0\"," + own + "model_name=\"simulated\"}";
-    }
     void head(const std::string& name, const char* help, const char* kind) {
         page_ += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n";
     }
@@ -48833,7 +48849,7 @@ inline std::string vllm_page(const engine_state& m, const tallies& t) {
     using counters = engine_model::counters;
     metrics_writer w(t.began_unix_s);
     w.gauge("process_start_time_seconds", "When the server was started, in seconds since 1970.",
-            t.began_unix_s, false);
+            t.began_unix_s, "");
     w.gauge("vllm:num_requests_running", "Requests in the engine's batch.",
             static_cast<double>(m.running));
     w.gauge("vllm:num_requests_waiting", "Requests that wait to be in the batch.",
@@ -49001,7 +49017,7 @@ public:
     }
     void reset() {
         out_.clear();
-        end(true);
+        end(ECONNRESET);
     }
 
     std::uint64_t answering = 0;  // the handler's id of the current answer, 0: none
@@ -49036,7 +49052,8 @@ protected:
 private:
     /// Returns the number of bytes taken; 0: write_more() is called later; below 0: closed.
     virtual long long give(std::string_view bytes) = 0;
-    virtual void end(bool by_reset) = 0;
+    /// 0, or ECONNRESET: what the client finds.
+    virtual void end(int error) = 0;
     /// There are bytes to write, now or after others that wait.
     virtual void on_written() { write_more(); }
     /// As they are sent: TLS's.
@@ -49048,7 +49065,7 @@ private:
     }
     void close() {
         out_.clear();
-        end(false);
+        end(0);
     }
 
     const request_handler& handler_;
@@ -49269,7 +49286,7 @@ private:
                                   "previous_response_not_found");
         const picojson::value whole = with_history(body, *before);
         g->facts.asked = question_of(api, s.request().path, whole);
-        if (api == openai_responses && read_flag(&body, "store", true))
+        if (api == openai_responses && flag_in(&body, "store") != false)
             g->to_store = input_of(whole);
         g->facts.asked.reasoning_tokens = static_cast<int>(
             settings_.reasoning.value * g->facts.asked.output_tokens);
@@ -49408,7 +49425,7 @@ public:
 
 protected:
     long long give(std::string_view bytes) override;
-    void end(bool by_reset) override;
+    void end(int error) override;
 
 private:
     void on_written() override;
@@ -49555,10 +49572,10 @@ inline long long socket_session::give(std::string_view bytes) {
     host_.network_.await_room(socket_);
     return 0;
 }
-inline void socket_session::end(bool by_reset) {
+inline void socket_session::end(int error) {
     if (!socket_) return;
     const linger at_once{1, 0};
-    if (by_reset)
+    if (error != 0)
         ::setsockopt(machine_network::fd(socket_), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     host_.network_.close(std::exchange(socket_, nullptr));
     host_.gone_.push_back(std::move(keeps_this_));
@@ -49940,10 +49957,9 @@ protected:
         const shared_link l = link_.lock();
         return l ? environment_.send_to_client(l, bytes) : -1;
     }
-    void end(bool by_reset) override {
+    void end(int error) override {
         wants_bytes_ = false;
-        if (const shared_link l = link_.lock())
-            environment_.end_from_server(l, by_reset ? ECONNRESET : 0);
+        if (const shared_link l = link_.lock()) environment_.end_from_server(l, error);
     }
 
 private:
@@ -50102,7 +50118,9 @@ struct reaches {
 /// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
 /// reach anywhere on that side, because their spread does not depend on it.
 inline reaches reaches_of_run(const vector<double>& draws, double noise, double s0,
-                              const judging_rule& rule, const stored_side& other, bool in_pairs) {
+                              const judging_rule& rule, const stored_side& other,
+                              verdict_unit counted_in) {
+    const bool in_pairs = counted_in == verdict_unit::pair;
     reaches all;
     const auto analysis_at = [&](std::size_t n, double at) {
         vector<double> distances;
@@ -50146,7 +50164,6 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
                  number_of(v, "day_to_day_sd", 0)};
     }
     rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
-    const bool in_pairs = v.counted_in == verdict_unit::pair;
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;
     generator random(1, 1);
@@ -50155,7 +50172,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     for (int i = 0; i < runs; ++i) {
         vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
         for (double& z : draws) z = random.normal();
-        const reaches r = reaches_of_run(draws, sd, s0, rule, other, in_pairs);
+        const reaches r = reaches_of_run(draws, sd, s0, rule, other, v.counted_in);
         fails_from.push_back(r.fails_from);
         open += mean >= r.passes_to && mean <= r.fails_from;
     }

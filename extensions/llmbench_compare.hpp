@@ -475,7 +475,7 @@ struct settings_comparison {
 };
 
 /// The statistics compared: those of objectives, then the usual ones.
-inline vector<statistic_data> compared_statistics(const vector<slo>& slos, bool streams,
+inline vector<statistic_data> compared_statistics(const vector<slo>& slos, const request_spec& sent,
                                                   std::size_t& asked) {
     vector<statistic_data> all;
     const auto add = [&](const statistic_data& s) {
@@ -486,7 +486,7 @@ inline vector<statistic_data> compared_statistics(const vector<slo>& slos, bool 
     for (const slo& s : slos) add(s.statistic);
     asked = all.size();
     for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e}) {
-        if (!streams && facts_of(id).needs_stream) continue;
+        if (!sent.stream && facts_of(id).needs_stream) continue;
         add(make_statistic(statistic_kind::mean, id, 0));
         for (const double q : {0.5, 0.99}) add(make_statistic(statistic_kind::percentile, id, q));
     }
@@ -612,10 +612,11 @@ inline vector<reported_setting> settings_as_reported(const vector<measured_setti
     }
     return reported;
 }
-/// Compares all settings by every statistic. `streams`: answers come token by token.
+/// Compares all settings by every statistic.
 inline settings_comparison comparison_of_settings(const vector<measured_setting>& all,
                                                   const vector<slo>& objectives,
-                                                  bool streams, std::size_t planned_rounds) {
+                                                  const request_spec& sent,
+                                                  std::size_t planned_rounds) {
     settings_comparison c;
     c.objectives = objectives;
     c.planned_rounds = planned_rounds;
@@ -627,7 +628,7 @@ inline settings_comparison comparison_of_settings(const vector<measured_setting>
     }
     const auto left = std::count_if(c.settings.begin(), c.settings.end(),
                                     [](const reported_setting& s) { return s.excluded.empty(); });
-    for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
+    for (const statistic_data& what : compared_statistics(objectives, sent, c.asked)) {
         compared_statistic s = compared_by(what, all, c.settings);
         // Statistics without an objective are left out if they compare nothing.
         if (c.statistics.size() < c.asked || !s.pairs.empty() || left < 2)
@@ -829,12 +830,14 @@ struct drawn_line {
     std::string name{};
     vector<double> x{}, y{};
 };
-/// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
-/// with the load beside each dot.
+/// A curve over its load, where ends may be of a capacity, or one value over another with the load
+/// beside each dot.
+enum class drawn_over : unsigned char { load, value };
 inline std::string curve_figure(const std::string& caption, const std::string& against,
                                 const capacity_ends& ends, const vector<curve_row>& rows,
                                 plot_unit x_unit, plot_unit y_unit,
-                                const vector<drawn_line>& lines, bool over_load) {
+                                const vector<drawn_line>& lines, drawn_over what) {
+    const bool over_load = what == drawn_over::load;
     double least = infinity, most = 0, highest = 0;
     for (const drawn_line& l : lines)
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -939,10 +942,12 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                                                                             : "Input tokens/s";
     const auto over = [&](const std::string& what, plot_unit y, const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
-                            in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
+                            in_users ? plot_unit::none : plot_unit::per_second, y, lines,
+                            drawn_over::load);
     };
     const auto rate_against = [&](const std::string& what, const vector<double>& x) {
-        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}}, false);
+        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}},
+                            drawn_over::value);
     };
     return filled("<section><h2>{title:x}</h2>\n{said}<div class=\"plots\">\n"
                   "{tpot_at}{first_at}{first_over}{tpot_over}{rate_over}</div>\n[<p "
@@ -1655,11 +1660,10 @@ private:
         return true;
     }
 
-    void lose(setting_under_test& s, gate_outcome as, bool is_missing, const std::exception& e,
+    void lose(setting_under_test& s, gate_outcome as, const std::exception& e,
               const char* told = "it did not start again: ") {
         s.lost = reason_in(e);
         s.lost_as = as;
-        s.is_missing = is_missing;
         s.server.end();
         meter_.say("  " + s.name + ": " + s.lost + "\n");
         if (!s.all.seen.candidate.empty())
@@ -1670,7 +1674,7 @@ private:
         try {
             prepare_server(s.all.what, s.server, number, s.all.what.sent->limits.total.seconds());
         } catch (const std::runtime_error& e) {
-            lose(s, gate_outcome::invalid, false, e, "");
+            lose(s, gate_outcome::invalid, e, "");
         }
     }
     /// A missing server leaves the comparison.
@@ -1697,11 +1701,12 @@ private:
                 if (session::of_this_program().is_news(note))
                     meter_.say("  note: " + note + "\n");
         } catch (const std::invalid_argument& e) {
-            lose(s, gate_outcome::refused, false, e);
+            lose(s, gate_outcome::refused, e);
         } catch (const no_server& e) {
-            lose(s, gate_outcome::invalid, !s.is_known && !stop_asked.load(), e);
+            s.is_missing = !s.is_known && !stop_asked.load();
+            lose(s, gate_outcome::invalid, e);
         } catch (const std::exception& e) {
-            lose(s, gate_outcome::invalid, false, e);
+            lose(s, gate_outcome::invalid, e);
         }
     }
     /// Settings are compared on the same sessions, those that fit all.
@@ -1992,7 +1997,7 @@ private:
             measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
                                 s.all.seen.candidate.empty() ? s.lost : ""});
         const settings_comparison found = comparison_of_settings(
-            measured, p.judged->slos, p.sent->common.stream,
+            measured, p.judged->slos, p.sent->common,
             static_cast<std::size_t>(p.judged->max_repeats));
         const comparison_report report{who_.name, who_.file, who_.line, found};
         comparison_data held;

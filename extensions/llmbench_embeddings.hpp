@@ -147,8 +147,8 @@ inline int texts_in(const request_spec& r, std::size_t queries) {
     const std::size_t most = words > queries ? words - queries : 1;
     return static_cast<int>(std::min(most, static_cast<std::size_t>(std::max(r.documents, 1))));
 }
-/// Characters of these texts, where the first is read with each other one; 0 for token ids.
-inline int characters_in(const request_spec& r, int n, bool has_query) {
+/// Characters of these texts, where the first one is read so many times; 0 for token ids.
+inline int characters_in(const request_spec& r, int n, int times_of_first) {
     if (!r.token_ids.empty()) return 0;
     const vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
     double all = 0;  // more than an int holds, if a long query has many texts
@@ -156,17 +156,17 @@ inline int characters_in(const request_spec& r, int n, bool has_query) {
         const auto characters = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
             return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
         });
-        all += static_cast<double>(characters) * (has_query && k == 0 ? std::max(n - 1, 1) : 1);
+        all += static_cast<double>(characters) * (k == 0 ? times_of_first : 1);
     }
     return static_cast<int>(std::min(all, max_text_bytes));
 }
 inline asked_answer asked_embeddings(const request_spec& r) {
     const int n = texts_in(r, 0);
-    return {.results = n, .characters = characters_in(r, n, false)};
+    return {.results = n, .characters = characters_in(r, n, 1)};
 }
 inline asked_answer asked_score(const request_spec& r) {
     const int n = texts_in(r, 1);
-    return {.results = n, .documents = n, .characters = characters_in(r, n + 1, true)};
+    return {.results = n, .documents = n, .characters = characters_in(r, n + 1, n)};
 }
 /// A reranker may return only the best few.
 inline asked_answer asked_rerank(const request_spec& r) {

@@ -456,8 +456,8 @@ private:
 };
 
 /// Returns why a server has not begun a profile.
-inline std::string why_not_begun(const profile_step& start, bool by_http) {
-    const bool has_none = by_http && start.came == "answered HTTP 404";
+inline std::string why_not_begun(const profiler& by, const profile_step& start) {
+    const bool has_none = !by.has_commands() && start.came == "answered HTTP 404";
     return step_text(start) +
            (has_none ? ": vLLM has it where it was started with VLLM_TORCH_PROFILER_DIR or "
                        "--profiler-config; profile{.start = ..., .stop = ...} takes commands of "
@@ -491,7 +491,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
             t.none = "this load sends nothing in its first " + time_text(lasts_s) +
                      ", profile.duration can be longer";
     } else {
-        t.none = why_not_begun(t.start, !by.has_commands());
+        t.none = why_not_begun(by, t.start);
     }
     // Without an answer it may have begun all the same.
     if (t.start.done) t.stop = by.stop(std::max(left_s(), least_for_stop_s));

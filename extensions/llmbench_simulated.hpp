@@ -133,7 +133,7 @@ has it without -fno-rtti; files with gates may go without"
 #include <algorithm>  // min, max, clamp, sort
 #include <array>
 #include <atomic>
-#include <cerrno>  // errno, ECONNRESET
+#include <cerrno>  // ECONNRESET, errno
 #include <charconv>  // from_chars, to_chars
 #include <cmath>  // floor, abs, isinf, fabs, isfinite, isnan, log, log1p, sqrt, ceil
 #include <cstddef>  // size_t
@@ -606,9 +606,9 @@ inline int asked_count(const picojson::value& body, std::initializer_list<const 
             if (at) n = std::max(n, count_member(*at, name));
     return n;
 }
-inline bool read_flag(const picojson::value* at, const char* name, bool otherwise = false) {
+inline std::optional<bool> flag_in(const picojson::value* at, const char* name) {
     const picojson::value* m = at ? member(*at, name) : nullptr;
-    return m && m->is<bool>() ? m->get<bool>() : otherwise;
+    return m && m->is<bool>() ? std::optional(m->get<bool>()) : std::nullopt;
 }
 /// Greedy decoding gives the same words for the same prompt.
 inline bool asks_for_greedy(const picojson::value& body) {
@@ -616,7 +616,7 @@ inline bool asks_for_greedy(const picojson::value& body) {
                                       member(body, "sampling_params")}) {
         const picojson::value* t = at ? member(*at, "temperature") : nullptr;
         if ((t && t->is<double>() && t->get<double>() == 0) ||
-            (at && member(*at, "do_sample") && !read_flag(at, "do_sample")))
+            (at && member(*at, "do_sample") && flag_in(at, "do_sample") != true))
             return true;
     }
     return false;
@@ -624,7 +624,7 @@ inline bool asks_for_greedy(const picojson::value& body) {
 inline bool asks_for_stream(api_format api, std::string_view path, const picojson::value& body) {
     if (api == plain_text) return true;
     if (api == tgi || api == triton) return path.ends_with("generate_stream");
-    return read_flag(&body, "stream", api == ollama || api == ollama_generate);
+    return flag_in(&body, "stream").value_or(api == ollama || api == ollama_generate);
 }
 
 /// The simulated server only knows arithmetic: the result of the last two whole numbers with +, -
@@ -685,8 +685,9 @@ inline question question_of(api_format api, std::string_view path, const picojso
     question q;
     q.api = api;
     q.streamed = asks_for_stream(api, path, body);
-    q.wants_usage = api == triton ? read_flag(&body, "return_num_output_tokens")
-                                  : read_flag(member(body, "stream_options"), "include_usage");
+    q.wants_usage = true == (api == triton
+                                 ? flag_in(&body, "return_num_output_tokens")
+                                 : flag_in(member(body, "stream_options"), "include_usage"));
     const std::string prompt = prompt_of(body);
     const vector<std::string_view> words = words_of(prompt);
     const vector<std::uint64_t> hashes = hashes_of(words);
@@ -702,8 +703,9 @@ inline question question_of(api_format api, std::string_view path, const picojso
     q.most_tokens = std::max(most, 0);
     if (most <= 0) most = 128;
     q.is_forced =
-        traits_of(api).forces_lengths && (read_flag(&body, "ignore_eos") ||
-                                          read_flag(member(body, "sampling_params"), "ignore_eos"));
+        traits_of(api).forces_lengths &&
+        (flag_in(&body, "ignore_eos") == true ||
+         flag_in(member(body, "sampling_params"), "ignore_eos") == true);
     // Unforced answers end by themselves, at the same length for the same prompt.
     const int natural =
         16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % (q.result ? 64 : 256));
@@ -763,17 +765,19 @@ inline bool is_reasoning(const answer_facts& f) {
 inline std::string event_bytes(const std::string& json, const char* type = nullptr) {
     return (type ? printed("event: %s\n", type) : "") + "data: " + json + "\n\n";
 }
-inline const char* finish_reason_of(const answer_facts& f) {
-    return f.asked.stops ? "stop" : "length";
+inline const char* quoted_reason_of(const answer_facts& f) {
+    return f.asked.stops ? "\"stop\"" : "\"length\"";
 }
 
-inline std::string openai_identity(const answer_facts& f, bool chunk) {
+/// The last piece of an answer says how it ended.
+enum class piece : unsigned char { inner, last };
+
+/// `object`: what a chat's answer is called.
+inline std::string openai_identity(const answer_facts& f, const char* object) {
     const bool chat = f.asked.api == openai_chat;
-    const char* object =
-        chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
     return printed(
         "\"id\":\"%s-%llu\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"simulated\"",
-        chat ? "chatcmpl" : "cmpl", f.number, object);
+        chat ? "chatcmpl" : "cmpl", f.number, chat ? object : "text_completion");
 }
 inline std::string openai_usage(const answer_facts& f) {
     return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
@@ -785,27 +789,34 @@ inline std::string openai_usage(const answer_facts& f) {
                           f.asked.reasoning_tokens)
                 : "}");
 }
+inline std::string openai_choice(const std::string& said, const char* reason) {
+    return "\"choices\":[{\"index\":0," + said + ",\"finish_reason\":" + reason + "}]";
+}
+inline std::string openai_chunk(const answer_facts& f, const std::string& more) {
+    return event_bytes("{" + openai_identity(f, "chat.completion.chunk") + "," + more + "}");
+}
+inline std::string openai_piece(const answer_facts& f, const std::string& said) {
+    return openai_chunk(f, openai_choice(said, "null"));
+}
 inline std::string openai_ending(const answer_facts& f) {
-    const char* piece = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
-    return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0," + piece +
-                       ",\"finish_reason\":\"" + finish_reason_of(f) + "\"}]}") +
+    const char* said = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
+    return openai_chunk(f, openai_choice(said, quoted_reason_of(f))) +
            (f.asked.wants_usage
-                ? event_bytes("{" + openai_identity(f, true) + ",\"choices\":[],\"usage\":" +
-                              openai_usage(f) + "}")
+                ? openai_chunk(f, "\"choices\":[],\"usage\":" + openai_usage(f))
                 : "") +
            event_bytes("[DONE]");
 }
 inline std::string openai_whole(const answer_facts& f) {
     const std::string text = json_quoted(f.text);
-    const std::string choice = f.asked.api == openai_chat
+    const std::string said = f.asked.api == openai_chat
         ? "\"message\":{\"role\":\"assistant\",\"content\":" + text + "}"
         : "\"text\":" + text;
-    return "{" + openai_identity(f, false) + ",\"choices\":[{\"index\":0," + choice +
-           ",\"finish_reason\":\"" + finish_reason_of(f) + "\"}],\"usage\":" + openai_usage(f) +
-           "}";
+    return "{" + openai_identity(f, "chat.completion") + "," +
+           openai_choice(said, quoted_reason_of(f)) + ",\"usage\":" + openai_usage(f) + "}";
 }
 
-inline std::string llama_json(const answer_facts& f, const std::string& words, bool last) {
+inline std::string llama_json(const answer_facts& f, const std::string& words, piece p) {
+    const bool last = p == piece::last;
     return "{\"content\":" + json_quoted(words) +
            printed(",\"stop\":%s,\"id_slot\":0,\"index\":0,\"tokens_predicted\":%d,"
                    "\"tokens_evaluated\":%d",
@@ -813,15 +824,16 @@ inline std::string llama_json(const answer_facts& f, const std::string& words, b
            (last ? printed(",\"stop_type\":\"%s\"}", f.asked.stops ? "eos" : "limit") : "}");
 }
 
-inline std::string sglang_json(const answer_facts& f, bool last) {
+inline std::string sglang_json(const answer_facts& f, piece p) {
     return "{\"text\":" + json_quoted(f.text) +
            printed(",\"meta_info\":{\"id\":\"%llu\",\"prompt_tokens\":%d,"
                    "\"completion_tokens\":%d,\"finish_reason\":",
                    f.number, f.asked.prompt_tokens, f.output_tokens) +
-           (last ? printed("{\"type\":\"%s\"}", finish_reason_of(f)) : "null") + "}}";
+           (p == piece::last ? printed("{\"type\":%s}", quoted_reason_of(f)) : "null") + "}}";
 }
 
-inline std::string ollama_json(const answer_facts& f, const std::string& words, bool last) {
+inline std::string ollama_json(const answer_facts& f, const std::string& words, piece p) {
+    const bool last = p == piece::last;
     const std::string text = json_quoted(words);
     const std::string thought = last || !is_reasoning(f) ? "" : "\"thinking\":" + text;
     return "{\"model\":\"simulated\",\"created_at\":\"2024-01-01T00:00:00Z\"," +
@@ -829,9 +841,9 @@ inline std::string ollama_json(const answer_facts& f, const std::string& words, 
                 ? "\"message\":{\"role\":\"assistant\"," +
                       (thought.empty() ? "\"content\":" + text : thought) + "}"
                 : thought.empty() ? "\"response\":" + text : thought) +
-           (last ? printed(",\"done\":true,\"done_reason\":\"%s\",\"prompt_eval_count\":%d,"
+           (last ? printed(",\"done\":true,\"done_reason\":%s,\"prompt_eval_count\":%d,"
                            "\"eval_count\":%d}",
-                           finish_reason_of(f), f.asked.prompt_tokens, f.output_tokens)
+                           quoted_reason_of(f), f.asked.prompt_tokens, f.output_tokens)
                  : ",\"done\":false}");
 }
 
@@ -841,11 +853,11 @@ inline std::string tgi_details(const answer_facts& f) {
                    f.asked.stops ? "eos_token" : "length", f.output_tokens, f.asked.prompt_tokens);
 }
 /// One event for each token; the last one also has totals.
-inline std::string tgi_events(const answer_facts& f, std::string_view words, bool last) {
+inline std::string tgi_events(const answer_facts& f, std::string_view words, piece p) {
     std::string events;
     const vector<std::string_view> tokens = words_of(words);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const bool reports = last && i + 1 == tokens.size();
+        const bool reports = p == piece::last && i + 1 == tokens.size();
         events += "data:{\"token\":{\"id\":7,\"text\":" +
                   json_quoted(" " + std::string(tokens[i])) +
                   ",\"logprob\":-0.5,\"special\":false},\"generated_text\":" +
@@ -902,7 +914,8 @@ inline std::string responses_event(const answer_facts& f, const char* type, int 
                        type);
 }
 inline std::string response_id(const answer_facts& f) { return printed("resp_%llu", f.number); }
-inline std::string response_json(const answer_facts& f, bool ended) {
+inline std::string response_json(const answer_facts& f, piece p) {
+    const bool ended = p == piece::last;
     const char* status = !ended ? "in_progress" : f.asked.stops ? "completed" : "incomplete";
     const std::string message =
         R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":)" +
@@ -921,7 +934,7 @@ inline std::string response_json(const answer_facts& f, bool ended) {
            "}";
 }
 inline std::string responses_opening(const answer_facts& f) {
-    const std::string response = "\"response\":" + response_json(f, false);
+    const std::string response = "\"response\":" + response_json(f, piece::inner);
     return responses_event(f, "response.created", -1, response) +
            responses_event(f, "response.in_progress", 0, response) +
            responses_event(f, "response.output_item.added", 1,
@@ -935,7 +948,8 @@ inline std::string responses_ending(const answer_facts& f) {
     return responses_event(f, "response.output_text.done", 3, "\"output_index\":0," + text) +
            responses_event(f, "response.content_part.done", 4,
                            "\"output_index\":0,\"part\":{\"type\":\"output_text\"," + text + "}") +
-           responses_event(f, "response.completed", 5, "\"response\":" + response_json(f, true));
+           responses_event(f, "response.completed", 5,
+                           "\"response\":" + response_json(f, piece::last));
 }
 
 inline std::string anthropic_reason(const answer_facts& f) {
@@ -979,9 +993,7 @@ inline std::string stream_head(api_format api) {
 /// The bytes before the first words, "" if none.
 inline std::string answer_opening(const answer_facts& f) {
     if (f.asked.api == openai_chat)
-        return event_bytes("{" + openai_identity(f, true) +
-                           ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\","
-                           "\"content\":\"\"},\"finish_reason\":null}]}");
+        return openai_piece(f, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}");
     if (f.asked.api == anthropic) return anthropic_opening(f);
     if (f.asked.api == openai_responses) return responses_opening(f);
     return {};
@@ -991,18 +1003,15 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
                                 const engine_model::emission& e) {
     switch (f.asked.api) {
     case openai_chat:
-        return event_bytes("{" + openai_identity(f, true) +
-                           ",\"choices\":[{\"index\":0,\"delta\":{" +
-                           (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
-                           json_quoted(words) + "},\"finish_reason\":null}]}");
-    case openai_completions:
-        return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0,\"text\":" +
-                           json_quoted(words) + ",\"finish_reason\":null}]}");
-    case tgi: return tgi_events(f, words, e.finished);
+        return openai_piece(f, std::string("\"delta\":{") +
+                                   (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
+                                   json_quoted(words) + "}");
+    case openai_completions: return openai_piece(f, "\"text\":" + json_quoted(words));
+    case tgi: return tgi_events(f, words, e.finished ? piece::last : piece::inner);
     case triton: return event_bytes(triton_json(f, words, e.tokens));
-    case ollama: case ollama_generate: return ollama_json(f, words, false) + "\n";
-    case llama_cpp: return event_bytes(llama_json(f, words, false));
-    case sglang: return event_bytes(sglang_json(f, e.finished));
+    case ollama: case ollama_generate: return ollama_json(f, words, piece::inner) + "\n";
+    case llama_cpp: return event_bytes(llama_json(f, words, piece::inner));
+    case sglang: return event_bytes(sglang_json(f, e.finished ? piece::last : piece::inner));
     case plain_text: return words;
     case anthropic:
         return event_bytes("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":" +
@@ -1023,8 +1032,8 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
 inline std::string answer_ending(const answer_facts& f) {
     switch (f.asked.api) {
     case openai_chat: case openai_completions: return openai_ending(f);
-    case ollama: case ollama_generate: return ollama_json(f, "", true) + "\n";
-    case llama_cpp: return event_bytes(llama_json(f, "", true));
+    case ollama: case ollama_generate: return ollama_json(f, "", piece::last) + "\n";
+    case llama_cpp: return event_bytes(llama_json(f, "", piece::last));
     case sglang: return event_bytes("[DONE]");
     case anthropic: return anthropic_ending(f);
     case openai_responses: return responses_ending(f);
@@ -1039,9 +1048,9 @@ inline std::string whole_answer(const answer_facts& f) {
         return "{\"generated_text\":" + json_quoted(f.text) + ",\"details\":" + tgi_details(f) +
                "}";
     case triton: return triton_json(f, f.text, f.output_tokens);
-    case ollama: case ollama_generate: return ollama_json(f, f.text, true);
-    case llama_cpp: return llama_json(f, f.text, true);
-    case sglang: return sglang_json(f, true);
+    case ollama: case ollama_generate: return ollama_json(f, f.text, piece::last);
+    case llama_cpp: return llama_json(f, f.text, piece::last);
+    case sglang: return sglang_json(f, piece::last);
     case anthropic:
         return anthropic_message(f, "[{\"type\":\"text\",\"text\":" + json_quoted(f.text) + "}]",
                                  anthropic_reason(f), f.output_tokens);
@@ -1049,7 +1058,7 @@ inline std::string whole_answer(const answer_facts& f) {
     case api_format::rerank: return scores_json(f, "results", "relevance_score");
     case api_format::score: return scores_json(f, "data", "score");
     case api_format::sglang_score: return sglang_scores_json(f);
-    case openai_responses: return response_json(f, true);
+    case openai_responses: return response_json(f, piece::last);
     case openai_chat: case openai_completions: case plain_text: break;
     }
     return openai_whole(f);
@@ -1129,12 +1138,17 @@ inline std::string python_number(double v) {
 
 /// Writes metrics one by one; those of the engine have its labels.
 class metrics_writer {
+    static std::string labels(const std::string& own = "") {
+        return "{engine=\"0\"," + own + "model_name=\"simulated\"}";
+    }
+
 public:
     explicit metrics_writer(double began_unix_s) : began_unix_s_(began_unix_s) {}
 
-    void gauge(const std::string& name, const char* help, double v, bool of_engine = true) {
+    void gauge(const std::string& name, const char* help, double v,
+               const std::string& of = labels()) {
         head(name, help, "gauge");
-        page_ += name + (of_engine ? labels() : "") + " " + python_number(v) + "\n";
+        sample(name, of, v);
     }
     void counter(const std::string& name, const char* help, double v) {
         head(name + "_total", help, "counter");
@@ -1166,9 +1180,6 @@ public:
     const std::string& page() const { return page_; }
 
 private:
-    static std::string labels(const std::string& own = "") {
-        return "{engine=\"0\"," + own + "model_name=\"simulated\"}";
-    }
     void head(const std::string& name, const char* help, const char* kind) {
         page_ += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n";
     }
@@ -1203,7 +1214,7 @@ inline std::string vllm_page(const engine_state& m, const tallies& t) {
     using counters = engine_model::counters;
     metrics_writer w(t.began_unix_s);
     w.gauge("process_start_time_seconds", "When the server was started, in seconds since 1970.",
-            t.began_unix_s, false);
+            t.began_unix_s, "");
     w.gauge("vllm:num_requests_running", "Requests in the engine's batch.",
             static_cast<double>(m.running));
     w.gauge("vllm:num_requests_waiting", "Requests that wait to be in the batch.",
@@ -1371,7 +1382,7 @@ public:
     }
     void reset() {
         out_.clear();
-        end(true);
+        end(ECONNRESET);
     }
 
     std::uint64_t answering = 0;  // the handler's id of the current answer, 0: none
@@ -1406,7 +1417,8 @@ protected:
 private:
     /// Returns the number of bytes taken; 0: write_more() is called later; below 0: closed.
     virtual long long give(std::string_view bytes) = 0;
-    virtual void end(bool by_reset) = 0;
+    /// 0, or ECONNRESET: what the client finds.
+    virtual void end(int error) = 0;
     /// There are bytes to write, now or after others that wait.
     virtual void on_written() { write_more(); }
     /// As they are sent: TLS's.
@@ -1418,7 +1430,7 @@ private:
     }
     void close() {
         out_.clear();
-        end(false);
+        end(0);
     }
 
     const request_handler& handler_;
@@ -1639,7 +1651,7 @@ private:
                                   "previous_response_not_found");
         const picojson::value whole = with_history(body, *before);
         g->facts.asked = question_of(api, s.request().path, whole);
-        if (api == openai_responses && read_flag(&body, "store", true))
+        if (api == openai_responses && flag_in(&body, "store") != false)
             g->to_store = input_of(whole);
         g->facts.asked.reasoning_tokens = static_cast<int>(
             settings_.reasoning.value * g->facts.asked.output_tokens);
@@ -1778,7 +1790,7 @@ public:
 
 protected:
     long long give(std::string_view bytes) override;
-    void end(bool by_reset) override;
+    void end(int error) override;
 
 private:
     void on_written() override;
@@ -1925,10 +1937,10 @@ inline long long socket_session::give(std::string_view bytes) {
     host_.network_.await_room(socket_);
     return 0;
 }
-inline void socket_session::end(bool by_reset) {
+inline void socket_session::end(int error) {
     if (!socket_) return;
     const linger at_once{1, 0};
-    if (by_reset)
+    if (error != 0)
         ::setsockopt(machine_network::fd(socket_), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     host_.network_.close(std::exchange(socket_, nullptr));
     host_.gone_.push_back(std::move(keeps_this_));
@@ -2310,10 +2322,9 @@ protected:
         const shared_link l = link_.lock();
         return l ? environment_.send_to_client(l, bytes) : -1;
     }
-    void end(bool by_reset) override {
+    void end(int error) override {
         wants_bytes_ = false;
-        if (const shared_link l = link_.lock())
-            environment_.end_from_server(l, by_reset ? ECONNRESET : 0);
+        if (const shared_link l = link_.lock()) environment_.end_from_server(l, error);
     }
 
 private:
@@ -2472,7 +2483,9 @@ struct reaches {
 /// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
 /// reach anywhere on that side, because their spread does not depend on it.
 inline reaches reaches_of_run(const vector<double>& draws, double noise, double s0,
-                              const judging_rule& rule, const stored_side& other, bool in_pairs) {
+                              const judging_rule& rule, const stored_side& other,
+                              verdict_unit counted_in) {
+    const bool in_pairs = counted_in == verdict_unit::pair;
     reaches all;
     const auto analysis_at = [&](std::size_t n, double at) {
         vector<double> distances;
@@ -2516,7 +2529,6 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
                  number_of(v, "day_to_day_sd", 0)};
     }
     rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
-    const bool in_pairs = v.counted_in == verdict_unit::pair;
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;
     generator random(1, 1);
@@ -2525,7 +2537,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     for (int i = 0; i < runs; ++i) {
         vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
         for (double& z : draws) z = random.normal();
-        const reaches r = reaches_of_run(draws, sd, s0, rule, other, in_pairs);
+        const reaches r = reaches_of_run(draws, sd, s0, rule, other, v.counted_in);
         fails_from.push_back(r.fails_from);
         open += mean >= r.passes_to && mean <= r.fails_from;
     }

@@ -80,9 +80,10 @@ inline std::string option_meant(const CLI::App& of, std::string_view given) {
 }
 
 /// Returns one sentence on an argument that CLI11 refused. `verbs` lists all verbs.
-inline std::string unplaced_argument(const CLI::App& at, bool is_verb, const std::string& verbs,
-                                     const CLI::ParseError& e,
-                                     const std::vector<std::string>& left) {
+inline std::string unplaced_argument(const CLI::App& at, const std::string& verbs,
+                                     const CLI::ParseError& e) {
+    const std::vector<std::string> left = at.remaining(true);
+    const bool is_verb = at.get_parent() != nullptr;
     const std::string who = (is_verb ? "llmbench " : "") + at.get_name();
     const std::string help = "`" + who + " --help` lists all options";
     const std::string said = e.what();

@@ -7,6 +7,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/dialects/request_body.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // find, find_if, sort
@@ -141,11 +142,10 @@ inline vector<double> values_by(const other_metric& m, const repeat_list& varian
     return values;
 }
 
-/// `stream`: whether answers were streamed.
-inline other_view shown_as(other_tool tool, const repeat_list& variant, bool stream) {
+inline other_view shown_as(other_tool tool, const repeat_list& variant, const request_spec& sent) {
     const other_tool_name& name = other_tools[static_cast<std::size_t>(tool)];
     other_view v{.title = name.title};
-    if (!stream) {
+    if (!sent.stream) {
         v.notes.push_back("answers that come in one piece have no first token");
         return v;
     }
@@ -165,10 +165,10 @@ inline other_view shown_as(other_tool tool, const repeat_list& variant, bool str
 
 /// Returns our requests by the definitions of other tools, a table each.
 inline std::string others_text(const vector<other_tool>& tools, const repeat_list& variant,
-                               bool stream) {
+                               const request_spec& sent) {
     std::string out;
     for (const other_tool tool : tools) {
-        const other_view v = shown_as(tool, variant, stream);
+        const other_view v = shown_as(tool, variant, sent);
         out += printed("\n  as %s has it, failed requests left out\n", v.title.c_str());
         if (!v.rows.empty())
             out += printed("  %-17s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99");

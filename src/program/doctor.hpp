@@ -355,8 +355,8 @@ inline std::string doctor_json(const machine_findings& m, const server_findings&
 
 inline int doctor(const given_options& o) {
     check_one(o, "--users", "--rate", "name one load");
-    check_fit(o, o.has("--url"), " is of a server: it needs --url",
-              {"--users", "--rate", "--duration", "--name", "--report", "--model"});
+    check_fit(o, {{o.has("--url"), " is of a server: it needs --url",
+                   {"--users", "--rate", "--duration", "--name", "--report", "--model"}}});
     const interrupt_guard signals;
     const std::string file = o.has("--out") ? o["--out"] : "doctor.json";
     const environment_facts here = environment_now();

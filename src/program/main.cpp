@@ -58,7 +58,7 @@ int llmbench_main(int argc, char** argv) {
         const CLI::App* at = &app;
         for (const CLI::App* of_verb : app.get_subcommands({}))
             if (argc > 1 && of_verb->get_name() == argv[1]) at = of_verb;
-        refuse({unplaced_argument(*at, at != &app, enumerated(names), e, at->remaining(true))});
+        refuse({unplaced_argument(*at, enumerated(names), e)});
     }
     refuse_misspelt(whole_environment());  // also where no gate begins
     for (const verb& v : verbs)

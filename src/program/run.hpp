@@ -50,7 +50,7 @@ inline int run_gates(const given_options& o) {
 inline int run_gate(const given_options& o) {
     check_one(o, "--config", "--sweep", "give one");
     if (o.has("--config")) return run_gates(o);
-    check_fit(o, false, " needs --config", {"--gate"});
+    check_fit(o, {{false, " needs --config", {"--gate"}}});
     if (server_is_missing(o))
         refuse(
             {"no server is named: give --url http://127.0.0.1:8000, or --command 'vllm serve "

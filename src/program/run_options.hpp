@@ -37,11 +37,17 @@ void set(To& to, const given_options& o, const char* option, Read&& read) {
 inline auto whole_up_to(long long most) {
     return [=](const given& g) { return whole_of(g, 1, most); };
 }
-/// Refuses the options that are given, unless they fit the others.
-inline void check_fit(const given_options& o, bool fits, const char* why,
-                      std::initializer_list<const char*> options) {
-    for (const char* option : options)
-        if (!fits && o.has(option)) refuse({option, why});
+/// Whether these options fit the others, and why they do not.
+struct fitting_options {
+    bool fit;
+    const char* why;
+    vector<const char*> options;
+};
+/// Refuses the first option that is given and does not fit.
+inline void check_fit(const given_options& o, std::initializer_list<fitting_options> all) {
+    for (const fitting_options& f : all)
+        for (const char* option : f.options)
+            if (!f.fit && o.has(option)) refuse({option, f.why});
 }
 inline void check_one(const given_options& o, const char* a, const char* b, const char* advice) {
     if (o.has(a) && o.has(b)) refuse({a, " and ", b, " are both given: ", advice});
@@ -91,8 +97,8 @@ inline slo_list slos_of(const vector<std::string>& texts) {
 
 /// How requests are sent: over HTTP without it.
 inline new_transport transport_of(const given_options& o) {
-    check_fit(o, api_of(o) == openai_responses, " needs --api openai_responses",
-              {"--websocket", "--server-history"});
+    check_fit(o, {{api_of(o) == openai_responses, " needs --api openai_responses",
+                   {"--websocket", "--server-history"}}});
     return o.has("--websocket") ? websocket() : nullptr;
 }
 /// The server that this option names. Target and baseline are made here alone, so that both are
@@ -120,10 +126,10 @@ inline bool server_is_missing(const given_options& o) {
 inline any_target target_of(const given_options& o) {
     check_one(o, "--url", "--command", "name a server that runs, or the command that starts one");
     const bool starts = o.has("--command");
-    check_fit(o, !starts, " is of a server that runs already: with --command leave it out",
-              {"--header", "--key-variable", "--ca-file", "--insecure"});
-    check_fit(o, starts, " is of a server that is started: it needs --command",
-              {"--ready", "--env", "--directory"});
+    check_fit(o, {{!starts, " is of a server that runs already: with --command leave it out",
+                   {"--header", "--key-variable", "--ca-file", "--insecure"}},
+                  {starts, " is of a server that is started: it needs --command",
+                   {"--ready", "--env", "--directory"}}});
     if (starts) {
         process p{.command = o["--command"], .ready = o["--ready"]};
         for (const std::string& e : o.all("--env"))
@@ -198,11 +204,12 @@ inline arrival_pattern arrivals_of(const given_options& o) {
     set(d, o, "--arrivals", [](const given& g) { return pattern_of(g).data(); });
     const bool closed = d.kind == arrival_kind::closed_loop;
     const bool replays = d.kind == arrival_kind::replay;
-    check_fit(o, closed, " needs --users", {"--think"});
-    check_fit(o, closed, " needs --users; a rate that rises is --arrivals 'ramp(1rps, 8rps, 2min)'",
-              {"--ramp"});
-    check_fit(o, !closed, " needs --rate or --arrivals", {"--max-in-flight"});
-    check_fit(o, replays, " needs --arrivals 'replay(FILE)'", {"--speed", "--time-unit"});
+    check_fit(o, {{closed, " needs --users", {"--think"}},
+                  {closed,
+                   " needs --users; a rate that rises is --arrivals 'ramp(1rps, 8rps, 2min)'",
+                   {"--ramp"}},
+                  {!closed, " needs --rate or --arrivals", {"--max-in-flight"}},
+                  {replays, " needs --arrivals 'replay(FILE)'", {"--speed", "--time-unit"}}});
     set(d.think, o, "--think", pause_of);
     set(d.users_ramp_s, o, "--ramp", [](const given& g) { return time_of(g).seconds(); });
     set(d.max_in_flight, o, "--max-in-flight", whole_up_to(1000000));
@@ -231,25 +238,26 @@ inline const char* source_of(const given_options& o) {
 inline void check_workload(const given_options& o) {
     const char* const source = source_of(o);
     const std::string from = source ? source : "";
-    check_fit(o, from == "--dataset" || from == "--questions", " needs --dataset or --questions",
-              {"--format"});
-    check_fit(o, from == "--dataset", " needs --dataset", {"--unsalted"});
-    check_fit(o, from == "--questions", " needs --questions", {"--grade", "--before", "--after"});
-    check_fit(o, from == "--sessions", " needs --sessions", {"--max-wait", "--max-context"});
-    check_fit(o, source && from != "--prompt", " needs --dataset, --questions or --sessions",
-              {"--max-items"});
-    check_fit(o, !source || from == "--dataset", " needs a dataset, or made-up prompts",
-              {"--turns"});
-    check_fit(o, !source, " needs made-up prompts: leave --dataset, --prompt, --questions and "
-                          "--sessions out",
-              {"--prompt-tokens", "--prefix-tokens"});
-    check_fit(o, o.has("--prefix-tokens") && !o.has("--turns"),
-              " needs --prefix-tokens, and no --turns", {"--prefix-groups", "--prefix-share"});
-    check_fit(o, !source, " needs made-up prompts; elsewhere --max-tokens ends answers",
-              {"--output-tokens"});
-    check_fit(o, from != "--prompt" && from != "--questions",
-              " needs answers of a given length, which --prompt and --questions have not",
-              {"--own-length"});
+    const bool is_dataset = from == "--dataset", is_questions = from == "--questions";
+    const bool is_prompt = from == "--prompt";
+    check_fit(
+        o,
+        {{is_dataset || is_questions, " needs --dataset or --questions", {"--format"}},
+         {is_dataset, " needs --dataset", {"--unsalted"}},
+         {is_questions, " needs --questions", {"--grade", "--before", "--after"}},
+         {from == "--sessions", " needs --sessions", {"--max-wait", "--max-context"}},
+         {source && !is_prompt, " needs --dataset, --questions or --sessions", {"--max-items"}},
+         {!source || is_dataset, " needs a dataset, or made-up prompts", {"--turns"}},
+         {!source,
+          " needs made-up prompts: leave --dataset, --prompt, --questions and --sessions out",
+          {"--prompt-tokens", "--prefix-tokens"}},
+         {o.has("--prefix-tokens") && !o.has("--turns"),
+          " needs --prefix-tokens, and no --turns", {"--prefix-groups", "--prefix-share"}},
+         {!source, " needs made-up prompts; elsewhere --max-tokens ends answers",
+          {"--output-tokens"}},
+         {!is_prompt && !is_questions,
+          " needs answers of a given length, which --prompt and --questions have not",
+          {"--own-length"}}});
 }
 inline any_workload workload_of(const given_options& o) {
     check_workload(o);
@@ -342,8 +350,8 @@ inline any_baseline baseline_of(const given_options& o) {
     check_one(o, "--baseline-url", "--baseline-file", "give one");
     check_one(o, "--baseline-url", "--baseline-history", "give one");
     check_one(o, "--baseline-file", "--baseline-history", "give one");
-    check_fit(o, o.has("--baseline-file"), " needs --baseline-file", {"--day-to-day"});
-    check_fit(o, o.has("--baseline-url"), " needs --baseline-url", {"--at-once"});
+    check_fit(o, {{o.has("--baseline-file"), " needs --baseline-file", {"--day-to-day"}},
+                  {o.has("--baseline-url"), " needs --baseline-url", {"--at-once"}}});
     if (o.has("--baseline-history")) return history(o["--baseline-history"]);
     if (o.has("--baseline-url")) {
         endpoint b = endpoint_of(o, "--baseline-url");

@@ -73,8 +73,8 @@ inline serving serving_of(const given_options& o) {
     else if (usage == "never") s.usage = usage_sent::never;
     else if (!usage.empty() && usage != "asked")
         o.one("--usage").refuse_as("asked, always or never");
-    check_fit(o, o.has("--fail"), " is of the requests that are refused: it needs --fail P%",
-              {"--status"});
+    check_fit(o, {{o.has("--fail"), " is of the requests that are refused: it needs --fail P%",
+                   {"--status"}}});
     if (o.has("--status")) s.error_status = static_cast<int>(whole_of(o.one("--status"), 400, 599));
     return s;
 }

@@ -32,12 +32,12 @@ private:
         tls_.send(bytes);
         return tls_.taken();
     }
-    void end(bool by_reset) override {
-        if (!by_reset) {
+    void end(int error) override {
+        if (error == 0) {
             tls_.say_goodbye();
             give(tls_.taken());
         }
-        socket_session::end(by_reset);
+        socket_session::end(error);
     }
     tls_server_channel tls_;
 };

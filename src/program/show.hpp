@@ -34,7 +34,7 @@ inline std::string shown(measured_gate g, const std::string& name,
     g.found = analyse(g.seen, g.judged_by);
     std::string out = console_text(report_of(g, {}), surroundings_of_program().style());
     if (!g.what.sent->is_read)
-        out += others_text(tools, g.seen.candidate, g.what.sent->common.stream);
+        out += others_text(tools, g.seen.candidate, g.what.sent->common);
     return out;
 }
 

@@ -303,23 +303,24 @@ private:
         refuse(nearest.empty() ? "a metric (" + names + ")" : "a metric", nearest);
     }
     template <class Fits>
-    metric_id metric(Fits&& fits, const std::string& expected, bool lacks_statistic = false) {
+    metric_id metric(Fits&& fits, const std::string& expected) {
         const std::string_view before = rest_;
         const metric_id m = any_metric_named();
         if (fits(m, shape_of(m))) return m;
         rest_ = before;
-        const std::string statistic = shape_of(m) == metric_shape::of_server_times ? "mean("
-                                      : is_speed(m)                                ? "p10("
-                                                                                   : "p90(";
-        refuse(expected, lacks_statistic ? statistic + metric_name(m) + ")" : "");
+        refuse(expected);
     }
     statistic_data value_of_run() {
-        const metric_id m =
-            metric([](metric_id, metric_shape shape) { return shape == metric_shape::of_run; },
-                   "a metric of the whole run", true);
-        return make_statistic(statistic_kind::value, m, 0);
+        const std::string_view before = rest_;
+        const metric_id m = any_metric_named();
+        const metric_shape shape = shape_of(m);
+        if (shape == metric_shape::of_run) return make_statistic(statistic_kind::value, m, 0);
+        rest_ = before;
+        const char* statistic = shape == metric_shape::of_server_times ? "mean("
+                                : is_speed(m)                          ? "p10("
+                                                                       : "p90(";
+        refuse("a metric of the whole run", std::string(statistic) + metric_name(m) + ")");
     }
-
     statistic_data goodput_of() {
         const predicate p = either(0);
         expect(")");

@@ -283,16 +283,23 @@ inline error_verdict judged(const error_objective& o, const vector<error_figures
 }
 
 inline std::string signed_time(double s) { return (s > 0 ? "+" : "") + time_text(s); }
-inline std::string errors_text(const vector<error_figures>& all, bool ours) {
-    std::string out;
-    for (const error_figures& f : all) {
-        if (f.is_ours != ours || f.sizes.empty()) continue;
-        out += printed("  %-17s %10s %10s %10s %10s %9zu\n", f.name.c_str(),
-                       time_text(f.at(0.5)).c_str(), time_text(f.at(0.99)).c_str(),
-                       time_text(f.at(1)).c_str(), signed_time(f.bias).c_str(), f.sizes.size());
-        if (f.other_events > 0)
-            out += printed("  %-17s %s with another number of events in the log: infinite error\n",
-                           "", plural(f.other_events, "request").c_str());
+/// Our definitions first, then the tool's.
+inline std::string errors_text(const vector<error_figures>& all,
+                               const std::optional<other_tool>& tool) {
+    std::string out = printed("\n  %-17s %10s %10s %10s %10s %9s\n", "measured - true", "p50",
+                              "p99", "max", "bias", "values");
+    for (const bool ours : {true, false}) {
+        if (!ours && tool)
+            out += printed("  as %s has it\n", other_tools[static_cast<std::size_t>(*tool)].title);
+        for (const error_figures& f : all) {
+            if (f.is_ours != ours || f.sizes.empty()) continue;
+            out += printed("  %-17s %10s %10s %10s %10s %9zu\n", f.name.c_str(),
+                           time_text(f.at(0.5)).c_str(), time_text(f.at(0.99)).c_str(),
+                           time_text(f.at(1)).c_str(), signed_time(f.bias).c_str(), f.sizes.size());
+            if (f.other_events > 0)
+                out += printed("  %-17s %s with another number of events in the log: infinite "
+                               "error\n", "", plural(f.other_events, "request").c_str());
+        }
     }
     return out;
 }
@@ -348,12 +355,7 @@ inline int judge_truth(const given_options& o) {
     const matched_requests m = matched(measured.requests, truth, how, skipped);
     vector<error_figures> all;
     for (const error_row& row : rows_for(measured)) all.push_back(errors_of(row, m));
-    say(printed("\n  %-17s %10s %10s %10s %10s %9s\n", "measured - true", "p50", "p99", "max",
-                "bias", "values") +
-        errors_text(all, true));
-    if (measured.tool)
-        say(std::string("  as ") + other_tools[static_cast<std::size_t>(*measured.tool)].title +
-            " has it\n" + errors_text(all, false));
+    say(errors_text(all, measured.tool));
     std::string notes =
         printed("  %zu requests, matched by %s; p50, p99 and max are without signs\n",
                 measured.requests.size(), matching_names[static_cast<std::size_t>(m.by)]) +
@@ -394,10 +396,10 @@ inline int judge_truth(const given_options& o) {
 
 /// judge, also against a log of `llmbench serve`.
 inline int judge_or_compare(const given_options& o) {
-    check_fit(o, o.has("--truth"), " is of --truth FILE, the log of `llmbench serve`",
-              {"--match", "--skip", "--out"});
-    check_fit(o, !o.has("--truth"), " is of verdicts on a run: with --truth leave it out",
-              {"--against", "--name", "--inconclusive", "--report"});
+    check_fit(o, {{o.has("--truth"), " is of --truth FILE, the log of `llmbench serve`",
+                   {"--match", "--skip", "--out"}},
+                  {!o.has("--truth"), " is of verdicts on a run: with --truth leave it out",
+                   {"--against", "--name", "--inconclusive", "--report"}}});
     return o.has("--truth") ? judge_truth(o) : judge_again(o);
 }
 inline verb judge_or_compare_verb() {

@@ -20,7 +20,7 @@ using timelines::worked_example;
 namespace {
 
 other_view shown(other_tool tool, const vector<request>& requests) {
-    return shown_as(tool, repeat_list({repeat_of(requests)}), true);
+    return shown_as(tool, repeat_list({repeat_of(requests)}), {});
 }
 const other_row& row_named(const other_view& v, const std::string& name) {
     for (const other_row& r : v.rows)
@@ -76,13 +76,13 @@ TEST_CASE("other tools leave failed requests out, and warm-up is nobody's") {
 
 TEST_CASE("what was not recorded is no row, and is said") {
     const repeat_list whole({repeat_of({answered(0, 50)})});
-    const other_view one_piece = shown_as(other_tool::vllm, whole, false);
+    const other_view one_piece = shown_as(other_tool::vllm, whole, {.stream = false});
     CHECK(one_piece.rows.empty());
     CHECK(one_piece.notes.at(0) == "answers that come in one piece have no first token");
 
     repeat_data counted = repeat_of({answered(0, 50)});
     counted.gaps_counted = true;
-    const other_view v = shown_as(other_tool::sglang, repeat_list({counted}), true);
+    const other_view v = shown_as(other_tool::sglang, repeat_list({counted}), {});
     CHECK(v.rows.size() == 3);
     CHECK(v.notes.at(0) == "ITL: the gaps were too many to keep each one");
 }

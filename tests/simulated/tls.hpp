@@ -67,13 +67,13 @@ private:
         if (is_over_ || SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &n) != 1) return -1;
         return flush() ? static_cast<long long>(n) : -1;
     }
-    void end(bool by_reset) override {
-        if (!is_over_ && !by_reset) {
+    void end(int error) override {
+        if (!is_over_ && error == 0) {
             SSL_shutdown(ssl_.get());
             flush();
         }
         is_over_ = true;
-        virtual_session::end(by_reset);
+        virtual_session::end(error);
     }
     bool flush() {
         char* data = nullptr;

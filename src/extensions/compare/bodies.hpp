@@ -272,7 +272,7 @@ private:
             measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
                                 s.all.seen.candidate.empty() ? s.lost : ""});
         const settings_comparison found = comparison_of_settings(
-            measured, p.judged->slos, p.sent->common.stream,
+            measured, p.judged->slos, p.sent->common,
             static_cast<std::size_t>(p.judged->max_repeats));
         const comparison_report report{who_.name, who_.file, who_.line, found};
         comparison_data held;

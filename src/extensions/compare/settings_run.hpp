@@ -188,11 +188,10 @@ private:
         return true;
     }
 
-    void lose(setting_under_test& s, gate_outcome as, bool is_missing, const std::exception& e,
+    void lose(setting_under_test& s, gate_outcome as, const std::exception& e,
               const char* told = "it did not start again: ") {
         s.lost = reason_in(e);
         s.lost_as = as;
-        s.is_missing = is_missing;
         s.server.end();
         meter_.say("  " + s.name + ": " + s.lost + "\n");
         if (!s.all.seen.candidate.empty())
@@ -203,7 +202,7 @@ private:
         try {
             prepare_server(s.all.what, s.server, number, s.all.what.sent->limits.total.seconds());
         } catch (const std::runtime_error& e) {
-            lose(s, gate_outcome::invalid, false, e, "");
+            lose(s, gate_outcome::invalid, e, "");
         }
     }
     /// A missing server leaves the comparison.
@@ -230,11 +229,12 @@ private:
                 if (session::of_this_program().is_news(note))
                     meter_.say("  note: " + note + "\n");
         } catch (const std::invalid_argument& e) {
-            lose(s, gate_outcome::refused, false, e);
+            lose(s, gate_outcome::refused, e);
         } catch (const no_server& e) {
-            lose(s, gate_outcome::invalid, !s.is_known && !stop_asked.load(), e);
+            s.is_missing = !s.is_known && !stop_asked.load();
+            lose(s, gate_outcome::invalid, e);
         } catch (const std::exception& e) {
-            lose(s, gate_outcome::invalid, false, e);
+            lose(s, gate_outcome::invalid, e);
         }
     }
     /// Settings are compared on the same sessions, those that fit all.

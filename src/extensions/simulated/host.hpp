@@ -49,7 +49,7 @@ public:
 
 protected:
     long long give(std::string_view bytes) override;
-    void end(bool by_reset) override;
+    void end(int error) override;
 
 private:
     void on_written() override;
@@ -196,10 +196,10 @@ inline long long socket_session::give(std::string_view bytes) {
     host_.network_.await_room(socket_);
     return 0;
 }
-inline void socket_session::end(bool by_reset) {
+inline void socket_session::end(int error) {
     if (!socket_) return;
     const linger at_once{1, 0};
-    if (by_reset)
+    if (error != 0)
         ::setsockopt(machine_network::fd(socket_), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     host_.network_.close(std::exchange(socket_, nullptr));
     host_.gone_.push_back(std::move(keeps_this_));

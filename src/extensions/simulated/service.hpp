@@ -14,6 +14,7 @@
 #include "extensions/simulated/core/replies.hpp"
 
 #include <algorithm>  // max
+#include <cerrno>  // ECONNRESET
 #include <cmath>  // isinf
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
@@ -89,7 +90,7 @@ public:
     }
     void reset() {
         out_.clear();
-        end(true);
+        end(ECONNRESET);
     }
 
     std::uint64_t answering = 0;  // the handler's id of the current answer, 0: none
@@ -124,7 +125,8 @@ protected:
 private:
     /// Returns the number of bytes taken; 0: write_more() is called later; below 0: closed.
     virtual long long give(std::string_view bytes) = 0;
-    virtual void end(bool by_reset) = 0;
+    /// 0, or ECONNRESET: what the client finds.
+    virtual void end(int error) = 0;
     /// There are bytes to write, now or after others that wait.
     virtual void on_written() { write_more(); }
     /// As they are sent: TLS's.
@@ -136,7 +138,7 @@ private:
     }
     void close() {
         out_.clear();
-        end(false);
+        end(0);
     }
 
     const request_handler& handler_;
@@ -357,7 +359,7 @@ private:
                                   "previous_response_not_found");
         const picojson::value whole = with_history(body, *before);
         g->facts.asked = question_of(api, s.request().path, whole);
-        if (api == openai_responses && read_flag(&body, "store", true))
+        if (api == openai_responses && flag_in(&body, "store") != false)
             g->to_store = input_of(whole);
         g->facts.asked.reasoning_tokens = static_cast<int>(
             settings_.reasoning.value * g->facts.asked.output_tokens);

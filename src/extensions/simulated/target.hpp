@@ -10,7 +10,6 @@
 #include "extensions/simulated/service.hpp"
 #include "extensions/simulated/virtual_environment.hpp"
 
-#include <cerrno>  // ECONNRESET
 #include <functional>  // what is to be done at a time
 #include <memory>  // make_shared, shared_ptr, unique_ptr, weak_ptr, ...
 #include <string>
@@ -38,10 +37,9 @@ protected:
         const shared_link l = link_.lock();
         return l ? environment_.send_to_client(l, bytes) : -1;
     }
-    void end(bool by_reset) override {
+    void end(int error) override {
         wants_bytes_ = false;
-        if (const shared_link l = link_.lock())
-            environment_.end_from_server(l, by_reset ? ECONNRESET : 0);
+        if (const shared_link l = link_.lock()) environment_.end_from_server(l, error);
     }
 
 private:

@@ -151,8 +151,10 @@ private:
     [[noreturn]] void refuse_second(const std::string& name, int first) const {
         refuse_here(name + printed(" is there twice, first in line %d", first));
     }
+    enum class key_of : unsigned char { header, entry };
     /// The table that all names of a key but the last lead to.
-    toml_value& inside(toml_value& from, const vector<std::string>& key, bool is_header) {
+    toml_value& inside(toml_value& from, const vector<std::string>& key, key_of what) {
+        const bool is_header = what == key_of::header;
         toml_value* at = &from;
         for (std::size_t i = 0; i + 1 < key.size(); ++i) {
             toml_value* next = at->find(key[i]);
@@ -174,7 +176,7 @@ private:
         if (!is_list) take("[");
         const vector<std::string> key = dotted_key();
         if (!take(is_list ? "]]" : "]")) refuse_here(is_list ? "]] is missing" : "] is missing");
-        toml_value& in = inside(all, key, true);
+        toml_value& in = inside(all, key, key_of::header);
         toml_value* known = in.find(key[key.size() - 1]);
         if (is_list) {
             if (known && !known->is_of_headers) refuse_second(name_of(key), known->line);
@@ -198,7 +200,7 @@ private:
         if (!take("=")) refuse_here("\"" + name_of(key) + "\" has no value: a line is key = value");
         skip_blanks();
         const int at = line_;
-        toml_value& in = inside(into, key, false);
+        toml_value& in = inside(into, key, key_of::entry);
         if (const toml_value* known = in.find(key[key.size() - 1]))
             refuse_second(name_of(key), known->line);
         toml_value v = value(0);
@@ -240,7 +242,7 @@ private:
             const vector<std::string> key = dotted_key();
             if (!take("=")) refuse_here("\"" + name_of(key) + "\" has no value");
             skip_blanks();
-            toml_value& in = inside(v, key, false);
+            toml_value& in = inside(v, key, key_of::entry);
             if (in.find(key[key.size() - 1])) refuse_second(name_of(key), line_);
             toml_value x = value(depth + 1);
             in.add(key[key.size() - 1], std::move(x));

@@ -246,9 +246,11 @@ inline void set_listed_arrivals(imported_run& run, const picojson::value& v) {
 /// Adds the requests of the lists. `send` sets a record's times until the send, `answer` adds the
 /// gaps of an answer and returns whether it is odd. An empty answer has neither an error nor
 /// content; a tool may count it as a success.
+enum class empty_answer : unsigned char { failed, succeeded };
 template <class Send, class Answer>
 odd_answers add_listed(imported_run& run, const picojson::value& v, const request_lists& lists,
-                       bool counts_empty, Send&& send, Answer&& answer) {
+                       empty_answer counts_as, Send&& send, Answer&& answer) {
+    const bool counts_empty = counts_as == empty_answer::succeeded;
     const bool texts = lists.has("generated_texts"), cached = lists.has("cached_tokens");
     reported_sums sums;
     odd_answers odd;
@@ -292,7 +294,7 @@ odd_answers add_listed(imported_run& run, const picojson::value& v, const reques
 
 /// Sets the metrics that these files do not have, or define differently.
 inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_answers& odd,
-                                 bool has_queue_times) {
+                                 const request_lists& lists) {
     run.lacks(of_ends(),
               "vLLM's bench ends a request at its last chunk with choices; e2e ends at "
               "[DONE], which the file does not report");
@@ -300,7 +302,7 @@ inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_ans
         run.lacks(of_windows(),
                   "it has no start_times, so it is unknown which tokens came inside "
                   "the steady window");
-    if (run.arrivals.max_in_flight > 0 && !has_queue_times)
+    if (run.arrivals.max_in_flight > 0 && !lists.has("queue_times"))
         run.lacks(of_planned_sends(),
                   "requests waited for one of max_concurrency places, and the "
                   "file has no queue_times: when each was due is not known");
@@ -330,7 +332,7 @@ inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_
             "text is the first token");
     }
     const odd_answers odd = add_listed(
-        run, v, lists, false,
+        run, v, lists, empty_answer::failed,
         [&](record& r, std::size_t i) {
             const double start_s = run.knows_sends ? lists.clock("start_times", i) : 0;
             const double waited_s = queues ? lists.seconds("queue_times", i) : 0;
@@ -344,7 +346,7 @@ inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_
             add_gaps(run, t, q.gaps_s);
             return is_odd;
         });
-    set_vllm_definitions(run, stream, odd, queues);
+    set_vllm_definitions(run, stream, odd, lists);
 }
 
 /// The client in Rust takes the number of chunks for that of tokens where a server reports no usage.

@@ -63,7 +63,7 @@ inline void add_sglang_requests(imported_run& run, const picojson::value& v,
     const request_lists lists(v, run.file);
     // The tool counts an answer without text as a success with a ttft of 0.
     const odd_answers odd = add_listed(
-        run, v, lists, true,
+        run, v, lists, empty_answer::succeeded,
         [](record& r, std::size_t) {
             r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1;
         },

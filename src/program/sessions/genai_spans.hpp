@@ -359,7 +359,7 @@ public:
                 refuse({name, ": trace ", quoted(calls[0].trace), " has over 10000 steps"});
             auto steps = steps_of_calls(calls, index, corpus_.prompts, name, tells);
             derived_graph(steps, corpus_.prompts);
-            add(steps, steps[0].at_s, true);
+            add(steps, {.start_s = steps[0].at_s, .shares = true});
         }
         return recording_reader::finished(name);
     }

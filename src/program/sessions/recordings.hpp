@@ -74,7 +74,7 @@ public:
             c.blocks = {};
             add_call(c);
         }
-        for (open_chat& c : chats_) add(c.steps, c.start_s, true);
+        for (open_chat& c : chats_) add(c.steps, {.start_s = c.start_s, .shares = true});
         return recording_reader::finished(name);
     }
 
@@ -253,7 +253,7 @@ private:
         vector<recorded_step> sorted;
         for (const auto& [at, i] : order) sorted.push_back(steps_[i]);
         derived_graph(sorted, corpus_.prompts);
-        add(sorted, -1, is_shared_);
+        add(sorted, {.shares = is_shared_});
     }
 
     vector<recorded_step> steps_{};  // of the current session

@@ -31,7 +31,7 @@ public:
         return with(name, repeats_with_ttft(ttft_ms));
     }
     settings_comparison compared() const {
-        return comparison_of_settings(all_, objectives_, true, 4);
+        return comparison_of_settings(all_, objectives_, {}, 4);
     }
 
 private:

@@ -270,7 +270,7 @@ TEST_CASE("of 472 sessions and 113,254 requests the index is small") {
             all.push_back(r);
         }
         find_lines(all, c.prompts);
-        add_session(c, all, -1, false);
+        add_session(c, all, {});
     }
     CHECK(c.steps.size() == 113254);
     CHECK(c.bytes() < 10000000);

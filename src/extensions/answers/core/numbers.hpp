@@ -136,12 +136,12 @@ inline bool same_number(const exact_number& a, const exact_number& b) {
                (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
     return std::fabs(a.value - b.value) <= 1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
 }
-inline exact_number number_of_digits(std::string digits, int exponent, bool negative) {
+inline exact_number number_of_digits(std::string digits, int exponent) {
     const double value =
         parsed_number<double>(digits + printed("e%d", exponent)).value_or(not_a_number);
     digits.erase(0, digits.find_first_not_of('0'));
     while (!digits.empty() && digits.back() == '0') { digits.pop_back(); ++exponent; }
-    return {negative, false, digits, exponent, negative ? -value : value};
+    return {false, false, digits, exponent, value};
 }
 
 /// A number in a text, or text that only looks like one: "1,5", "2:30", "1.2.3", "\sqrt{2}".
@@ -168,9 +168,13 @@ public:
     }
     number_in_text read(std::size_t i) {
         number_in_text t{.begin = i};
-        const bool negative = sign_before(t.begin);
+        const bool is_negative = sign_before(t.begin);
         i_ = i;
-        t.n = unsigned_number(negative);
+        t.n = unsigned_number();
+        if (t.n && is_negative) {
+            t.n->negative = true;
+            t.n->value = -t.n->value;
+        }
         const bool goes_on = (is_at(i_, ':') || is_at(i_, ',') || is_at(i_, '.') ||
                               is_at(i_, '/')) && is_digit(s_, i_ + 1);
         if (goes_on) {
@@ -245,18 +249,17 @@ private:
         return std::string(s_.substr(from, end - from));
     }
     static std::optional<exact_number> quotient(double whole, const std::string& over,
-                                                const std::string& under, bool negative) {
+                                                const std::string& under) {
         const auto a = parsed_number<double>(over), b = parsed_number<double>(under);
         if (!a || !b || *b == 0) return {};
-        const double value = whole == 0 ? *a / *b : (whole * *b + *a) / *b;
-        return exact_number{.negative = negative, .is_quotient = true,
-                            .value = negative ? -value : value};
+        return exact_number{.is_quotient = true,
+                            .value = whole == 0 ? *a / *b : (whole * *b + *a) / *b};
     }
-    std::optional<exact_number> latex_fraction(double whole, bool negative) {
+    std::optional<exact_number> latex_fraction(double whole) {
         i_ += 5;
         const auto over = argument(1), under = argument(1);
         if (!over || !under) return {};
-        return quotient(whole, *over, *under, negative);
+        return quotient(whole, *over, *under);
     }
     /// Thousands separators: the same between all groups of three digits (or two, except the last,
     /// as in India). Two or more points are separators, one is not.
@@ -296,8 +299,8 @@ private:
         const auto n = digits ? parsed_number<int>(*digits) : std::nullopt;
         return n && std::abs(*n) < 100000 ? n : std::nullopt;
     }
-    std::optional<exact_number> unsigned_number(bool negative) {
-        if (names(i_, "\\frac")) return latex_fraction(0, negative);
+    std::optional<exact_number> unsigned_number() {
+        if (names(i_, "\\frac")) return latex_fraction(0);
         if (names(i_, "\\sqrt")) {
             i_ += 5;
             argument(1);
@@ -314,26 +317,26 @@ private:
             exponent = -static_cast<int>(decimals.size());
         } else if (is_at(i_, '/') && is_digit(s_, i_ + 1)) {
             ++i_;
-            return quotient(0, digits, taken(past_digits(i_)), negative);
+            return quotient(0, digits, taken(past_digits(i_)));
         } else if (const std::size_t at = past_space(i_); names(at, "\\frac")) {
             i_ = at;
-            return latex_fraction(whole, negative);
+            return latex_fraction(whole);
         } else if (const std::size_t slash = past_digits(at);
                    at == i_ + 1 && slash > at && is_at(slash, '/') && is_digit(s_, slash + 1)) {
             i_ = at;
             const std::string over = taken(slash);
             ++i_;
-            return quotient(whole, over, taken(past_digits(i_)), negative);
+            return quotient(whole, over, taken(past_digits(i_)));
         }
         if (const auto ten = times_ten()) exponent += *ten;
-        if (!is_at(i_, '^')) return number_of_digits(digits, exponent, negative);
+        if (!is_at(i_, '^')) return number_of_digits(digits, exponent);
         ++i_;
         const auto n = power();
         if (!n || exponent != 0) return {};
-        if (digits == "10") return number_of_digits("1", *n, negative);
+        if (digits == "10") return number_of_digits("1", *n);
         const double value = std::pow(whole, *n);
         if (!(value >= 1 && value < 9e15) || value != std::floor(value)) return {};
-        return number_of_digits(printed("%.0f", value), 0, negative);
+        return number_of_digits(printed("%.0f", value), 0);
     }
 
     std::string_view s_;
@@ -373,8 +376,9 @@ struct number_said {
     std::string read{};
     std::optional<exact_number> n{};
 };
-/// The number that a statement begins with or results in: "42 apples", "$x = 6 * 7 = 42$".
-inline number_in_text stated_number(std::string_view s, bool may_be_equal) {
+/// The number that a statement begins with or results in: "42 apples", "$x = 6 * 7 = 42$". Behind
+/// "####" it is no equation.
+inline number_in_text stated_number(std::string_view s, std::string_view mark) {
     const auto leading = [&](std::size_t from) {
         number_in_text first{};
         constexpr std::string_view around = " \t\r\n*_($\"'[{:>+";
@@ -393,7 +397,7 @@ inline number_in_text stated_number(std::string_view s, bool may_be_equal) {
     };
     const number_in_text first = leading(0);
     const std::size_t equals = s.rfind('=');
-    const bool is_stated = first.n || !may_be_equal || equals == std::string_view::npos;
+    const bool is_stated = first.n || mark == "####" || equals == std::string_view::npos;
     return is_stated ? first : leading(equals + 1);
 }
 /// The number after the last announcement of an answer, else the last one.
@@ -411,11 +415,11 @@ inline number_said number_in_answer(std::string_view text) {
             int numbers = 0;
             number_in_text only;
             each_number(of, [&](const number_in_text& t) { only = t; ++numbers; });
-            found = numbers == 1 ? only : stated_number(of, true);
+            found = numbers == 1 ? only : stated_number(of, mark);
             return true;  // a boxed answer counts, number or not
         }
         of = of.substr(0, of.find('\n', std::min(of.find_first_not_of(" *_:[$\r\n"), of.size())));
-        const number_in_text t = stated_number(of, mark != "####");
+        const number_in_text t = stated_number(of, mark);
         const bool is_heading = mark == "####" && t.end < of.size() &&
                                 holds_byte(".):", of[t.end]) && is_letter(of, t.end + 2);
         if (t.n && !is_heading) found = t;

@@ -182,30 +182,25 @@ struct answer_key {
 
 inline graded_answer graded(std::string_view text, const answer_key& wanted) {
     const std::string_view said = without_space(text);
-    const auto held = [](bool is_right, std::string_view read) {
-        return graded_answer{is_right ? graded_as::right : graded_as::wrong, std::string(read)};
-    };
+    std::string read(said);
+    maybe<bool> is_right;
     if (said.empty()) return {};
     if (wanted.own) {
-        const maybe<bool> is_right = call_of_user(
-            {"the grader of the questions"}, [&] { return (*wanted.own)(said, wanted.key); });
-        return is_right ? held(*is_right, said) : graded_answer{};
-    }
-    switch (wanted.by) {
-    case exact: return held(said == without_space(wanted.key), said);
-    case last_number: {
+        is_right = call_of_user({"the grader of the questions"},
+                                [&] { return (*wanted.own)(said, wanted.key); });
+    } else if (wanted.by == exact) {
+        is_right = said == without_space(wanted.key);
+    } else if (wanted.by == last_number) {
         const number_said found = number_in_answer(said);
         const auto key = whole_number(wanted.key);
-        if (!found.n) return {};
-        return held(key && same_number(*found.n, *key), found.read);
+        if (found.n) is_right = key && same_number(*found.n, *key);
+        read = found.read;
+    } else if (const char c = choice_in(said, wanted.choices)) {
+        read = c;
+        is_right = wanted.key == read;
     }
-    case choice: {
-        const char c = choice_in(said, wanted.choices);
-        if (!c) return {};
-        return held(wanted.key == std::string(1, c), std::string(1, c));
-    }
-    }
-    return {};
+    if (!is_right) return {};
+    return {*is_right ? graded_as::right : graded_as::wrong, std::move(read)};
 }
 
 /// The same for a question of a plan.
@@ -256,10 +251,10 @@ private:
                                      choices.size()));
         return choices;
     }
-    answer_grade grade_of(const picojson::value& v, bool has_choices) const {
+    answer_grade grade_of(const picojson::value& v, const vector<std::string>& choices) const {
         if (asked_.grade.known()) return *asked_.grade.known();
         return asked_.format == gsm8k ? last_number
-               : has_choices          ? choice
+               : !choices.empty()     ? choice
                : std::isnan(number_member(v, "answer")) &&
                          !whole_number(string_member(v, "answer"))
                    ? exact
@@ -267,7 +262,7 @@ private:
     }
     answer_key key_of(const picojson::value& v, const vector<std::string>& choices,
                       long long line) const {
-        answer_key w{.by = grade_of(v, !choices.empty()),
+        answer_key w{.by = grade_of(v, choices),
                      .choices = static_cast<int>(choices.size()),
                      .own = own_};
         for (const char* gone : {"pattern", "schema"})

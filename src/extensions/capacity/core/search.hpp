@@ -143,10 +143,11 @@ inline std::optional<double> next_load(const search_parameters& t, const vector<
 
     const probed_load low_end = has_low ? loads[held - 1] : probed_load{};
     const probed_load high_end = has_high ? loads[high] : probed_load{};
-    const auto needed = [](bool has, const probed_load& end) {
-        return has && end.shown == carried::open ? std::max(1, least_of_an_end - end.probes) : 0;
+    const auto needed = [](const probed_load& end) {
+        const bool is_open = end.probes > 0 && end.shown == carried::open;
+        return is_open ? std::max(1, least_of_an_end - end.probes) : 0;
     };
-    const int for_low = needed(has_low, low_end), for_high = needed(has_high, high_end);
+    const int for_low = needed(low_end), for_high = needed(high_end);
     if (left > for_low + for_high + spare_probes)
         for (const std::size_t i : {held, high})
             if (i > 0 && i < loads.size() && is_wide(t, loads[i - 1].load, loads[i].load))

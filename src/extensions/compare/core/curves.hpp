@@ -117,12 +117,14 @@ struct drawn_line {
     std::string name{};
     vector<double> x{}, y{};
 };
-/// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
-/// with the load beside each dot.
+/// A curve over its load, where ends may be of a capacity, or one value over another with the load
+/// beside each dot.
+enum class drawn_over : unsigned char { load, value };
 inline std::string curve_figure(const std::string& caption, const std::string& against,
                                 const capacity_ends& ends, const vector<curve_row>& rows,
                                 plot_unit x_unit, plot_unit y_unit,
-                                const vector<drawn_line>& lines, bool over_load) {
+                                const vector<drawn_line>& lines, drawn_over what) {
+    const bool over_load = what == drawn_over::load;
     double least = infinity, most = 0, highest = 0;
     for (const drawn_line& l : lines)
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -227,10 +229,12 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                                                                             : "Input tokens/s";
     const auto over = [&](const std::string& what, plot_unit y, const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
-                            in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
+                            in_users ? plot_unit::none : plot_unit::per_second, y, lines,
+                            drawn_over::load);
     };
     const auto rate_against = [&](const std::string& what, const vector<double>& x) {
-        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}}, false);
+        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}},
+                            drawn_over::value);
     };
     return filled("<section><h2>{title:x}</h2>\n{said}<div class=\"plots\">\n"
                   "{tpot_at}{first_at}{first_over}{tpot_over}{rate_over}</div>\n[<p "

@@ -10,6 +10,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/described/causes.hpp"
+#include "core/dialects/request_body.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/judge.hpp"
@@ -239,7 +240,7 @@ struct settings_comparison {
 };
 
 /// The statistics compared: those of objectives, then the usual ones.
-inline vector<statistic_data> compared_statistics(const vector<slo>& slos, bool streams,
+inline vector<statistic_data> compared_statistics(const vector<slo>& slos, const request_spec& sent,
                                                   std::size_t& asked) {
     vector<statistic_data> all;
     const auto add = [&](const statistic_data& s) {
@@ -250,7 +251,7 @@ inline vector<statistic_data> compared_statistics(const vector<slo>& slos, bool 
     for (const slo& s : slos) add(s.statistic);
     asked = all.size();
     for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e}) {
-        if (!streams && facts_of(id).needs_stream) continue;
+        if (!sent.stream && facts_of(id).needs_stream) continue;
         add(make_statistic(statistic_kind::mean, id, 0));
         for (const double q : {0.5, 0.99}) add(make_statistic(statistic_kind::percentile, id, q));
     }
@@ -376,10 +377,11 @@ inline vector<reported_setting> settings_as_reported(const vector<measured_setti
     }
     return reported;
 }
-/// Compares all settings by every statistic. `streams`: answers come token by token.
+/// Compares all settings by every statistic.
 inline settings_comparison comparison_of_settings(const vector<measured_setting>& all,
                                                   const vector<slo>& objectives,
-                                                  bool streams, std::size_t planned_rounds) {
+                                                  const request_spec& sent,
+                                                  std::size_t planned_rounds) {
     settings_comparison c;
     c.objectives = objectives;
     c.planned_rounds = planned_rounds;
@@ -391,7 +393,7 @@ inline settings_comparison comparison_of_settings(const vector<measured_setting>
     }
     const auto left = std::count_if(c.settings.begin(), c.settings.end(),
                                     [](const reported_setting& s) { return s.excluded.empty(); });
-    for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
+    for (const statistic_data& what : compared_statistics(objectives, sent, c.asked)) {
         compared_statistic s = compared_by(what, all, c.settings);
         // Statistics without an objective are left out if they compare nothing.
         if (c.statistics.size() < c.asked || !s.pairs.empty() || left < 2)

@@ -125,10 +125,10 @@ inline void find_lines(vector<recorded_step>& steps, const prefix_tree& tree) {
     }
 }
 
-/// Adds a session with a valid graph: steps follow those that they wait for.
-inline void add_session(session_corpus& c, const vector<recorded_step>& steps, double start_s,
-                        bool shares) {
-    const auto first = static_cast<std::uint32_t>(c.steps.size());
+/// Adds a session with a valid graph: steps follow those that they wait for. Sets its steps.
+inline void add_session(session_corpus& c, const vector<recorded_step>& steps, session_entry e) {
+    const auto first = e.first = static_cast<std::uint32_t>(c.steps.size());
+    e.steps = static_cast<std::uint32_t>(steps.size());
     vector<vector<std::uint32_t>> next(steps.size());
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
         const recorded_step& of = steps[i];
@@ -157,7 +157,7 @@ inline void add_session(session_corpus& c, const vector<recorded_step>& steps, d
         c.next.insert(c.next.end(), next[i].begin(), next[i].end());
     }
     c.max_steps = std::max(c.max_steps, steps.size());
-    c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
+    c.sessions.push_back(e);
 }
 
 /// A reader's position in its file, and the corpus that it fills.
@@ -192,9 +192,9 @@ protected:
             fail("the files have over 2000000 steps: cut them first");
     }
     /// Adds a session without line numbers.
-    void add(vector<recorded_step>& steps, double start_s, bool shares) {
+    void add(vector<recorded_step>& steps, const session_entry& of) {
         find_lines(steps, corpus_.prompts);
-        add_session(corpus_, steps, start_s, shares);
+        add_session(corpus_, steps, of);
     }
     std::uint32_t model(const std::string& n) { return place_of_name(corpus_.models, n); }
     std::uint32_t label(const std::string& n) { return place_of_name(corpus_.labels, n); }

@@ -270,7 +270,7 @@ private:
         }
         if (has_agents) place_by_agents(steps, order);
         else find_lines(steps, corpus_.prompts);
-        add_session(corpus_, steps, start_s_, shares_);
+        add_session(corpus_, steps, {.start_s = start_s_, .shares = shares_});
     }
     /// An agent's steps are a line, one deeper than that of the first step that its first one is
     /// after; the agent of the very first step is the main one.

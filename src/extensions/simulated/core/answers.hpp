@@ -64,17 +64,19 @@ inline bool is_reasoning(const answer_facts& f) {
 inline std::string event_bytes(const std::string& json, const char* type = nullptr) {
     return (type ? printed("event: %s\n", type) : "") + "data: " + json + "\n\n";
 }
-inline const char* finish_reason_of(const answer_facts& f) {
-    return f.asked.stops ? "stop" : "length";
+inline const char* quoted_reason_of(const answer_facts& f) {
+    return f.asked.stops ? "\"stop\"" : "\"length\"";
 }
 
-inline std::string openai_identity(const answer_facts& f, bool chunk) {
+/// The last piece of an answer says how it ended.
+enum class piece : unsigned char { inner, last };
+
+/// `object`: what a chat's answer is called.
+inline std::string openai_identity(const answer_facts& f, const char* object) {
     const bool chat = f.asked.api == openai_chat;
-    const char* object =
-        chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
     return printed(
         "\"id\":\"%s-%llu\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"simulated\"",
-        chat ? "chatcmpl" : "cmpl", f.number, object);
+        chat ? "chatcmpl" : "cmpl", f.number, chat ? object : "text_completion");
 }
 inline std::string openai_usage(const answer_facts& f) {
     return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
@@ -86,27 +88,34 @@ inline std::string openai_usage(const answer_facts& f) {
                           f.asked.reasoning_tokens)
                 : "}");
 }
+inline std::string openai_choice(const std::string& said, const char* reason) {
+    return "\"choices\":[{\"index\":0," + said + ",\"finish_reason\":" + reason + "}]";
+}
+inline std::string openai_chunk(const answer_facts& f, const std::string& more) {
+    return event_bytes("{" + openai_identity(f, "chat.completion.chunk") + "," + more + "}");
+}
+inline std::string openai_piece(const answer_facts& f, const std::string& said) {
+    return openai_chunk(f, openai_choice(said, "null"));
+}
 inline std::string openai_ending(const answer_facts& f) {
-    const char* piece = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
-    return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0," + piece +
-                       ",\"finish_reason\":\"" + finish_reason_of(f) + "\"}]}") +
+    const char* said = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
+    return openai_chunk(f, openai_choice(said, quoted_reason_of(f))) +
            (f.asked.wants_usage
-                ? event_bytes("{" + openai_identity(f, true) + ",\"choices\":[],\"usage\":" +
-                              openai_usage(f) + "}")
+                ? openai_chunk(f, "\"choices\":[],\"usage\":" + openai_usage(f))
                 : "") +
            event_bytes("[DONE]");
 }
 inline std::string openai_whole(const answer_facts& f) {
     const std::string text = json_quoted(f.text);
-    const std::string choice = f.asked.api == openai_chat
+    const std::string said = f.asked.api == openai_chat
         ? "\"message\":{\"role\":\"assistant\",\"content\":" + text + "}"
         : "\"text\":" + text;
-    return "{" + openai_identity(f, false) + ",\"choices\":[{\"index\":0," + choice +
-           ",\"finish_reason\":\"" + finish_reason_of(f) + "\"}],\"usage\":" + openai_usage(f) +
-           "}";
+    return "{" + openai_identity(f, "chat.completion") + "," +
+           openai_choice(said, quoted_reason_of(f)) + ",\"usage\":" + openai_usage(f) + "}";
 }
 
-inline std::string llama_json(const answer_facts& f, const std::string& words, bool last) {
+inline std::string llama_json(const answer_facts& f, const std::string& words, piece p) {
+    const bool last = p == piece::last;
     return "{\"content\":" + json_quoted(words) +
            printed(",\"stop\":%s,\"id_slot\":0,\"index\":0,\"tokens_predicted\":%d,"
                    "\"tokens_evaluated\":%d",
@@ -114,15 +123,16 @@ inline std::string llama_json(const answer_facts& f, const std::string& words, b
            (last ? printed(",\"stop_type\":\"%s\"}", f.asked.stops ? "eos" : "limit") : "}");
 }
 
-inline std::string sglang_json(const answer_facts& f, bool last) {
+inline std::string sglang_json(const answer_facts& f, piece p) {
     return "{\"text\":" + json_quoted(f.text) +
            printed(",\"meta_info\":{\"id\":\"%llu\",\"prompt_tokens\":%d,"
                    "\"completion_tokens\":%d,\"finish_reason\":",
                    f.number, f.asked.prompt_tokens, f.output_tokens) +
-           (last ? printed("{\"type\":\"%s\"}", finish_reason_of(f)) : "null") + "}}";
+           (p == piece::last ? printed("{\"type\":%s}", quoted_reason_of(f)) : "null") + "}}";
 }
 
-inline std::string ollama_json(const answer_facts& f, const std::string& words, bool last) {
+inline std::string ollama_json(const answer_facts& f, const std::string& words, piece p) {
+    const bool last = p == piece::last;
     const std::string text = json_quoted(words);
     const std::string thought = last || !is_reasoning(f) ? "" : "\"thinking\":" + text;
     return "{\"model\":\"simulated\",\"created_at\":\"2024-01-01T00:00:00Z\"," +
@@ -130,9 +140,9 @@ inline std::string ollama_json(const answer_facts& f, const std::string& words, 
                 ? "\"message\":{\"role\":\"assistant\"," +
                       (thought.empty() ? "\"content\":" + text : thought) + "}"
                 : thought.empty() ? "\"response\":" + text : thought) +
-           (last ? printed(",\"done\":true,\"done_reason\":\"%s\",\"prompt_eval_count\":%d,"
+           (last ? printed(",\"done\":true,\"done_reason\":%s,\"prompt_eval_count\":%d,"
                            "\"eval_count\":%d}",
-                           finish_reason_of(f), f.asked.prompt_tokens, f.output_tokens)
+                           quoted_reason_of(f), f.asked.prompt_tokens, f.output_tokens)
                  : ",\"done\":false}");
 }
 
@@ -142,11 +152,11 @@ inline std::string tgi_details(const answer_facts& f) {
                    f.asked.stops ? "eos_token" : "length", f.output_tokens, f.asked.prompt_tokens);
 }
 /// One event for each token; the last one also has totals.
-inline std::string tgi_events(const answer_facts& f, std::string_view words, bool last) {
+inline std::string tgi_events(const answer_facts& f, std::string_view words, piece p) {
     std::string events;
     const vector<std::string_view> tokens = words_of(words);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const bool reports = last && i + 1 == tokens.size();
+        const bool reports = p == piece::last && i + 1 == tokens.size();
         events += "data:{\"token\":{\"id\":7,\"text\":" +
                   json_quoted(" " + std::string(tokens[i])) +
                   ",\"logprob\":-0.5,\"special\":false},\"generated_text\":" +
@@ -203,7 +213,8 @@ inline std::string responses_event(const answer_facts& f, const char* type, int 
                        type);
 }
 inline std::string response_id(const answer_facts& f) { return printed("resp_%llu", f.number); }
-inline std::string response_json(const answer_facts& f, bool ended) {
+inline std::string response_json(const answer_facts& f, piece p) {
+    const bool ended = p == piece::last;
     const char* status = !ended ? "in_progress" : f.asked.stops ? "completed" : "incomplete";
     const std::string message =
         R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":)" +
@@ -222,7 +233,7 @@ inline std::string response_json(const answer_facts& f, bool ended) {
            "}";
 }
 inline std::string responses_opening(const answer_facts& f) {
-    const std::string response = "\"response\":" + response_json(f, false);
+    const std::string response = "\"response\":" + response_json(f, piece::inner);
     return responses_event(f, "response.created", -1, response) +
            responses_event(f, "response.in_progress", 0, response) +
            responses_event(f, "response.output_item.added", 1,
@@ -236,7 +247,8 @@ inline std::string responses_ending(const answer_facts& f) {
     return responses_event(f, "response.output_text.done", 3, "\"output_index\":0," + text) +
            responses_event(f, "response.content_part.done", 4,
                            "\"output_index\":0,\"part\":{\"type\":\"output_text\"," + text + "}") +
-           responses_event(f, "response.completed", 5, "\"response\":" + response_json(f, true));
+           responses_event(f, "response.completed", 5,
+                           "\"response\":" + response_json(f, piece::last));
 }
 
 inline std::string anthropic_reason(const answer_facts& f) {
@@ -280,9 +292,7 @@ inline std::string stream_head(api_format api) {
 /// The bytes before the first words, "" if none.
 inline std::string answer_opening(const answer_facts& f) {
     if (f.asked.api == openai_chat)
-        return event_bytes("{" + openai_identity(f, true) +
-                           ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\","
-                           "\"content\":\"\"},\"finish_reason\":null}]}");
+        return openai_piece(f, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}");
     if (f.asked.api == anthropic) return anthropic_opening(f);
     if (f.asked.api == openai_responses) return responses_opening(f);
     return {};
@@ -292,18 +302,15 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
                                 const engine_model::emission& e) {
     switch (f.asked.api) {
     case openai_chat:
-        return event_bytes("{" + openai_identity(f, true) +
-                           ",\"choices\":[{\"index\":0,\"delta\":{" +
-                           (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
-                           json_quoted(words) + "},\"finish_reason\":null}]}");
-    case openai_completions:
-        return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0,\"text\":" +
-                           json_quoted(words) + ",\"finish_reason\":null}]}");
-    case tgi: return tgi_events(f, words, e.finished);
+        return openai_piece(f, std::string("\"delta\":{") +
+                                   (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
+                                   json_quoted(words) + "}");
+    case openai_completions: return openai_piece(f, "\"text\":" + json_quoted(words));
+    case tgi: return tgi_events(f, words, e.finished ? piece::last : piece::inner);
     case triton: return event_bytes(triton_json(f, words, e.tokens));
-    case ollama: case ollama_generate: return ollama_json(f, words, false) + "\n";
-    case llama_cpp: return event_bytes(llama_json(f, words, false));
-    case sglang: return event_bytes(sglang_json(f, e.finished));
+    case ollama: case ollama_generate: return ollama_json(f, words, piece::inner) + "\n";
+    case llama_cpp: return event_bytes(llama_json(f, words, piece::inner));
+    case sglang: return event_bytes(sglang_json(f, e.finished ? piece::last : piece::inner));
     case plain_text: return words;
     case anthropic:
         return event_bytes("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":" +
@@ -324,8 +331,8 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
 inline std::string answer_ending(const answer_facts& f) {
     switch (f.asked.api) {
     case openai_chat: case openai_completions: return openai_ending(f);
-    case ollama: case ollama_generate: return ollama_json(f, "", true) + "\n";
-    case llama_cpp: return event_bytes(llama_json(f, "", true));
+    case ollama: case ollama_generate: return ollama_json(f, "", piece::last) + "\n";
+    case llama_cpp: return event_bytes(llama_json(f, "", piece::last));
     case sglang: return event_bytes("[DONE]");
     case anthropic: return anthropic_ending(f);
     case openai_responses: return responses_ending(f);
@@ -340,9 +347,9 @@ inline std::string whole_answer(const answer_facts& f) {
         return "{\"generated_text\":" + json_quoted(f.text) + ",\"details\":" + tgi_details(f) +
                "}";
     case triton: return triton_json(f, f.text, f.output_tokens);
-    case ollama: case ollama_generate: return ollama_json(f, f.text, true);
-    case llama_cpp: return llama_json(f, f.text, true);
-    case sglang: return sglang_json(f, true);
+    case ollama: case ollama_generate: return ollama_json(f, f.text, piece::last);
+    case llama_cpp: return llama_json(f, f.text, piece::last);
+    case sglang: return sglang_json(f, piece::last);
     case anthropic:
         return anthropic_message(f, "[{\"type\":\"text\",\"text\":" + json_quoted(f.text) + "}]",
                                  anthropic_reason(f), f.output_tokens);
@@ -350,7 +357,7 @@ inline std::string whole_answer(const answer_facts& f) {
     case api_format::rerank: return scores_json(f, "results", "relevance_score");
     case api_format::score: return scores_json(f, "data", "score");
     case api_format::sglang_score: return sglang_scores_json(f);
-    case openai_responses: return response_json(f, true);
+    case openai_responses: return response_json(f, piece::last);
     case openai_chat: case openai_completions: case plain_text: break;
     }
     return openai_whole(f);

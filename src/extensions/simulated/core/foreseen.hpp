@@ -75,7 +75,9 @@ struct reaches {
 /// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
 /// reach anywhere on that side, because their spread does not depend on it.
 inline reaches reaches_of_run(const vector<double>& draws, double noise, double s0,
-                              const judging_rule& rule, const stored_side& other, bool in_pairs) {
+                              const judging_rule& rule, const stored_side& other,
+                              verdict_unit counted_in) {
+    const bool in_pairs = counted_in == verdict_unit::pair;
     reaches all;
     const auto analysis_at = [&](std::size_t n, double at) {
         vector<double> distances;
@@ -119,7 +121,6 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
                  number_of(v, "day_to_day_sd", 0)};
     }
     rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
-    const bool in_pairs = v.counted_in == verdict_unit::pair;
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;
     generator random(1, 1);
@@ -128,7 +129,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     for (int i = 0; i < runs; ++i) {
         vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
         for (double& z : draws) z = random.normal();
-        const reaches r = reaches_of_run(draws, sd, s0, rule, other, in_pairs);
+        const reaches r = reaches_of_run(draws, sd, s0, rule, other, v.counted_in);
         fails_from.push_back(r.fails_from);
         open += mean >= r.passes_to && mean <= r.fails_from;
     }

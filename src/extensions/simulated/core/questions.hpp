@@ -203,9 +203,9 @@ inline int asked_count(const picojson::value& body, std::initializer_list<const 
             if (at) n = std::max(n, count_member(*at, name));
     return n;
 }
-inline bool read_flag(const picojson::value* at, const char* name, bool otherwise = false) {
+inline std::optional<bool> flag_in(const picojson::value* at, const char* name) {
     const picojson::value* m = at ? member(*at, name) : nullptr;
-    return m && m->is<bool>() ? m->get<bool>() : otherwise;
+    return m && m->is<bool>() ? std::optional(m->get<bool>()) : std::nullopt;
 }
 /// Greedy decoding gives the same words for the same prompt.
 inline bool asks_for_greedy(const picojson::value& body) {
@@ -213,7 +213,7 @@ inline bool asks_for_greedy(const picojson::value& body) {
                                       member(body, "sampling_params")}) {
         const picojson::value* t = at ? member(*at, "temperature") : nullptr;
         if ((t && t->is<double>() && t->get<double>() == 0) ||
-            (at && member(*at, "do_sample") && !read_flag(at, "do_sample")))
+            (at && member(*at, "do_sample") && flag_in(at, "do_sample") != true))
             return true;
     }
     return false;
@@ -221,7 +221,7 @@ inline bool asks_for_greedy(const picojson::value& body) {
 inline bool asks_for_stream(api_format api, std::string_view path, const picojson::value& body) {
     if (api == plain_text) return true;
     if (api == tgi || api == triton) return path.ends_with("generate_stream");
-    return read_flag(&body, "stream", api == ollama || api == ollama_generate);
+    return flag_in(&body, "stream").value_or(api == ollama || api == ollama_generate);
 }
 
 /// The simulated server only knows arithmetic: the result of the last two whole numbers with +, -
@@ -282,8 +282,9 @@ inline question question_of(api_format api, std::string_view path, const picojso
     question q;
     q.api = api;
     q.streamed = asks_for_stream(api, path, body);
-    q.wants_usage = api == triton ? read_flag(&body, "return_num_output_tokens")
-                                  : read_flag(member(body, "stream_options"), "include_usage");
+    q.wants_usage = true == (api == triton
+                                 ? flag_in(&body, "return_num_output_tokens")
+                                 : flag_in(member(body, "stream_options"), "include_usage"));
     const std::string prompt = prompt_of(body);
     const vector<std::string_view> words = words_of(prompt);
     const vector<std::uint64_t> hashes = hashes_of(words);
@@ -299,8 +300,9 @@ inline question question_of(api_format api, std::string_view path, const picojso
     q.most_tokens = std::max(most, 0);
     if (most <= 0) most = 128;
     q.is_forced =
-        traits_of(api).forces_lengths && (read_flag(&body, "ignore_eos") ||
-                                          read_flag(member(body, "sampling_params"), "ignore_eos"));
+        traits_of(api).forces_lengths &&
+        (flag_in(&body, "ignore_eos") == true ||
+         flag_in(member(body, "sampling_params"), "ignore_eos") == true);
     // Unforced answers end by themselves, at the same length for the same prompt.
     const int natural =
         16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % (q.result ? 64 : 256));

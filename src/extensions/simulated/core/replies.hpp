@@ -95,12 +95,17 @@ inline std::string python_number(double v) {
 
 /// Writes metrics one by one; those of the engine have its labels.
 class metrics_writer {
+    static std::string labels(const std::string& own = "") {
+        return "{engine=\"0\"," + own + "model_name=\"simulated\"}";
+    }
+
 public:
     explicit metrics_writer(double began_unix_s) : began_unix_s_(began_unix_s) {}
 
-    void gauge(const std::string& name, const char* help, double v, bool of_engine = true) {
+    void gauge(const std::string& name, const char* help, double v,
+               const std::string& of = labels()) {
         head(name, help, "gauge");
-        page_ += name + (of_engine ? labels() : "") + " " + python_number(v) + "\n";
+        sample(name, of, v);
     }
     void counter(const std::string& name, const char* help, double v) {
         head(name + "_total", help, "counter");
@@ -132,9 +137,6 @@ public:
     const std::string& page() const { return page_; }
 
 private:
-    static std::string labels(const std::string& own = "") {
-        return "{engine=\"0\"," + own + "model_name=\"simulated\"}";
-    }
     void head(const std::string& name, const char* help, const char* kind) {
         page_ += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n";
     }
@@ -169,7 +171,7 @@ inline std::string vllm_page(const engine_state& m, const tallies& t) {
     using counters = engine_model::counters;
     metrics_writer w(t.began_unix_s);
     w.gauge("process_start_time_seconds", "When the server was started, in seconds since 1970.",
-            t.began_unix_s, false);
+            t.began_unix_s, "");
     w.gauge("vllm:num_requests_running", "Requests in the engine's batch.",
             static_cast<double>(m.running));
     w.gauge("vllm:num_requests_waiting", "Requests that wait to be in the batch.",
