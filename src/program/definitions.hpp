@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/reports/tables.hpp"
 
 #include <algorithm>  // find, find_if, sort
 #include <array>
@@ -170,12 +171,11 @@ inline std::string others_text(const vector<other_tool>& tools, const repeat_lis
     for (const other_tool tool : tools) {
         const other_view v = shown_as(tool, variant, sent);
         out += printed("\n  as %s has it, failed requests left out\n", v.title.c_str());
-        if (!v.rows.empty())
-            out += printed("  %-17s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99");
+        report_table t{{"", "mean", "p50", "p90", "p99"}};
         for (const other_row& r : v.rows)
-            out += printed("  %-17s %10s %10s %10s %10s\n", r.name.c_str(),
-                           time_text(r.mean).c_str(), time_text(r.p50).c_str(),
-                           time_text(r.p90).c_str(), time_text(r.p99).c_str());
+            t.add({r.name, time_text(r.mean), time_text(r.p50), time_text(r.p90),
+                   time_text(r.p99)});
+        if (!v.rows.empty()) out += console_table(t, 17).substr(1);
         for (const std::string& note : v.notes) out += "  " + note + "\n";
     }
     return out;

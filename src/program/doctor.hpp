@@ -354,7 +354,7 @@ inline std::string doctor_json(const machine_findings& m, const server_findings&
 }
 
 inline int doctor(const given_options& o) {
-    check_one(o, "--users", "--rate", "name one load");
+    one_of(o, {"--users", "--rate"}, "name one load");
     check_fit(o, {{o.has("--url"), " is of a server: it needs --url",
                    {"--users", "--rate", "--duration", "--name", "--report", "--model"}}});
     const interrupt_guard signals;

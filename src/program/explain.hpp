@@ -13,6 +13,7 @@
 #include "core/metric/table.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/tables.hpp"
 #include "core/reports/text.hpp"
 #include "effects/gates/session.hpp"
 #include "program/arguments.hpp"
@@ -100,14 +101,13 @@ inline std::string explained_text(const explained_gate& e, const char* file) {
     };
     line("sends", e.load);
     line("takes", e.repeats + ", " + span_text(e.least_s, e.most_s) + ", and the server's start");
-    std::size_t width = 9;
-    for (const auto& o : e.objectives) width = std::max(width, o.slo.size());
-    t += printed("  %-*s  nine runs of ten fail from\n", static_cast<int>(width), "objective");
-    for (const auto& o : e.objectives)
-        t += printed("  %-*s  %s%s\n", static_cast<int>(width), o.slo.c_str(),
-                     o.from_text.empty() ? "no miss: too few requests, or judged in another way"
-                                         : o.from_text.c_str(),
-                     o.is_advisory ? "; advisory: fails nothing" : "");
+    report_table table{{"objective", "nine runs of ten fail from"}};
+    for (const auto& o : e.objectives) {
+        const char* none = "no miss: too few requests, or judged in another way";
+        table.add({o.slo, (o.from_text.empty() ? none : o.from_text) +
+                              (o.is_advisory ? "; advisory: fails nothing" : "")});
+    }
+    t += console_table(table, 0);
     for (const std::string& n : e.not_modelled) line("no model of", n);
     t += e.cannot_see.empty() ? "" : "  cannot see\n";
     for (const blind_spot& b : e.cannot_see) t += "    - " + b.text + "\n";

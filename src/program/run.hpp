@@ -48,7 +48,7 @@ inline int run_gates(const given_options& o) {
     return exit_code();
 }
 inline int run_gate(const given_options& o) {
-    check_one(o, "--config", "--sweep", "give one");
+    one_of(o, {"--config", "--sweep"});
     if (o.has("--config")) return run_gates(o);
     check_fit(o, {{false, " needs --config", {"--gate"}}});
     if (server_is_missing(o))

@@ -49,8 +49,16 @@ inline void check_fit(const given_options& o, std::initializer_list<fitting_opti
         for (const char* option : f.options)
             if (!f.fit && o.has(option)) refuse({option, f.why});
 }
-inline void check_one(const given_options& o, const char* a, const char* b, const char* advice) {
-    if (o.has(a) && o.has(b)) refuse({a, " and ", b, " are both given: ", advice});
+/// The one of these options that is given; null without any. Refuses two.
+inline const char* one_of(const given_options& o, std::initializer_list<const char*> options,
+                          const char* advice = "give one") {
+    const char* given = nullptr;
+    for (const char* option : options) {
+        if (!o.has(option)) continue;
+        if (given) refuse({given, " and ", option, " are both given: ", advice});
+        given = option;
+    }
+    return given;
 }
 
 /// The one of these that has the given name.
@@ -101,20 +109,26 @@ inline new_transport transport_of(const given_options& o) {
                    {"--websocket", "--server-history"}}});
     return o.has("--websocket") ? websocket() : nullptr;
 }
+/// Sets what servers that run and those that are started have alike.
+template <class Server>
+void set_server(Server& s, const given_options& o) {
+    s.model = o["--model"];
+    s.api = api_of(o);
+    s.path = o["--path"];
+    s.transport = transport_of(o);
+    s.metrics_url = o["--metrics-url"];
+    set(s.ready_within, o, "--ready-within", time_of);
+}
 /// The server that this option names. Target and baseline are made here alone, so that both are
 /// sent the same requests.
 inline endpoint endpoint_of(const given_options& o, const char* url) {
-    endpoint e{.url = o[url], .model = o["--model"]};
-    e.api = api_of(o);
-    e.path = o["--path"];
-    e.transport = transport_of(o);
+    endpoint e{.url = o[url]};
+    set_server(e, o);
     e.api_key_env = o["--key-variable"];
     for (const std::string& h : o.all("--header"))
         e.headers.push_back(pair_of({"--header", h}, ':', "such as 'X-Tenant: blue'"));
-    e.metrics_url = o["--metrics-url"];
     e.tls.verify = !o.has("--insecure");
     e.tls.ca_file = o["--ca-file"];
-    set(e.ready_within, o, "--ready-within", time_of);
     return e;
 }
 
@@ -124,7 +138,8 @@ inline bool server_is_missing(const given_options& o) {
            means_off(environment("LLMBENCH_REHEARSE"));
 }
 inline any_target target_of(const given_options& o) {
-    check_one(o, "--url", "--command", "name a server that runs, or the command that starts one");
+    one_of(o, {"--url", "--command"},
+           "name a server that runs, or the command that starts one");
     const bool starts = o.has("--command");
     check_fit(o, {{!starts, " is of a server that runs already: with --command leave it out",
                    {"--header", "--key-variable", "--ca-file", "--insecure"}},
@@ -135,12 +150,7 @@ inline any_target target_of(const given_options& o) {
         for (const std::string& e : o.all("--env"))
             p.env.push_back(pair_of({"--env", e}, '=', "such as NAME=value"));
         p.working_directory = o["--directory"];
-        set(p.ready_within, o, "--ready-within", time_of);
-        p.api = api_of(o);
-        p.path = o["--path"];
-        p.transport = transport_of(o);
-        p.model = o["--model"];
-        p.metrics_url = o["--metrics-url"];
+        set_server(p, o);
         return p;
     }
     return endpoint_of(o, "--url");
@@ -227,13 +237,7 @@ inline arrival_pattern arrivals_of(const given_options& o) {
 
 /// The option that names what prompts are read from; null: they are made up.
 inline const char* source_of(const given_options& o) {
-    const char* source = nullptr;
-    for (const char* option : {"--dataset", "--prompt", "--questions", "--sessions"}) {
-        if (!o.has(option)) continue;
-        if (source) check_one(o, source, option, "give one");
-        source = option;
-    }
-    return source;
+    return one_of(o, {"--dataset", "--prompt", "--questions", "--sessions"});
 }
 inline void check_workload(const given_options& o) {
     const char* const source = source_of(o);
@@ -331,9 +335,7 @@ inline stop_when stop_of(const given& g) {
 }
 
 inline bool asks_for_capacity(const scenario& s) {
-    bool any = false;
-    for (const slo& x : s.slos) any |= is_capacity(x.statistic.metric);
-    return any;
+    return detail::any_of(s.slos, [](const slo& x) { return is_capacity(x.statistic.metric); });
 }
 /// The default: as many as the objectives need, four turns of every user, at least 100.
 inline long long usual_requests(const scenario& s) {
@@ -347,9 +349,7 @@ inline long long usual_requests(const scenario& s) {
 }
 
 inline any_baseline baseline_of(const given_options& o) {
-    check_one(o, "--baseline-url", "--baseline-file", "give one");
-    check_one(o, "--baseline-url", "--baseline-history", "give one");
-    check_one(o, "--baseline-file", "--baseline-history", "give one");
+    one_of(o, {"--baseline-url", "--baseline-file", "--baseline-history"});
     check_fit(o, {{o.has("--baseline-file"), " needs --baseline-file", {"--day-to-day"}},
                   {o.has("--baseline-url"), " needs --baseline-url", {"--at-once"}}});
     if (o.has("--baseline-history")) return history(o["--baseline-history"]);

@@ -64,7 +64,7 @@ inline serving serving_of(const given_options& o) {
         set(s.paced->every, o, "--every", pace_of);
     }
     for (const char* option : {"--first", "--every"})
-        if (named) check_one(o, option, named, "a server answers at a pace, or as an engine does");
+        if (named) one_of(o, {option, named}, "a server answers at a pace, or as an engine does");
     set(s.tokens, o, "--tokens", lengths_of);
     if (s.tokens && s.tokens->kind == length_distribution::shape::empirical)
         o.one("--tokens").refuse_as("a number of tokens, uniform, normal or lognormal");

@@ -53,20 +53,19 @@ struct lateness {
 };
 
 inline std::string truth_line(const served_request& r) {
-    std::string s = printed("{\"received_ns\":%lld,\"id\":", r.received_ns) +
-                    (r.id.empty() ? "null" : json_quoted(r.id)) +
-                    printed(",\"api\":\"%s\",\"stream\":%s,\"status\":%d,\"ended\":\"%s\","
-                            "\"prompt_tokens\":%d,\"output_tokens\":%d,\"first_event_tokens\":%d,"
-                            "\"end_ns\":%lld,\"tokens_ns\":[",
-                            r.api.c_str(), r.is_streamed ? "true" : "false", r.status,
-                            name_of(r.ended), r.prompt_tokens, r.output_tokens,
-                            r.first_event_tokens, r.end_ns - r.received_ns);
-    for (const long long ns : r.tokens_ns)
-        s += (s.back() == '[' ? "" : ",") + std::to_string(ns - r.received_ns);
-    s += "],\"doubts\":[";
+    json_writer j(layout::one_line);
+    j.open('{').field("received_ns", r.received_ns).key("id");
+    if (r.id.empty()) j.raw("null");
+    else j.value(std::string_view(r.id));
+    j.field("api", r.api).field("stream", r.is_streamed).field("status", r.status);
+    j.field("ended", name_of(r.ended)).field("prompt_tokens", r.prompt_tokens);
+    j.field("output_tokens", r.output_tokens).field("first_event_tokens", r.first_event_tokens);
+    j.field("end_ns", r.end_ns - r.received_ns).key("tokens_ns").open('[');
+    for (const long long ns : r.tokens_ns) j.value(ns - r.received_ns);
+    j.close().key("doubts").open('[');
     for (const auto& [event, ns] : r.doubts)
-        s += printed("%s[%zu,%lld]", s.back() == '[' ? "" : ",", event, ns);
-    return s + "]}\n";
+        j.open('[').value(static_cast<long long>(event)).value(ns).close();
+    return j.close().close().text() + "\n";
 }
 
 /// The file of the log, or none. Writes go through its own buffer, from one thread.

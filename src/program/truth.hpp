@@ -53,9 +53,11 @@ inline void add_repeats(measured_requests& to, const repeat_list& repeats) {
             to.requests.push_back(std::move(t));
         }
 }
-inline void add_imported(measured_requests& to, imported_run&& run) {
+inline void add_imported(measured_requests& to, imported_run&& run, const true_requests& truth) {
+    to.tool.reset();
     for (const other_tool_name& t : other_tools)
         if (run.tool.starts_with(t.title)) to.tool = t.id;
+    if (to.tool == other_tool::vllm) number_ids(run.requests, truth);
     for (const unsupported_metrics& u : run.unsupported) {
         for (const metric_id m : u.of) to.unknown.push_back(m);
         if (u.of.empty()) to.notes.push_back(run.file + ": " + u.why);
@@ -68,12 +70,6 @@ inline void add_imported(measured_requests& to, imported_run&& run) {
         t.order_ns = run.clock.is_reported() ? t.what.sent_ns : 0;
         to.requests.push_back(std::move(t));
     }
-}
-inline void add_all(measured_requests& to, measured_requests&& of) {
-    to.tool = of.tool;
-    for (timed_request& t : of.requests) to.requests.push_back(std::move(t));
-    for (std::string& note : of.notes) to.notes.push_back(std::move(note));
-    for (const metric_id m : of.unknown) to.unknown.push_back(m);
 }
 inline measured_requests measured_in(const vector<std::string>& files, const std::string& gate,
                                      const true_requests& truth) {
@@ -93,12 +89,8 @@ inline measured_requests measured_in(const vector<std::string>& files, const std
         if (is_table(*bytes))
             for (timed_request& t : read_table(*bytes, path)) all.requests.push_back(std::move(t));
         else
-            for (imported_run& run : read_imported_runs(*bytes, path, bytes_of_file)) {
-                measured_requests one;
-                add_imported(one, std::move(run));
-                if (one.tool == other_tool::vllm) number_ids(one.requests, truth);
-                add_all(all, std::move(one));
-            }
+            for (imported_run& run : read_imported_runs(*bytes, path, bytes_of_file))
+                add_imported(all, std::move(run), truth);
     }
     return all;
 }

@@ -4,6 +4,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/vector.hpp"
+#include "program/others/imported_run.hpp"
 #include "program/truth_log.hpp"
 #include "program/values.hpp"
 
@@ -37,7 +38,7 @@ struct matched_requests {
 
 /// vLLM's clients number the ids that they send ("bench-7437f32d-0"), and list the requests of their
 /// file in this order. Gives the requests of a file these ids, if the log has one such row of them.
-inline void number_ids(vector<timed_request>& of_file, const true_requests& truth) {
+inline void number_ids(vector<imported_request>& of_file, const true_requests& truth) {
     std::map<std::string, std::size_t> rows;  // by what stands before the number
     for (const timed_request& t : truth.requests) {
         const std::string id = str(t.what.id);
@@ -51,10 +52,10 @@ inline void number_ids(vector<timed_request>& of_file, const true_requests& trut
         if (prefix) return;
         prefix = &before;
     }
-    if (!prefix || detail::any_of(of_file, [](const auto& r) { return !r.what.id.empty(); }))
+    if (!prefix || detail::any_of(of_file, [](const auto& r) { return !r.id.empty(); }))
         return;
     for (std::size_t i = 0; i < of_file.size(); ++i)
-        of_file[i].what.id = *prefix + std::to_string(i);
+        of_file[i].id = *prefix + std::to_string(i);
 }
 /// Pairs of equal ids. What the log has between the first and the last of them and the files have
 /// not is missing there; the rest is of other runs.

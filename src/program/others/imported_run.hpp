@@ -190,6 +190,11 @@ struct imported_run {
 
     imported_span clock{}, calendar{};  // from first send to last end, if known
 
+    void add_settings(const picojson::value& of, std::initializer_list<const char*> names,
+                      const std::string& before = "") {
+        for (const char* name : names)
+            settings.push_back({before + name, setting_text(of, name)});
+    }
     void lacks(metric_group of, std::string why) {
         unsupported.push_back({std::move(why), std::move(of)});
     }

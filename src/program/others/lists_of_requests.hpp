@@ -388,16 +388,14 @@ inline imported_span vllm_calendar(const picojson::value& v) {
 }
 
 inline imported_run read_vllm_run(const picojson::value& v, const std::string& file) {
-    imported_run run;
-    run.file = file;
+    imported_run run{.file = file};
     // The client in Rust writes another date, and begins its clock with each run.
     const bool is_rust = string_member(v, "date").find('T') != std::string::npos;
     run.tool = is_rust ? "vLLM bench serve (Rust)" : "vLLM bench serve";
     run.model = setting_text(v, "model_id");
-    for (const char* name :
-         {"backend", "model_id", "tokenizer_id", "num_prompts", "request_rate", "burstiness",
-          "max_concurrency", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps"})
-        run.settings.push_back({name, setting_text(v, name)});
+    run.add_settings(v, {"backend", "model_id", "tokenizer_id", "num_prompts", "request_rate",
+                         "burstiness", "max_concurrency", "ramp_up_strategy",
+                         "ramp_up_start_rps", "ramp_up_end_rps"});
     set_listed_arrivals(run, v);
     if (member(v, "aggregated_repetitions"))  // of perf-eval; has lists of the first one
         run.lacks_all(

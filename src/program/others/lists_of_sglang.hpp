@@ -88,19 +88,16 @@ inline void add_sglang_requests(imported_run& run, const picojson::value& v,
 }
 
 inline imported_run read_sglang_run(const picojson::value& v, const std::string& file) {
-    imported_run run;
-    run.file = file;
-    run.tool = "SGLang bench_serving";
-    run.knows_sends = false;
+    imported_run run{.file = file, .tool = "SGLang bench_serving", .knows_sends = false};
     const std::string backend = setting_text(v, "backend");
-    if (const picojson::value* info = member(v, "server_info"); info && member(*info, "version"))
-        run.version = "(server " + setting_text(*info, "version") + ")";
-    if (const picojson::value* info = member(v, "server_info"))
+    if (const picojson::value* info = member(v, "server_info")) {
         run.model = setting_text(*info, "model_path");
-    for (const char* name :
-         {"backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len",
-          "random_input_len", "random_output_len", "random_range_ratio"})
-        run.settings.push_back({name, setting_text(v, name)});
+        if (member(*info, "version"))
+            run.version = "(server " + setting_text(*info, "version") + ")";
+    }
+    run.add_settings(v, {"backend", "dataset_name", "request_rate", "max_concurrency",
+                         "sharegpt_output_len", "random_input_len", "random_output_len",
+                         "random_range_ratio"});
     set_listed_arrivals(run, v);
     if (!member(v, "ttfts"))
         run.lacks_all(

@@ -163,22 +163,19 @@ inline void check_guidellm_counts(imported_run& run, const picojson::value& benc
     }
 }
 inline void set_guidellm_settings(imported_run& run, const picojson::value& benchmark) {
-    const auto add = [&](const char* name, const picojson::value* of, const char* of_name) {
-        run.settings.push_back({name, of ? setting_text(*of, of_name) : std::string()});
+    const auto part = [&](const char* of) {
+        const picojson::value* v = value_at(benchmark, of);
+        return v ? *v : picojson::value();
     };
-    const picojson::value* strategy = value_at(benchmark, "config.strategy");
-    const picojson::value* backend = value_at(benchmark, "config.backend");
-    for (const char* name : {"type_", "rate", "streams", "max_concurrency", "time_scale"})
-        add(*name == 't' && name[2] == 'p' ? "strategy" : name, strategy, name);
-    for (const char* name : {"kind", "model", "request_format", "stream", "max_tokens"})
-        add(*name == 'k' ? "backend" : name, backend, name);
-    if (backend) run.model = setting_text(*backend, "model");
+    const picojson::value strategy = part("config.strategy"), backend = part("config.backend");
+    run.settings.push_back({"strategy", setting_text(strategy, "type_")});
+    run.add_settings(strategy, {"rate", "streams", "max_concurrency", "time_scale"});
+    run.settings.push_back({"backend", setting_text(backend, "kind")});
+    run.add_settings(backend, {"model", "request_format", "stream", "max_tokens"});
+    run.model = setting_text(backend, "model");
 }
-
 inline imported_run read_guidellm_run(const picojson::value& v, const std::string& file) {
-    imported_run run;
-    run.file = file;
-    run.tool = "guidellm";
+    imported_run run{.file = file, .tool = "guidellm"};
     if (const picojson::value* m = member(v, "metadata"))
         run.version = setting_text(*m, "guidellm_version");
     const picojson::value* format = value_at(v, "metadata.version");
@@ -406,13 +403,11 @@ inline void set_aiperf_settings(imported_run& run, const picojson::value& summar
         run.model = setting_text(models->get<picojson::array>()[0], "name");
     run.settings.push_back({"model", run.model});
     if (const picojson::value* endpoint = member(*config, "endpoint"))
-        for (const char* name : {"type", "streaming", "use_server_token_count"})
-            run.settings.push_back(
-                {std::string("endpoint ") + name, setting_text(*endpoint, name)});
+        run.add_settings(*endpoint, {"type", "streaming", "use_server_token_count"}, "endpoint ");
     if (const picojson::value* phase = aiperf_phase(summary)) {
-        for (const char* name :
-             {"type", "rate", "concurrency", "requests", "duration", "smoothness"})
-            run.settings.push_back({std::string("phase ") + name, setting_text(*phase, name)});
+        run.add_settings(
+            *phase, {"type", "rate", "concurrency", "requests", "duration", "smoothness"},
+            "phase ");
         set_aiperf_arrivals(run, *phase);
     }
 }
@@ -447,9 +442,7 @@ inline void check_aiperf_counts(imported_run& run, const picojson::value& summar
 /// them may be missing.
 inline imported_run read_aiperf_run(const vector<picojson::value>& records,
                                     const picojson::value* summary, const std::string& file) {
-    imported_run run;
-    run.file = file;
-    run.tool = "AIPerf";
+    imported_run run{.file = file, .tool = "AIPerf"};
     if (summary) set_aiperf_settings(run, *summary);
     else run.knows_arrivals = false;
     if (records.empty()) {

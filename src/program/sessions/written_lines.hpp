@@ -48,7 +48,7 @@ inline std::string number_text(float v) {
     char digits[40];
     return {digits, std::to_chars(digits, digits + sizeof digits, v).ptr};
 }
-inline std::string quoted_number(std::size_t i) { return '"' + std::to_string(i + 1) + '"'; }
+inline std::string name_of_number(std::size_t i) { return std::to_string(i + 1); }
 
 /// Returns a corpus as lines that read back as the same sessions. Numbers name sessions and steps.
 inline std::string session_lines(const session_corpus& c) {
@@ -59,40 +59,37 @@ inline std::string session_lines(const session_corpus& c) {
         const session_step* steps = c.steps.data() + session.first;
         for (std::uint32_t k = 0; k < session.steps; ++k) {
             const session_step& s = steps[k];
-            out += R"({"session":)" + quoted_number(i);
-            if (k == 0 && session.start_s >= 0)
-                out += R"(,"start":)" + json_number(session.start_s);
-            if (k == 0 && session.shares) out += R"(,"shared":true)";
-            out += R"(,"step":)" + quoted_number(k);
+            json_writer j(layout::one_line);
+            j.open('{').field("session", name_of_number(i));
+            if (k == 0 && session.start_s >= 0) j.field("start", session.start_s);
+            if (k == 0 && session.shares) j.field("shared", true);
+            j.field("step", name_of_number(k));
             if (session.steps > 1)
-                out += R"(,"agent":)" + (s.line == 0 ? R"("main")" : quoted_number(s.line - 1u));
+                j.field("agent", s.line == 0 ? "main" : name_of_number(s.line - 1u));
             const std::uint32_t* after = c.after.data() + s.first_after;
-            if (s.after > 0) {
-                out += R"(,"after":[)";
-                for (std::uint32_t a = 0; a < s.after; ++a)
-                    out += (a > 0 ? "," : "") + quoted_number(after[a]);
-                out += "]";
-            }
+            if (s.after > 0) j.key("after").open('[');
+            for (std::uint32_t a = 0; a < s.after; ++a) j.value(name_of_number(after[a]));
+            if (s.after > 0) j.close();
             // Of a longer one nothing is left beside workload.max_wait.
             constexpr auto most_s = static_cast<float>(longest_time_s);
-            if (s.wait_s > 0) out += R"(,"wait":)" + number_text(std::min(s.wait_s, most_s));
-            if (s.at_s > 0) out += R"(,"at":)" + number_text(std::min(s.at_s, most_s));
+            if (s.wait_s > 0) j.key("wait").raw(number_text(std::min(s.wait_s, most_s)));
+            if (s.at_s > 0) j.key("at").raw(number_text(std::min(s.at_s, most_s)));
             earlier_prompts::part kept = earlier.add(s.prompt, i, k);
             if (kept.tokens > 0) {
                 // Of equal prompts, the one of the step that this one continues is clearest.
                 if (s.after > 0 &&
                     c.prompts.common(s.prompt, steps[after[0]].prompt) == kept.tokens)
                     kept = {i, after[0], kept.tokens};
-                out += R"(,"keeps":[)" + quoted_number(kept.step) +
-                       printed(",%d", kept.tokens) +
-                       (kept.session == i ? "" : "," + quoted_number(kept.session)) + "]";
+                j.key("keeps").open('[').value(name_of_number(kept.step));
+                j.value(static_cast<long long>(kept.tokens));
+                if (kept.session != i) j.value(name_of_number(kept.session));
+                j.close();
             }
-            out += printed(R"(,"prompt_tokens":%d,"output_tokens":%d)", s.prompt.tokens,
-                           s.output_tokens);
-            if (s.model > 0) out += R"(,"model":)" + json_quoted(c.models[s.model]);
-            if (s.label > 0) out += R"(,"label":)" + json_quoted(c.labels[s.label]);
-            if (s.body > 0) out += R"(,"body":{)" + c.bodies[s.body].substr(1) + "}";
-            out += "}\n";
+            j.field("prompt_tokens", s.prompt.tokens).field("output_tokens", s.output_tokens);
+            if (s.model > 0) j.field("model", c.models[s.model]);
+            if (s.label > 0) j.field("label", c.labels[s.label]);
+            if (s.body > 0) j.key("body").raw("{" + c.bodies[s.body].substr(1) + "}");
+            out += j.close().text() + "\n";
         }
     }
     return out;

@@ -88,14 +88,11 @@ inline std::string openai_usage(const answer_facts& f) {
                           f.asked.reasoning_tokens)
                 : "}");
 }
-inline std::string openai_choice(const std::string& said, const char* reason) {
+inline std::string openai_choice(const std::string& said, const char* reason = "null") {
     return "\"choices\":[{\"index\":0," + said + ",\"finish_reason\":" + reason + "}]";
 }
 inline std::string openai_chunk(const answer_facts& f, const std::string& more) {
     return event_bytes("{" + openai_identity(f, "chat.completion.chunk") + "," + more + "}");
-}
-inline std::string openai_piece(const answer_facts& f, const std::string& said) {
-    return openai_chunk(f, openai_choice(said, "null"));
 }
 inline std::string openai_ending(const answer_facts& f) {
     const char* said = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
@@ -292,7 +289,8 @@ inline std::string stream_head(api_format api) {
 /// The bytes before the first words, "" if none.
 inline std::string answer_opening(const answer_facts& f) {
     if (f.asked.api == openai_chat)
-        return openai_piece(f, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}");
+        return openai_chunk(
+            f, openai_choice("\"delta\":{\"role\":\"assistant\",\"content\":\"\"}"));
     if (f.asked.api == anthropic) return anthropic_opening(f);
     if (f.asked.api == openai_responses) return responses_opening(f);
     return {};
@@ -302,10 +300,12 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
                                 const engine_model::emission& e) {
     switch (f.asked.api) {
     case openai_chat:
-        return openai_piece(f, std::string("\"delta\":{") +
-                                   (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
-                                   json_quoted(words) + "}");
-    case openai_completions: return openai_piece(f, "\"text\":" + json_quoted(words));
+        return openai_chunk(
+            f, openai_choice((is_reasoning(f) ? "\"delta\":{\"reasoning_content\":"
+                                              : "\"delta\":{\"content\":") +
+                             json_quoted(words) + "}"));
+    case openai_completions:
+        return openai_chunk(f, openai_choice("\"text\":" + json_quoted(words)));
     case tgi: return tgi_events(f, words, e.finished ? piece::last : piece::inner);
     case triton: return event_bytes(triton_json(f, words, e.tokens));
     case ollama: case ollama_generate: return ollama_json(f, words, piece::inner) + "\n";

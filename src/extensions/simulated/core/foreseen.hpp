@@ -14,6 +14,7 @@
 #include "core/judging/counts.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/rule.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_fields.hpp"
@@ -164,12 +165,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
     const double fail_level = number_of(v, "fail_level", 0);
     // The smallest number of misses whose bound is beyond the allowed value.
     const auto fewest = [&](auto&& is_beyond) {
-        double low = -1, high = n + 1;
-        while (high - low > 1) {
-            const double mid = std::floor((low + high) / 2);
-            (is_beyond(mid) ? high : low) = mid;
-        }
-        return high;
+        return 1 + miss_counts::last_below(-1, n + 1, [&](double k) { return !is_beyond(k); });
     };
     const double observed = is_as_loose_as_guard(v.objective) ? error_guard().bound : -1;
     const double open = fewest([&](double k) {
