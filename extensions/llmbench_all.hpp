@@ -41352,9 +41352,7 @@ private:
         return -1;
     }
     bool is_anything_left() const {
-        for (const setting_under_test& s : all_)
-            if (s.has_turns()) return true;
-        return false;
+        return any_of(all_, [](const setting_under_test& s) { return s.has_turns(); });
     }
     /// The number of complete rounds, equal for all settings that still have turns.
     int measured_rounds() const {
@@ -50980,15 +50978,14 @@ private:
     }
     /// Whether this event is the last of its answer. Cheap for all others.
     static bool is_final(std::string_view json) {
-        bool may_be = false;
-        for (const std::string_view last : {"\"response.completed\"", "\"response.incomplete\"",
-                                            "\"response.failed\"", "\"error\""})
-            may_be = may_be || json.find(last) != std::string_view::npos;
+        constexpr std::string_view last[] = {"\"response.completed\"", "\"response.incomplete\"",
+                                             "\"response.failed\"", "\"error\""};
         picojson::value v;
-        if (!may_be || !parse_json(json, v)) return false;
-        const std::string type = string_member(v, "type");
-        return type == "error" || type == "response.completed" ||
-               type == "response.incomplete" || type == "response.failed";
+        if (!any_of(last, [&](std::string_view type) { return json.find(type) != json.npos; }) ||
+            !parse_json(json, v))
+            return false;
+        const std::string is = json_quoted(string_member(v, "type"));
+        return any_of(last, [&](std::string_view type) { return type == is; });
     }
     void begin() {
         if (std::exchange(has_begun_, true)) return;

@@ -1590,9 +1590,7 @@ private:
         return -1;
     }
     bool is_anything_left() const {
-        for (const setting_under_test& s : all_)
-            if (s.has_turns()) return true;
-        return false;
+        return any_of(all_, [](const setting_under_test& s) { return s.has_turns(); });
     }
     /// The number of complete rounds, equal for all settings that still have turns.
     int measured_rounds() const {

@@ -157,9 +157,7 @@ inline void check_outside(const char* option, const std::string& file, const own
 /// The options that name a report to make again.
 inline constexpr const char* reports_made_again[] = {"--page", "--summary", "--junit", "--metrics"};
 inline bool makes_again(const given_options& o) {
-    for (const char* option : reports_made_again)
-        if (o.has(option)) return true;
-    return false;
+    return detail::any_of(reports_made_again, [&](const char* option) { return o.has(option); });
 }
 inline bool has_only_page(const given_options& o) {
     return !o.has("--summary") && !o.has("--junit") && !o.has("--metrics");

@@ -288,9 +288,9 @@ inline constexpr const char* curves_key =
     "the axis. <b class=\"arm b\">- - A</b> <b class=\"arm c\">B</b></p>\n";
 /// "failed", and of a gate that passed whether an objective was left open.
 inline std::string outcome_badge(const past_gate& g) {
-    bool is_open = false;
-    for (const past_slo& s : g.slos)
-        is_open = is_open || (s.outcome == verdict::inconclusive && !s.advisory);
+    const bool is_open = any_of(g.slos, [](const past_slo& s) {
+        return s.outcome == verdict::inconclusive && !s.advisory;
+    });
     const std::string word = is_open && g.outcome == "passed" ? "inconclusive" : str(g.outcome);
     const char* look = word == "passed"         ? "pass"
                        : word == "failed"       ? "fail"

@@ -51,9 +51,9 @@ inline bool is_table(std::string_view bytes) {
     if (head.front() == '{') {
         picojson::value v;
         if (!parse_json(head, v) || !v.is<picojson::object>()) return false;
-        for (const auto& [name, value] : v.get<picojson::object>())
-            if (time_column_of(name).is_time()) return true;
-        return false;
+        return detail::any_of(v.get<picojson::object>(), [](const auto& of) {
+            return time_column_of(of.first).is_time();
+        });
     }
     while (!rest.empty())
         if (time_column_of(trimmed(taken_part(rest, ","))).is_time()) return true;

@@ -23,20 +23,15 @@ struct blind_spot {
 /// Whether a blocking objective, or a part of a goodput, is on one of these metrics.
 inline bool judges(const scenario& s, std::initializer_list<metric_id> any) {
     const auto is_one = [&](metric_id m) {
-        for (const metric_id x : any)
-            if (x == m) return true;
-        return false;
+        return detail::any_of(any, [&](metric_id x) { return x == m; });
     };
-    for (const slo& x : s.slos) {
-        if (x.is_advisory) continue;
-        if (is_one(x.statistic.metric) || (x.statistic.metric == metric_id::drift && is_one(x.statistic.of)))
-            return true;
-        for (const statistic_data& part : x.statistic.parts)
-            if (is_one(part.metric)) return true;
-        for (const predicate_step& step : x.statistic.where)
-            if (is_one(step.metric)) return true;
-    }
-    return false;
+    const auto is_on_one = [&](const auto& part) { return is_one(part.metric); };
+    return detail::any_of(s.slos, [&](const slo& x) {
+        const statistic_data& on = x.statistic;
+        return !x.is_advisory &&
+               (is_on_one(on) || (on.metric == metric_id::drift && is_one(on.of)) ||
+                detail::any_of(on.parts, is_on_one) || detail::any_of(on.where, is_on_one));
+    });
 }
 /// Whether a blocking objective is on the slowest requests, five in a hundred or fewer.
 inline bool judges_a_tail(const scenario& s) {
@@ -54,9 +49,7 @@ inline bool judges_a_tail(const scenario& s) {
 inline vector<blind_spot> blind_spots(const scenario& s) {
     using enum metric_id;
     vector<blind_spot> all;
-    bool blocks = false;
-    for (const slo& x : s.slos) blocks |= !x.is_advisory;
-    if (!blocks)
+    if (detail::all_of(s.slos, [](const slo& x) { return x.is_advisory; }))
         all.push_back({"advisory", "anything, as a red build: each objective is advisory"});
     const bool judges_whole_answers = judges(s, {e2e, normalized_latency, session_time});
     if (!judges_whole_answers &&

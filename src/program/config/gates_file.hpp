@@ -383,10 +383,8 @@ private:
     }
     static bool is_of_workload(const std::string& key) {
         const choice_of_options& c = choices_of_options()[2];
-        for (const auto* names : {&c.one_of, &c.with})
-            for (const char* name : *names)
-                if ("--" + key == name) return true;
-        return false;
+        const auto is_key = [&](const char* option) { return "--" + key == option; };
+        return detail::any_of(c.one_of, is_key) || detail::any_of(c.with, is_key);
     }
     std::string text_of(const toml_value& v, const char* key, const table_place& at) const {
         if (v.is != toml_value::kind::text || v.text.empty())
