@@ -77,6 +77,18 @@ TEST_CASE("together") {
     judge_shards(directories, {p90(ttft) <= 20_s, mean(tpot) <= 5_s, p50(itl) <= 5_s},
                  reported("GATE"));
 }
+TEST_CASE("both together") {
+    std::istringstream named(reported("SHARDS"));
+    types::list<types::text> directories;
+    for (std::string d; named >> d;) directories.push_back(d);
+    judge_shards(directories, {mean(tpot) <= 5 * baseline}, reported("GATE"));
+}
+TEST_CASE("in turns") {
+    scenario s = load();
+    s.baseline = otherwise{.same = true};
+    s.slos = {mean(tpot) <= 5 * baseline};
+    gate(s);
+}
 TEST_CASE("turns together") {
     std::istringstream named(reported("SHARDS"));
     types::list<types::text> directories;

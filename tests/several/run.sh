@@ -40,6 +40,33 @@ serve() {
     [[ $LLMBENCH_URL ]] || { cat "$work/server.log"; exit 1; }
 }
 
+# both_sent REPORT RECORDS...: each program sent both requests of its pairs; the first of ranks has all
+both_sent() {
+    python3 - "$@" > "$work/python.log" 2>&1 << 'END'
+import json, sys
+report, files = sys.argv[1], sys.argv[2:]
+g = json.load(open(report + "/result.json"))["gates"][0]
+assert [s["decided_by"] for s in g["slos"] if s["metric"] == "tpot"] == ["slices_at_once"]
+def sent(file):
+    arms = {"candidate": {}, "baseline": {}}
+    for line in open(file):
+        r = json.loads(line)
+        arms[r["arm"]][int(r["id"].rsplit("-", 1)[1])] = r["scheduled_ns"]
+    assert arms["candidate"].keys() == arms["baseline"].keys(), "a request has no twin"
+    assert arms["candidate"] != arms["baseline"], "twins of one server were sent together"
+    return set(arms["candidate"])
+parts = [sent(f) for f in files]
+whole = set().union(*parts)
+assert sorted(whole) == list(range(len(whole)))
+for i, part in enumerate(parts):
+    assert {place % len(parts) for place in part} == {i} or (i == 0 and part == whole)
+for arm in ("candidate", "baseline"):
+    [d] = g[arm]["repeats"]
+    assert [r["index"] for r in d["ranks"]] == list(range(len(parts)))
+    assert sum(r["requests"] for r in d["ranks"]) == len(whole) - 10
+END
+}
+
 # ---- shards
 
 # shards TEST [COUNT]: all of them, into $work/shard-N; their exit codes are in $codes
@@ -161,6 +188,13 @@ test_shards() {
     judged 2 "" "$work/shard-0" "$work/nothing"
     says "$work/nothing"
 
+    shards "both at once" 2
+    read_by "both together" 0 "both at once" "$work"/shard-{0,1}
+    says "PASS          mean(tpot) <= 5 * baseline" "2 programs on 1 machine sent the load" \
+        "cross-check: the server's counters match our requests"
+    if both_sent "$work/all" "$work"/shard-{0,1}/records.jsonl; then ok
+    else cat "$work/python.log"; wrong "the records are not those of both variants"; fi
+
     local gate
     for gate in users batch conversations; do
         shards "$gate"
@@ -214,6 +248,8 @@ END
     says "target is simulated(), and the load is shared"
     alone 2 "a search" LLMBENCH_SHARD=1/4 "$soon"
     says "a search needs a verdict between its probes"
+    alone 2 "in turns" LLMBENCH_SHARD=1/4 "$soon"
+    says "a baseline needs programs that communicate, unless pairs is at_once"
 }
 
 # ---- MPI
@@ -261,28 +297,7 @@ END
     ranks 0 users
     ranks 0 "both at once"
     says "4 programs on 1 machine sent the load"
-    if python3 - "$work/report" > "$work/python.log" 2>&1 << 'END'
-import json, sys
-report = sys.argv[1]
-g = json.load(open(report + "/result.json"))["gates"][0]
-assert [s["decided_by"] for s in g["slos"] if s["metric"] == "tpot"] == ["slices_at_once"]
-def sent(file):
-    arms = {"candidate": {}, "baseline": {}}
-    for line in open(f"{report}/{file}"):
-        r = json.loads(line)
-        arms[r["arm"]][int(r["id"].rsplit("-", 1)[1])] = r["scheduled_ns"]
-    assert arms["candidate"].keys() == arms["baseline"].keys(), "a request has no twin"
-    return arms
-whole = sent("records.jsonl")
-assert sorted(whole["candidate"]) == list(range(len(whole["candidate"])))
-assert whole["candidate"] != whole["baseline"], "twins of one server were sent together"
-for i in (1, 2, 3):
-    assert {place % 4 for place in sent(f"rank-{i}/records.jsonl")["candidate"]} == {i}
-for arm in whole:
-    [d] = g[arm]["repeats"]
-    assert [r["index"] for r in d["ranks"]] == [0, 1, 2, 3]
-    assert sum(r["requests"] for r in d["ranks"]) == len(whole[arm]) - 10
-END
+    if both_sent "$work/report" "$work/report"/{,rank-1/,rank-2/,rank-3/}records.jsonl
     then ok; else cat "$work/python.log"; wrong "the records are not those of both variants"; fi
     ranks 0 "a search"
     says "PASS          capacity >= 20 req/s"

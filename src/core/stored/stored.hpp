@@ -42,7 +42,7 @@ namespace detail {
 struct stored_gate {
     std::string name{}, definitions{}, version{};
     std::string fault{};  // why its numbers cannot be used, "" if they can
-    target_facts target{};
+    target_facts target{}, baseline{};
     load_facts load{};
     measurements seen{};
     judging_parameters judged_by{};
@@ -167,6 +167,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     g.fault = fault_of_stored(gate);
     expected_load expected;
     read_fields(gate.at("target"), g.target);
+    if (gate.has("baseline_target")) read_fields(gate.at("baseline_target"), g.baseline);
     read_fields(gate.at("scenario"), g.load);
     read_fields(gate.at("judging"), g.judged_by, static_cast<load_conditions&>(g.seen), expected);
     g.judged_by.rule.half_fail_z = half_fail_z_of(g.judged_by.rule);

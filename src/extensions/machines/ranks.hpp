@@ -11,6 +11,7 @@
 #include "core/judging/cross_check.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/load/order.hpp"
@@ -432,6 +433,9 @@ inline void repeat_of_ranks(variant_repeats& variants) {
         parts[i] = {};
         all.server = pages[i].metrics(cross_check_of(all).finished);
     }
+    if (variants.size() < 2) return;
+    note_lateness(variants[0].seen, &variants[1].seen);
+    note_lateness(variants[1].seen, &variants[0].seen);
 }
 
 }  // namespace detail

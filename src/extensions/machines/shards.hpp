@@ -30,6 +30,7 @@
 #include <cmath>  // llround
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
+#include <deque>
 #include <fstream>
 #include <string>
 #include <utility>  // move
@@ -112,9 +113,9 @@ inline void check_shard(const plan& p, const load_shard& shard, const settings& 
     if (p.searches())
         refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
                     "MPI, or ask for one load"});
-    if (p.judged->has_baseline || p.judged->has_stored_baseline)
-        refuse({of, "a baseline is measured by programs that communicate: use MPI, or run the gate "
-                    "in one"});
+    if (p.judged->has_stored_baseline || (p.judged->has_baseline && !p.judged->is_at_once))
+        refuse({of, "a baseline needs programs that communicate, unless pairs is at_once: use MPI, "
+                    "or run the gate in one"});
     if (p.judged->past.by)
         refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
     if (asked.calibrate != 0 || asked.write_baseline)
@@ -145,9 +146,9 @@ public:
         const auto at = static_cast<std::uint64_t>(std::llround(start_at_s * 1e6));
         return mixed(at ^ mixed(seed + 7919 * (gate + 1)));
     }
-    void begin_gate(double start_at_s) {
+    void begin_gate(double start_at_s, int servers) {
         if (next_s_ == 0) next_s_ = start_at_s;
-        else next_s_ += between_gates_s;
+        else next_s_ += between_gates_s * servers;
     }
     /// The start of the next repeat, which lasts until begin_next().
     double start_s() const { return next_s_; }
@@ -155,14 +156,15 @@ public:
     static double measured_after_s(const planned_traffic& p) {
         return drain_s(p) + 1;
     }
-    /// When all shards have all answers to a repeat that begins now.
-    double end_s(const planned_traffic& p) const {
+    /// When all shards have all answers to a repeat that begins now. Twins may be sent 1 s apart.
+    double end_s(const plan& of) const {
+        const planned_traffic& p = of;
         const bool as_batch = p.arrivals.kind == arrival_kind::all_at_once;
         const double sends_s = as_batch && p.warmup_requests > 0 ? measured_after_s(p) :
                                expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
-        return next_s_ + sends_s + drain_s(p) + 1;
+        return next_s_ + sends_s + drain_s(p) + (of.judged->is_at_once ? 2 : 1);
     }
-    void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
+    void begin_next(const plan& p) { next_s_ = end_s(p) + between_repeats_s; }
 
 private:
     static constexpr double between_gates_s = 15;  // to find the server, and its words
@@ -241,35 +243,41 @@ inline void note_server_clock(const load_target& to, clock_ahead& lead) {
     if (a.date_s) note_date(lead, asked_s, unix_s(), *a.date_s);
 }
 
-/// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
-/// before any of them sends and after all have their answers.
-inline repeat_data repeat_of_shard(const plan& p, live_target& target, repeat_order asked) {
+/// A shard's part of each variant, which begins with all others. Only the first shard reads the
+/// servers' metrics, before any of them sends and after all have their answers.
+inline void repeat_of_shard(variant_repeats& variants) {
     constexpr double to_connect_s = 2;
+    const plan& p = variants[0].what;
+    const load_target& clock_of = variants[0].target.load();
     shard_clock& clock = shard_clock::of_this_program();
     double begins_s = clock.start_s();
     const double ends_s = clock.end_s(p);
     clock.begin_next(p);
     clock_ahead lead;
     wait_for_unix_time(begins_s - to_connect_s - 1);
-    if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
+    if (unix_s() < begins_s - to_connect_s) note_server_clock(clock_of, lead);
     wait_for_unix_time(begins_s - to_connect_s);
     long long planned_ns = 0, began_ns = now_ns();
-    asked.start = [&] {
+    variants[0].asked.start = [&] {  // both begin together
         planned_ns = steady_ns_at(begins_s);
         begins_s += shard_clock::measured_after_s(p);
         return began_ns = std::max(planned_ns, now_ns() + 10000000);
     };
     const server_pages none{};
-    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
-    repeat_data d = run_repeat(p, target, asked);
-    rank_part part = part_of(d, p.shard, began_ns);
+    std::deque<page_watch> pages;
+    for (variant_repeat& v : variants)
+        pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
+                           named_series(p.judged->slos));
+    run_repeat(variants);
+    for (variant_repeat& v : variants) v.seen.ranks = {part_of(v.seen, p.shard, began_ns)};
     wait_for_unix_time(ends_s);
-    if (!stop_asked.load()) note_server_clock(target.load(), lead);
-    part.off_s = static_cast<double>(part.start_ns - planned_ns) * 1e-9;
-    part.lead = lead;
-    d.ranks = {part};
-    d.server = pages.metrics(cross_check_of(d).finished);
-    return d;
+    if (!stop_asked.load()) note_server_clock(clock_of, lead);
+    variants[0].seen.ranks[0].lead = lead;
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+        repeat_data& d = variants[i].seen;
+        d.ranks[0].off_s = static_cast<double>(began_ns - planned_ns) * 1e-9;
+        d.server = pages[i].metrics(cross_check_of(d).finished);
+    }
 }
 
 }  // namespace detail

@@ -52,11 +52,12 @@ inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size
     p.max_skew_s = max_skew_of_shards_s;
     p.nonce = shard_clock::nonce(own.start_at_s, asked.seed, gate);
     p = with_judging(std::move(p), [&](planned_judging& j) {
-        j.max_repeats = j.first_repeats =
-            repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
-        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, false);
+        j.max_repeats = j.first_repeats = repeats > 0    ? static_cast<int>(repeats)
+                                          : j.is_at_once ? 1
+                                                         : repeats_of_shards;
+        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, 0, j.is_at_once ? 1 : 5);
     });
-    shard_clock::of_this_program().begin_gate(own.start_at_s);
+    shard_clock::of_this_program().begin_gate(own.start_at_s, p.judged->has_baseline ? 2 : 1);
     const double ahead_s = shard_clock::of_this_program().start_s() - unix_s();
     if (!(ahead_s > 0 && ahead_s < 86400))
         refuse({printed("LLMBENCH_START_AT: the first repeat was to begin %.0f s %s: all shards "
@@ -119,10 +120,7 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(variant_repeats& variants) override {
-        variant_repeat& only = variants[0];  // a shard has no baseline
-        only.seen = repeat_of_shard(only.what, only.target, only.asked);
-    }
+    void send(variant_repeats& variants) override { repeat_of_shard(variants); }
 };
 
 #ifdef LLMBENCH_WITH_MPI

@@ -1,5 +1,6 @@
 // Shards of a load as their files tell them: which are one run, and which are refused by name.
 #include "llmbench.hpp"
+#include "core/judging/columns.hpp"
 #include "core/stored/stored.hpp"
 #include "extensions/machines/core/together.hpp"
 #include "core/reports/result_json.hpp"
@@ -18,6 +19,7 @@ using namespace llmbench::detail;
 using namespace sample_gates;
 using namespace texts;
 using namespace timelines;
+using sample_measurements::measurement;
 
 namespace {
 
@@ -71,6 +73,74 @@ std::string refusal_of_shards(vector<stored_shard> all) {
     return refusal_of([&] { gathered(std::move(all), {mean(ttft) <= 100_ms}); });
 }
 
+scenario at_once_chat() {
+    return {.baseline = endpoint{.url = "http://base:8000"},
+            .pairs = at_once,
+            .workload = synthetic{.prompt_tokens = fixed(10), .output_tokens = fixed(1)},
+            .arrivals = poisson(5_rps),
+            .duration = 2_min,
+            .repeats = 1,
+            .slos = {mean(ttft) <= 1.1 * baseline, p90(ttft) <= 1.2 * baseline},
+            .seed = 7};
+}
+/// What one of `count` programs measured of a variant, on a clock of its own: the candidate's
+/// answers begin 1 ms later.
+repeat_data part_at_once(run_variant variant, std::size_t index, std::size_t count) {
+    vector<request> mine;
+    for (std::size_t i = index; i < 600; i += count)
+        mine.push_back(answered(200.0 * static_cast<double>(i),
+                                (variant == run_variant::baseline ? 20.0 : 21.0) +
+                                    static_cast<double>(i % 7)));
+    repeat_data d = repeat_of(mine);
+    d.variant = variant;
+    d.index = 0;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        d.records[i].variant = variant;
+        d.records[i].id = request_id(id_prefix(1, variant, 0), index + i * count);
+        // The last program is late with the baseline's.
+        if (variant == run_variant::baseline && (index + i * count) % 6 == 5)
+            d.records[i].late_ns = 30000000;
+    }
+    d.window = time_interval::between(at_ms(0), at_ms(120000));
+    d.ranks = {rank_part{}};
+    d.ranks[0].index = static_cast<int>(index);
+    d.ranks[0].count = static_cast<int>(count);
+    d.ranks[0].start_ns = at_ms(0);
+    move_clock(d, 1000000000000 * static_cast<long long>(index));
+    return d;
+}
+measurement at_once_of(const repeat_data& mine, const repeat_data& other) {
+    measurement m;
+    m.is_at_once = m.by_slices = true;
+    m.candidate = {mine};
+    m.baseline = {other};
+    const plan p = planned(at_once_chat(), 1);
+    m.slos = p.judged->slos;
+    m.rule = p.judged->rule;
+    return m;
+}
+stored_shard shard_at_once(std::size_t index, std::size_t count) {
+    test_gate g;
+    g.what = planned(at_once_chat(), 1);
+    g.what.name = "chat";
+    g.what.shard = {index, count};
+    g.target = g.baseline = tiny_model();
+    g.baseline.url = "http://base:8000";
+    g.measured = at_once_of(part_at_once(run_variant::candidate, index, count),
+                            part_at_once(run_variant::baseline, index, count));
+    judge(g);
+    stored_shard out{printed("shard-%zu", index),
+                     read_stored_gate(result_json({g}, {}, {}, 0), "r.json", "chat")};
+    for (const run_variant v : {run_variant::candidate, run_variant::baseline})
+        out.gate.seen.variant(v).change(0, [&](repeat_data& to) {
+            const repeat_data from = part_at_once(v, index, count);
+            to.records = from.records;
+            to.gaps = from.gaps;
+            to.gap_offsets = from.gap_offsets;
+        });
+    return out;
+}
+
 }  // namespace
 
 TEST_CASE("shards are one gate again, with its load in its own words") {
@@ -96,6 +166,70 @@ TEST_CASE("shards are one gate again, with its load in its own words") {
     CHECK(g.what.sent->seed == 7);
     CHECK(g.what.nonce == 42);
     CHECK(g.target.url == tiny_model().url);
+}
+
+TEST_CASE("shards of both variants at once have the columns and the verdicts of one program") {
+    measurement whole = at_once_of(part_at_once(run_variant::candidate, 0, 1),
+                                   part_at_once(run_variant::baseline, 0, 1));
+    repeat_data &mine = whole.candidate[0], &other = whole.baseline[0];
+    note_lateness(mine, &other);
+    note_lateness(other, &mine);
+    REQUIRE(mine.late_stretches.size() > 0);
+    for (const std::size_t count : {2u, 3u}) {
+        vector<stored_shard> all;
+        for (std::size_t i = count; i-- > 0;) all.push_back(shard_at_once(i, count));
+        const measured_gate g = gathered(std::move(all), at_once_chat().slos);
+        CHECK(g.baseline.url == "http://base:8000");
+        CHECK(g.what.judged->has_baseline);
+        CHECK(g.what.judged->by_slices);
+        REQUIRE(g.seen.candidate.size() == 1);
+        REQUIRE(g.seen.baseline.size() == 1);
+        CHECK(g.seen.candidate[0].late_stretches.size() == mine.late_stretches.size());
+        CHECK(g.seen.baseline[0].late_stretches.size() == other.late_stretches.size());
+        measurement m;
+        static_cast<sample_measurements::open_evidence&>(m) = g.seen;
+        static_cast<judging_parameters&>(m) = g.judged_by;
+        REQUIRE(m.slos.size() == 2);
+        for (const slo& s : m.slos) {
+            const objective_columns a = columns_of(whole, s), b = columns_of(m, s);
+            REQUIRE(a.at_once.size() == 1);
+            REQUIRE(b.at_once.size() == 1);
+            CHECK(b.at_once[0].slices == 24);
+            CHECK(b.at_once[0].mine.values == a.at_once[0].mine.values);
+            CHECK(b.at_once[0].mine.slices == a.at_once[0].mine.slices);
+            CHECK(b.at_once[0].other.values == a.at_once[0].other.values);
+            CHECK(b.at_once[0].other.slices == a.at_once[0].other.slices);
+            CHECK(str(sample_measurements::judged(m, s).line()) ==
+                  str(sample_measurements::judged(whole, s).line()));
+        }
+    }
+}
+
+TEST_CASE("shards of other baselines, or whose variants were sent otherwise, are refused") {
+    const auto spoiled = [](auto&& spoil) {
+        stored_shard s = shard_at_once(1, 2);
+        spoil(s.gate);
+        return refusal_of_shards({shard_at_once(0, 2), s});
+    };
+    const auto spoiled_baseline = [&](auto&& spoil) {
+        return spoiled([&](stored_gate& g) { g.seen.baseline.change(0, spoil); });
+    };
+    CHECK(spoiled([](stored_gate&) {}) == "");
+    CHECK(spoiled([](stored_gate& g) { g.baseline.url = "http://other:8000"; }) ==
+          "shard-1 belongs to another load: baseline \"http://other:8000\", in shard-0 "
+          "\"http://base:8000\"");
+    CHECK(holds(spoiled([](stored_gate& g) { g.baseline.model = "m2"; }), "model of the baseline"));
+    CHECK(holds(spoiled([](stored_gate& g) { g.baseline.options = "x"; }),
+                "options of the baseline"));
+    CHECK(holds(spoiled([](stored_gate& g) { g.seen.baseline.pop_back(); }), "pairs \"\""));
+    CHECK(holds(spoiled_baseline([](repeat_data& d) {
+                    d.window = time_interval::between(d.window.from_ns(), d.window.to_ns() + 1);
+                }),
+                "pairs \"1, twins apart\", in shard-0 \"1, at once\""));
+    const std::string apart = "shard-1: in repeat 0 both variants did not begin together";
+    CHECK(spoiled_baseline([](repeat_data& d) { ++d.ranks[0].start_ns; }) == apart);
+    CHECK(spoiled_baseline([](repeat_data& d) { d.ranks.clear(); }) == apart);
+    CHECK(spoiled_baseline([](repeat_data& d) { d.index = 1; }) == apart);
 }
 
 TEST_CASE("shards that are missing or there twice are refused by number and name") {

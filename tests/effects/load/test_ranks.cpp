@@ -7,6 +7,7 @@
 #include "effects/load/order.hpp"
 #include "effects/load/run_load.hpp"
 #include "extensions/machines/shards.hpp"
+#include "support/texts.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,6 +17,7 @@
 
 using namespace llmbench;
 using namespace llmbench::detail;
+using texts::refusal_of;
 
 namespace {
 
@@ -122,4 +124,19 @@ TEST_CASE("ranks take a load of both variants, and judge it at its end only") {
         CHECK(of_ranks.half_fail_z == whole.half_fail_z);
     }
     CHECK(of_ranks.pass_z < p.judged->rule.pass_z);  // one look has the whole level
+}
+
+TEST_CASE("shards take a load of both variants at once, and no baseline in turns") {
+    scenario s{.baseline = otherwise{.same = true},
+               .pairs = at_once,
+               .workload = synthetic{},
+               .arrivals = poisson(8_rps),
+               .duration = 2_min,
+               .slos = {mean(tpot) <= 1.05 * baseline}};
+    settings asked;
+    CHECK_NOTHROW(check_shard(planned(s, 1), {1, 4}, asked));
+    s.pairs = in_turns;
+    CHECK(refusal_of([&] { check_shard(planned(s, 1), {1, 4}, asked); }) ==
+          "LLMBENCH_SHARD is 1/4: a baseline needs programs that communicate, unless pairs is "
+          "at_once: use MPI, or run the gate in one");
 }

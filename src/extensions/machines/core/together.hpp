@@ -10,6 +10,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/text.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
@@ -189,6 +190,17 @@ inline void check_all_there(const vector<stored_shard>& shards) {
         refuse({printed("of %zu shards these are missing: ", found.size()), numbers_text(missing)});
 }
 
+/// How the requests of pairs were sent: at servers that only some shards take for one, only their
+/// twins would be apart.
+inline std::string pairs_text(const stored_gate& g) {
+    const repeat_list &mine = g.seen.candidate, &other = g.seen.baseline;
+    if (mine.empty() || other.empty()) return {};
+    const bool are_apart = users_of(*g.described.sent) == 0 &&
+                           mine.front().window.to_ns() != other.front().window.to_ns();
+    return printed("%zu, %s", other.size(),
+                   !g.seen.is_at_once ? "in turns" : are_apart ? "twins apart" : "at once");
+}
+
 inline void check_alike(const stored_shard& first, const stored_shard& s) {
     const auto same = [&](const char* what, const std::string& a, const std::string& b) {
         if (a != b)
@@ -212,6 +224,12 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
     same("seed", a.load.seed, b.load.seed);
     same("number of repeats", std::to_string(a.seen.candidate.size()),
          std::to_string(b.seen.candidate.size()));
+    same("baseline", a.baseline.url, b.baseline.url);
+    same("model of the baseline", a.baseline.model, b.baseline.model);
+    same("api of the baseline", a.baseline.api, b.baseline.api);
+    same("options of the baseline", a.baseline.options, b.baseline.options);
+    same("workload of the baseline", a.load.baseline_workload, b.load.baseline_workload);
+    same("pairs", pairs_text(a), pairs_text(b));
 }
 
 /// Refuses shards that did not send at the same time, by the server's clock, in the first of their
@@ -223,6 +241,14 @@ inline void check_one_time(const vector<stored_shard>& shards, std::size_t repea
             refuse({s.directory, printed(": repeat %zu does not say when it began", repeat)});
         return own.front();
     };
+    for (const stored_shard& s : shards) {
+        if (s.gate.seen.baseline.empty()) continue;
+        const repeat_data& other = s.gate.seen.baseline.front();
+        if (other.index != s.gate.seen.candidate.front().index || other.ranks.empty() ||
+            other.ranks.front().start_ns != part(s).start_ns)
+            refuse({s.directory, printed(": in repeat %zu both variants did not begin together",
+                                         repeat)});
+    }
     const stored_shard *ahead = &shards.front(), *behind = ahead;
     for (const stored_shard& s : shards) {
         const clock_ahead& lead = part(s).lead;
@@ -257,18 +283,26 @@ inline measured_gate gathered(vector<stored_shard> shards, const slo_list& slos)
     g.target.url = first.target.url;
     g.target.model = first.target.model;
     g.target.api = first.target.api;
+    g.baseline = first.baseline;
     g.judged_by.slos = g.what.judged->slos;
     g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
     const bool closed = users_of(*g.what.sent) > 0;
     while (!first.seen.candidate.empty()) {
         check_one_time(shards, g.seen.candidate.size());
-        vector<repeat_data> parts;
-        for (stored_shard& s : shards) {
-            parts.push_back(s.gate.seen.candidate.front());
-            s.gate.seen.candidate.erase(0);
+        for (const run_variant v : {run_variant::candidate, run_variant::baseline}) {
+            if (first.seen.variant(v).empty()) continue;
+            vector<repeat_data> parts;
+            for (stored_shard& s : shards) {
+                parts.push_back(s.gate.seen.variant(v).front());
+                s.gate.seen.variant(v).erase(0);
+            }
+            g.seen.variant(v).push_back(together(std::move(parts), closed));
         }
-        g.seen.candidate.push_back(together(std::move(parts), closed));
+        for (const run_variant v : {run_variant::candidate, run_variant::baseline})
+            if (!g.seen.variant(v).empty())
+                g.seen.variant(v).change_last(
+                    [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
     }
     for (const stored_shard& s : shards)
         if (g.seen.stopped.empty()) g.seen.stopped = s.gate.seen.stopped;
