@@ -23909,7 +23909,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 struct stored_gate {
     std::string name{}, definitions{}, version{};
     std::string fault{};  // why its numbers cannot be used, "" if they can
-    target_facts target{};
+    target_facts target{}, baseline{};
     load_facts load{};
     measurements seen{};
     judging_parameters judged_by{};
@@ -24034,6 +24034,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     g.fault = fault_of_stored(gate);
     expected_load expected;
     read_fields(gate.at("target"), g.target);
+    if (gate.has("baseline_target")) read_fields(gate.at("baseline_target"), g.baseline);
     read_fields(gate.at("scenario"), g.load);
     read_fields(gate.at("judging"), g.judged_by, static_cast<load_conditions&>(g.seen), expected);
     g.judged_by.rule.half_fail_z = half_fail_z_of(g.judged_by.rule);
@@ -36386,6 +36387,10 @@ public:
             note_clock_set(was_ahead_ns, number);
             note_decided(part, repeats[0].seen);
             for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
+            // Without the candidate's server no objective is left; some need no baseline.
+            if (variants.back() == run_variant::baseline &&
+                fault_of_gate(all_.seen).what == because::server_gone)
+                variants.resize(i);
         }
         if (whole && variants.size() > 1) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();

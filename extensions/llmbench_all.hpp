@@ -23917,7 +23917,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 struct stored_gate {
     std::string name{}, definitions{}, version{};
     std::string fault{};  // why its numbers cannot be used, "" if they can
-    target_facts target{};
+    target_facts target{}, baseline{};
     load_facts load{};
     measurements seen{};
     judging_parameters judged_by{};
@@ -24042,6 +24042,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     g.fault = fault_of_stored(gate);
     expected_load expected;
     read_fields(gate.at("target"), g.target);
+    if (gate.has("baseline_target")) read_fields(gate.at("baseline_target"), g.baseline);
     read_fields(gate.at("scenario"), g.load);
     read_fields(gate.at("judging"), g.judged_by, static_cast<load_conditions&>(g.seen), expected);
     g.judged_by.rule.half_fail_z = half_fail_z_of(g.judged_by.rule);
@@ -36394,6 +36395,10 @@ public:
             note_clock_set(was_ahead_ns, number);
             note_decided(part, repeats[0].seen);
             for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
+            // Without the candidate's server no objective is left; some need no baseline.
+            if (variants.back() == run_variant::baseline &&
+                fault_of_gate(all_.seen).what == because::server_gone)
+                variants.resize(i);
         }
         if (whole && variants.size() > 1) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
@@ -45797,6 +45802,17 @@ inline void check_all_there(const vector<stored_shard>& shards) {
         refuse({printed("of %zu shards these are missing: ", found.size()), numbers_text(missing)});
 }
 
+/// How the requests of pairs were sent: at servers that only some shards take for one, only their
+/// twins would be apart.
+inline std::string pairs_text(const stored_gate& g) {
+    const repeat_list &mine = g.seen.candidate, &other = g.seen.baseline;
+    if (mine.empty() || other.empty()) return {};
+    const bool are_apart = users_of(*g.described.sent) == 0 &&
+                           mine.front().window.to_ns() != other.front().window.to_ns();
+    return printed("%zu, %s", other.size(),
+                   !g.seen.is_at_once ? "in turns" : are_apart ? "twins apart" : "at once");
+}
+
 inline void check_alike(const stored_shard& first, const stored_shard& s) {
     const auto same = [&](const char* what, const std::string& a, const std::string& b) {
         if (a != b)
@@ -45820,6 +45836,12 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
     same("seed", a.load.seed, b.load.seed);
     same("number of repeats", std::to_string(a.seen.candidate.size()),
          std::to_string(b.seen.candidate.size()));
+    same("baseline", a.baseline.url, b.baseline.url);
+    same("model of the baseline", a.baseline.model, b.baseline.model);
+    same("api of the baseline", a.baseline.api, b.baseline.api);
+    same("options of the baseline", a.baseline.options, b.baseline.options);
+    same("workload of the baseline", a.load.baseline_workload, b.load.baseline_workload);
+    same("pairs", pairs_text(a), pairs_text(b));
 }
 
 /// Refuses shards that did not send at the same time, by the server's clock, in the first of their
@@ -45831,6 +45853,14 @@ inline void check_one_time(const vector<stored_shard>& shards, std::size_t repea
             refuse({s.directory, printed(": repeat %zu does not say when it began", repeat)});
         return own.front();
     };
+    for (const stored_shard& s : shards) {
+        if (s.gate.seen.baseline.empty()) continue;
+        const repeat_data& other = s.gate.seen.baseline.front();
+        if (other.index != s.gate.seen.candidate.front().index || other.ranks.empty() ||
+            other.ranks.front().start_ns != part(s).start_ns)
+            refuse({s.directory, printed(": in repeat %zu both variants did not begin together",
+                                         repeat)});
+    }
     const stored_shard *ahead = &shards.front(), *behind = ahead;
     for (const stored_shard& s : shards) {
         const clock_ahead& lead = part(s).lead;
@@ -45865,18 +45895,26 @@ inline measured_gate gathered(vector<stored_shard> shards, const slo_list& slos)
     g.target.url = first.target.url;
     g.target.model = first.target.model;
     g.target.api = first.target.api;
+    g.baseline = first.baseline;
     g.judged_by.slos = g.what.judged->slos;
     g.judged_by.rule = first.judged_by.rule;
     static_cast<load_conditions&>(g.seen) = first.seen;
     const bool closed = users_of(*g.what.sent) > 0;
     while (!first.seen.candidate.empty()) {
         check_one_time(shards, g.seen.candidate.size());
-        vector<repeat_data> parts;
-        for (stored_shard& s : shards) {
-            parts.push_back(s.gate.seen.candidate.front());
-            s.gate.seen.candidate.erase(0);
+        for (const run_variant v : {run_variant::candidate, run_variant::baseline}) {
+            if (first.seen.variant(v).empty()) continue;
+            vector<repeat_data> parts;
+            for (stored_shard& s : shards) {
+                parts.push_back(s.gate.seen.variant(v).front());
+                s.gate.seen.variant(v).erase(0);
+            }
+            g.seen.variant(v).push_back(together(std::move(parts), closed));
         }
-        g.seen.candidate.push_back(together(std::move(parts), closed));
+        for (const run_variant v : {run_variant::candidate, run_variant::baseline})
+            if (!g.seen.variant(v).empty())
+                g.seen.variant(v).change_last(
+                    [&](repeat_data& d) { note_lateness(d, twin_of(g.seen, d)); });
     }
     for (const stored_shard& s : shards)
         if (g.seen.stopped.empty()) g.seen.stopped = s.gate.seen.stopped;
@@ -45966,9 +46004,9 @@ inline void check_shard(const plan& p, const load_shard& shard, const settings& 
     if (p.searches())
         refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
                     "MPI, or ask for one load"});
-    if (p.judged->has_baseline || p.judged->has_stored_baseline)
-        refuse({of, "a baseline is measured by programs that communicate: use MPI, or run the gate "
-                    "in one"});
+    if (p.judged->has_stored_baseline || (p.judged->has_baseline && !p.judged->is_at_once))
+        refuse({of, "a baseline needs programs that communicate, unless pairs is at_once: use MPI, "
+                    "or run the gate in one"});
     if (p.judged->past.by)
         refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
     if (asked.calibrate != 0 || asked.write_baseline)
@@ -45999,9 +46037,9 @@ public:
         const auto at = static_cast<std::uint64_t>(std::llround(start_at_s * 1e6));
         return mixed(at ^ mixed(seed + 7919 * (gate + 1)));
     }
-    void begin_gate(double start_at_s) {
+    void begin_gate(double start_at_s, int servers) {
         if (next_s_ == 0) next_s_ = start_at_s;
-        else next_s_ += between_gates_s;
+        else next_s_ += between_gates_s * servers;
     }
     /// The start of the next repeat, which lasts until begin_next().
     double start_s() const { return next_s_; }
@@ -46009,14 +46047,15 @@ public:
     static double measured_after_s(const planned_traffic& p) {
         return drain_s(p) + 1;
     }
-    /// When all shards have all answers to a repeat that begins now.
-    double end_s(const planned_traffic& p) const {
+    /// When all shards have all answers to a repeat that begins now. Twins may be sent 1 s apart.
+    double end_s(const plan& of) const {
+        const planned_traffic& p = of;
         const bool as_batch = p.arrivals.kind == arrival_kind::all_at_once;
         const double sends_s = as_batch && p.warmup_requests > 0 ? measured_after_s(p) :
                                expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
-        return next_s_ + sends_s + drain_s(p) + 1;
+        return next_s_ + sends_s + drain_s(p) + (of.judged->is_at_once ? 2 : 1);
     }
-    void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
+    void begin_next(const plan& p) { next_s_ = end_s(p) + between_repeats_s; }
 
 private:
     static constexpr double between_gates_s = 15;  // to find the server, and its words
@@ -46095,35 +46134,41 @@ inline void note_server_clock(const load_target& to, clock_ahead& lead) {
     if (a.date_s) note_date(lead, asked_s, unix_s(), *a.date_s);
 }
 
-/// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
-/// before any of them sends and after all have their answers.
-inline repeat_data repeat_of_shard(const plan& p, live_target& target, repeat_order asked) {
+/// A shard's part of each variant, which begins with all others. Only the first shard reads the
+/// servers' metrics, before any of them sends and after all have their answers.
+inline void repeat_of_shard(variant_repeats& variants) {
     constexpr double to_connect_s = 2;
+    const plan& p = variants[0].what;
+    const load_target& clock_of = variants[0].target.load();
     shard_clock& clock = shard_clock::of_this_program();
     double begins_s = clock.start_s();
     const double ends_s = clock.end_s(p);
     clock.begin_next(p);
     clock_ahead lead;
     wait_for_unix_time(begins_s - to_connect_s - 1);
-    if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
+    if (unix_s() < begins_s - to_connect_s) note_server_clock(clock_of, lead);
     wait_for_unix_time(begins_s - to_connect_s);
     long long planned_ns = 0, began_ns = now_ns();
-    asked.start = [&] {
+    variants[0].asked.start = [&] {  // both begin together
         planned_ns = steady_ns_at(begins_s);
         begins_s += shard_clock::measured_after_s(p);
         return began_ns = std::max(planned_ns, now_ns() + 10000000);
     };
     const server_pages none{};
-    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
-    repeat_data d = run_repeat(p, target, asked);
-    rank_part part = part_of(d, p.shard, began_ns);
+    std::deque<page_watch> pages;
+    for (variant_repeat& v : variants)
+        pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
+                           named_series(p.judged->slos));
+    run_repeat(variants);
+    for (variant_repeat& v : variants) v.seen.ranks = {part_of(v.seen, p.shard, began_ns)};
     wait_for_unix_time(ends_s);
-    if (!stop_asked.load()) note_server_clock(target.load(), lead);
-    part.off_s = static_cast<double>(part.start_ns - planned_ns) * 1e-9;
-    part.lead = lead;
-    d.ranks = {part};
-    d.server = pages.metrics(cross_check_of(d).finished);
-    return d;
+    if (!stop_asked.load()) note_server_clock(clock_of, lead);
+    variants[0].seen.ranks[0].lead = lead;
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+        repeat_data& d = variants[i].seen;
+        d.ranks[0].off_s = static_cast<double>(began_ns - planned_ns) * 1e-9;
+        d.server = pages[i].metrics(cross_check_of(d).finished);
+    }
 }
 
 }  // namespace detail
@@ -46529,6 +46574,9 @@ inline void repeat_of_ranks(variant_repeats& variants) {
         parts[i] = {};
         all.server = pages[i].metrics(cross_check_of(all).finished);
     }
+    if (variants.size() < 2) return;
+    note_lateness(variants[0].seen, &variants[1].seen);
+    note_lateness(variants[1].seen, &variants[0].seen);
 }
 
 }  // namespace detail
@@ -46550,11 +46598,12 @@ inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size
     p.max_skew_s = max_skew_of_shards_s;
     p.nonce = shard_clock::nonce(own.start_at_s, asked.seed, gate);
     p = with_judging(std::move(p), [&](planned_judging& j) {
-        j.max_repeats = j.first_repeats =
-            repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
-        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, false);
+        j.max_repeats = j.first_repeats = repeats > 0    ? static_cast<int>(repeats)
+                                          : j.is_at_once ? 1
+                                                         : repeats_of_shards;
+        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, 0, j.is_at_once ? 1 : 5);
     });
-    shard_clock::of_this_program().begin_gate(own.start_at_s);
+    shard_clock::of_this_program().begin_gate(own.start_at_s, p.judged->has_baseline ? 2 : 1);
     const double ahead_s = shard_clock::of_this_program().start_s() - unix_s();
     if (!(ahead_s > 0 && ahead_s < 86400))
         refuse({printed("LLMBENCH_START_AT: the first repeat was to begin %.0f s %s: all shards "
@@ -46617,10 +46666,7 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(variant_repeats& variants) override {
-        variant_repeat& only = variants[0];  // a shard has no baseline
-        only.seen = repeat_of_shard(only.what, only.target, only.asked);
-    }
+    void send(variant_repeats& variants) override { repeat_of_shard(variants); }
 };
 
 #ifdef LLMBENCH_WITH_MPI

@@ -3,6 +3,7 @@
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
 
+#include <algorithm>
 #include <vector>
 
 using namespace llmbench;
@@ -100,6 +101,41 @@ TEST_CASE("a baseline that sheds load makes no candidate look bad, or good") {
     CHECK(holds(reason_of(r, "p50(tpot) <= 1.5 * baseline"), "requests failed (http"));
     CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
     check_rejudged(r, s.slos);
+}
+
+TEST_CASE("once the candidate's server is gone, the rest of the pair is not sent") {
+    int not_sent = 0;
+    for (const int seed : {1, 2})
+        for (const int lives : {14, 36}) {  // until it is in the first pair, or in the second
+            scenario s = brief(simulated(engine_of(10_ms)), "one that ends");
+            engine dying = engine_of(10_ms);
+            dying.faults.stop_after = lives;
+            s.baseline = s.target;
+            s.target = simulated(dying);
+            s.slos = {p50(tpot) <= 1.5 * baseline, p50(e2e) <= 1_min};
+            s.seed = seed;
+            const result r = run(s);
+            CAPTURE(seed);
+            CAPTURE(lives);
+            const int last = lives < 20 ? 0 : 1;
+            long long lost_ns = 0, other_ns = 0;  // when the last pair's requests were sent
+            int pairs = 0;
+            for (const record& x : r.requests()) {
+                pairs = std::max(pairs, x.repeat);
+                if (x.repeat != last) continue;
+                (x.variant == run_variant::baseline ? other_ns : lost_ns) = x.scheduled_ns;
+            }
+            CHECK(pairs == last);
+            CHECK(lost_ns > 0);
+            CHECK(other_ns < lost_ns);
+            not_sent += other_ns == 0;
+            for (const slo_verdict& v : {r.verdicts()[0], r.verdicts()[1]}) {
+                CHECK(v.outcome == verdict::invalid);
+                CHECK(holds(v.reason.c_str(), "server: it went away"));
+            }
+            check_rejudged(r, s.slos);
+        }
+    CHECK(not_sent == 2);
 }
 
 // ---- stored baselines

@@ -287,6 +287,10 @@ public:
             note_clock_set(was_ahead_ns, number);
             note_decided(part, repeats[0].seen);
             for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
+            // Without the candidate's server no objective is left; some need no baseline.
+            if (variants.back() == run_variant::baseline &&
+                fault_of_gate(all_.seen).what == because::server_gone)
+                variants.resize(i);
         }
         if (whole && variants.size() > 1) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
