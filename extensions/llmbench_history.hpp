@@ -956,7 +956,7 @@ using all_repeats = std::map<std::string, vector<double>>;
 inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts, all_repeats of) {
     vector<named_repeats> values;
     constexpr double above_0 = std::numeric_limits<double>::denorm_min();
-    const auto add = [&](const std::string& name, double least = above_0) {
+    const auto add = [&](const std::string& name, double least) {
         vector<double> repeats = std::exchange(of[name], {});
         for (double& v : repeats) v = in_six_digits(v);
         if (are_kept(repeats, least)) values.push_back({name, std::move(repeats)});
@@ -964,8 +964,9 @@ inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts
     for (const slo_verdict& v : verdicts)
         if (is_difference(v.objective)) add(str(v.objective.statistic.name), 0);
     for (const slo_verdict& v : verdicts)
-        if (may_be_relative(v.objective.statistic.metric)) add(str(v.objective.statistic.name));
-    for (const std::string_view usual : usual_statistics) add(std::string(usual));
+        if (may_be_relative(v.objective.statistic.metric))
+            add(str(v.objective.statistic.name), above_0);
+    for (const std::string_view usual : usual_statistics) add(std::string(usual), above_0);
     return values;
 }
 inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
