@@ -96,13 +96,17 @@ TEST_CASE("both requests of a pair go to one rank, at the times that one program
     }
 }
 
+static scenario pairs_at_once_of_ranks() {
+    return {.baseline = otherwise{.same = true},
+            .pairs = at_once,
+            .workload = synthetic{},
+            .arrivals = poisson(8_rps),
+            .duration = 2_min,
+            .slos = {mean(tpot) <= 1.05 * baseline}};
+}
+
 TEST_CASE("ranks take a load of both variants, and judge it at its end only") {
-    scenario s{.baseline = otherwise{.same = true},
-               .pairs = at_once,
-               .workload = synthetic{},
-               .arrivals = poisson(8_rps),
-               .duration = 2_min,
-               .slos = {mean(tpot) <= 1.05 * baseline}};
+    scenario s = pairs_at_once_of_ranks();
     const plan p = planned(s, 1);
     REQUIRE(p.judged->is_at_once);
     REQUIRE(p.judged->rule.looks_early);
@@ -127,12 +131,7 @@ TEST_CASE("ranks take a load of both variants, and judge it at its end only") {
 }
 
 TEST_CASE("shards take a load of both variants at once, and no baseline in turns") {
-    scenario s{.baseline = otherwise{.same = true},
-               .pairs = at_once,
-               .workload = synthetic{},
-               .arrivals = poisson(8_rps),
-               .duration = 2_min,
-               .slos = {mean(tpot) <= 1.05 * baseline}};
+    scenario s = pairs_at_once_of_ranks();
     settings asked;
     CHECK_NOTHROW(check_shard(planned(s, 1), {1, 4}, asked));
     s.pairs = in_turns;
