@@ -4,6 +4,7 @@
 
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
+#include "program/other_words.hpp"
 #include "program/values.hpp"
 
 #include <CLI/CLI.hpp>
@@ -66,17 +67,14 @@ inline constexpr option_row inconclusive_row{"--inconclusive", "KIND",
 inline constexpr const char* exit_codes_of_gates =
     "Exit codes: 0 passed or inconclusive, 1 missed, 2 refused, 3 invalid, 77 skipped.";
 
-/// Returns the option closest to a misspelt one, "" if none is close.
+/// Returns the option that a misspelt one means, or one of another tool; "" if none is close.
 inline std::string option_meant(const CLI::App& of, std::string_view given) {
-    std::string nearest;
-    std::size_t least = 4;
+    vector<std::string> names;
     for (const CLI::Option* o : of.get_options())
-        for (const std::string& name : o->get_lnames())
-            if (const std::size_t apart = letters_apart(given, "--" + name); apart < least) {
-                least = apart;
-                nearest = "--" + name;
-            }
-    return nearest;
+        for (const std::string& name : o->get_lnames()) names.push_back(name);
+    const std::string meant = option_meant(given.substr(given.find_first_not_of('-')), names);
+    const auto is_it = [&](const std::string& name) { return name == meant; };
+    return detail::any_of(names, is_it) ? "--" + meant : "";
 }
 
 /// Returns one sentence on an argument that CLI11 refused. `verbs` lists all verbs.

@@ -11,6 +11,7 @@
 #include "core/metric/table.hpp"
 #include "effects/system/settings.hpp"
 #include "extensions/capacity/api.hpp"
+#include "program/other_words.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // floor
@@ -49,8 +50,10 @@ private:
     static constexpr int deepest_ = 50;
 
     /// `meant`: what may be meant instead, "" for nothing.
-    [[noreturn]] void refuse(const std::string& expected, const std::string& meant = "") const {
+    [[noreturn]] void refuse(const std::string& expected, std::string meant = "") const {
         const std::size_t at = whole_.size() - rest_.size();
+        const std::string known = llmbench_program::words_for(rest_);
+        if (!known.empty()) meant = known;
         throw std::invalid_argument(
             "the SLO \"" + printable(whole_, 200) +
             printed("\" cannot be read from character %zu on (\"", at + 1) + printable(rest_, 40) +

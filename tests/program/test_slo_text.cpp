@@ -143,6 +143,16 @@ TEST_CASE("what cannot be read says where, and what is expected there") {
     CHECK(says("", "1 on (\"\")", "a metric (ttft, tpot, itl"));
     CHECK(says("p90(tft) <= 300 ms", "5 on (\"tft) <= 300 ms\")", "a metric is expected there; is ttft meant?"));
     CHECK(says("eror_rate <= 1 %", "1 on", "is error_rate meant?"));
+    // Words of other tools.
+    CHECK(says("p95_ttft <= 300 ms", "1 on", "is p95(ttft) meant?"));
+    CHECK(says("ttft_p95 <= 300 ms", "1 on", "is p95(ttft) meant?"));
+    CHECK(says("mean_tpot_ms <= 30 ms", "1 on", "is mean(tpot) meant?"));
+    CHECK(says("P90(TTFT) <= 300 ms", "1 on", "is p90 meant?"));
+    CHECK(says("p90(TTFT) <= 300 ms", "5 on", "is ttft meant?"));
+    CHECK(says("median(ttft) <= 300 ms", "1 on", "is p50 meant?"));
+    CHECK(says("avg(ttft) <= 300 ms", "1 on", "is mean meant?"));
+    CHECK(says("throughput >= 400 tok/s", "1 on", "is output_throughput meant?"));
+    CHECK(says("p99(latency) <= 3 s", "5 on", "is e2e meant?"));
     CHECK(says("p90(time) <= 300 ms", "5 on", "a metric (ttft, tpot"));
     CHECK(says("q90(ttft) <= 300 ms", "1 on", "mean, max, min, p1 to p99, p999"));
     CHECK(says("p100(ttft) <= 300 ms", "1 on", "p1 to p99"));
