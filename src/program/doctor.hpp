@@ -34,6 +34,7 @@
 #include <cmath>      // sqrt
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>  // move, pair
@@ -126,26 +127,35 @@ inline std::string known_text(double s) {
     constexpr double least_s = 1e-9 * static_cast<double>(usual_send_ns);
     return s < least_s ? "under " + time_text(least_s) : time_text(s);
 }
+/// The most streams up to which this client reads rightly, with some number of threads at each
+/// number of streams: what is right beyond a wrong one is luck.
+inline long long right_streams(const vector<own_error>& errors) {
+    std::map<long long, bool> is_right;
+    for (const own_error& e : errors) is_right[e.streams] |= e.is_right();
+    long long most = 0;
+    for (const auto& [streams, right] : is_right) {
+        if (!right) break;
+        most = streams;
+    }
+    return most;
+}
 inline machine_findings examined_machine() {
     machine_findings f{.machine = environment_now(), .wakes = measured_wake_ups()};
-    const auto measure = [&](long long streams, long long threads) -> const own_error& {
-        f.errors.push_back(measured_error(streams, threads));
-        const own_error& e = f.errors.back();
-        if (e.is_right()) f.streams = std::max(f.streams, streams);
+    const auto measure = [&](long long streams, long long threads) {
+        if (stop_asked.load()) return;
+        const own_error e = measured_error(streams, threads);
+        if (stop_asked.load()) return;
+        f.errors.push_back(e);
+        f.streams = right_streams(f.errors);
+        f.is_by_server = !e.is_right() && e.server_late_p99_s > own_error::allowed_s;
         say(printed("  %6lld streams, %lld thread%s: ttft p99 %s, tpot p99 %s, itl p99 %s\n",
                     streams, threads, threads == 1 ? " " : "s", known_text(e.ttft_p99_s).c_str(),
                     known_text(e.tpot_p99_s).c_str(), known_text(e.itl_p99_s).c_str()));
-        return e;
     };
-    measure(1, 1);
-    measure(32, 1);
-    measure(1000, 1);
-    if (f.machine.cores > 1 && !stop_asked.load()) measure(1000, 2);
-    for (long long streams = 2000; f.streams * 2 == streams && streams <= 16000; streams *= 2) {
-        if (stop_asked.load()) break;
-        const own_error& e = measure(streams, f.machine.cores > 1 ? 2 : 1);
-        f.is_by_server = !e.is_right() && e.server_late_p99_s > own_error::allowed_s;
-    }
+    for (const long long streams : {1, 32, 1000}) measure(streams, 1);
+    if (f.machine.cores > 1) measure(1000, 2);
+    for (long long streams = 2000; f.streams * 2 == streams && streams <= 16000; streams *= 2)
+        measure(streams, f.machine.cores > 1 ? 2 : 1);
     return f;
 }
 inline std::string sentence_of(const machine_findings& f) {
@@ -282,8 +292,14 @@ inline server_findings examined_server(const given_options& o) {
               mean(e2e) <= hour};
     set_variable("LLMBENCH_CALIBRATE", std::to_string(repeats));
     set_variable("LLMBENCH_REPORT_DIR", o.has("--report") ? o["--report"] : "llmbench-doctor");
-    gate(s, "", 0);
+    const result all = gate(s, "", 0);
     exit_code();  // it judges nothing
+    if (stop_asked.load()) return f;
+    if (const double failed = all.measured(error_rate); failed > error_guard().bound) {
+        say(printed("\n  %.3g %% of the requests failed: the noise of such a server is not that of a "
+                    "gate\n", 100 * failed));
+        return f;
+    }
     f = read_findings(environment("LLMBENCH_REPORT_DIR"), name);
     f.url = o["--url"];
     f.load = s.arrivals.data().kind == arrival_kind::closed_loop
@@ -359,6 +375,7 @@ inline int doctor(const given_options& o) {
                    {"--users", "--rate", "--duration", "--name", "--report", "--model"}}});
     const interrupt_guard signals;
     const std::string file = o.has("--out") ? o["--out"] : "doctor.json";
+    drafted_files().add(file, "");  // refused before the measurement; the draft goes
     const environment_facts here = environment_now();
     say("llmbench doctor: " + here.cpu + printed(", %d cores, ", here.cores) + here.os +
         "\n  the error of this client, against its own server on this machine:\n");
@@ -368,8 +385,13 @@ inline int doctor(const given_options& o) {
     server_findings f;
     if (o.has("--url") && !stop_asked.load()) {
         f = examined_server(o);
-        say(findings_text(f) + "  calibration: LLMBENCH_CALIBRATION=" +
-            environment("LLMBENCH_REPORT_DIR") + "/calibration.json llmbench run ...\n");
+        if (!f.rows.empty())
+            say(findings_text(f) + "  calibration: LLMBENCH_CALIBRATION=" +
+                environment("LLMBENCH_REPORT_DIR") + "/calibration.json llmbench run ...\n");
+    }
+    if (stop_asked.load()) {
+        say("\ninterrupted: nothing is said of this machine, and " + file + " is not written\n");
+        return exit_code_of(gate_outcome::invalid);
     }
     write_file(file, doctor_json(m, f));
     say("\n" + paragraph_of(m, f) + "\n(" + file + ")\n");

@@ -54,3 +54,18 @@ TEST_CASE("at once less is found than in turns, if answers are short enough for 
     CHECK(reach_of(0.01, 12).at_once > 0);
     CHECK(std::isnan(reach_of(0.01, 13).at_once));  // 8 slices of 39 s
 }
+
+TEST_CASE("what is right beyond a wrong number of streams is not counted") {
+    const auto right = [](long long streams, long long threads) {
+        return own_error{.streams = streams, .threads = threads, .ttft_p99_s = 0, .tpot_p99_s = 0};
+    };
+    const auto wrong = [](long long streams, long long threads) {
+        return own_error{.streams = streams, .threads = threads, .ttft_p99_s = 1, .tpot_p99_s = 0};
+    };
+    CHECK(right_streams({}) == 0);
+    CHECK(right_streams({wrong(1, 1)}) == 0);
+    CHECK(right_streams({wrong(1, 1), right(32, 1)}) == 0);
+    CHECK(right_streams({right(1, 1), wrong(32, 1), right(1000, 1)}) == 1);
+    CHECK(right_streams({right(1, 1), right(32, 1), wrong(1000, 1), right(1000, 2)}) == 1000);
+    CHECK(right_streams({right(1, 1), right(32, 1), wrong(1000, 1), wrong(1000, 2)}) == 32);
+}

@@ -315,6 +315,27 @@ END
         --warmup 4 --requests 40 --slo 'mean(ttft) <= 5 s'
     says "calibrat"
     served 0
+    # A place where its file cannot be written is told before the measurement.
+    ends 2 doctor --out no/where.json
+    says "no/where.json"
+    says_not "1 streams"
+    # A server whose answers fail has no noise to tell.
+    serve --first 5ms --every 1ms --fail 50%
+    ends 3 doctor --url "$url" --users 4 --duration 5s --name mine
+    says "of the requests failed"
+    served 0
+    # Who interrupts it learns nothing, and is told so.
+    rm -f doctor.json
+    what="llmbench doctor, interrupted"
+    status=0
+    "$llmbench" doctor > "$log" 2>&1 &
+    local doctor=$!
+    for ((i = 0; i < 600; ++i)); do grep -q '1 streams' "$log" && break; sleep 0.1; done
+    kill -TERM "$doctor"
+    wait "$doctor" || status=$?
+    holds "it ends with $status" test "$status" -eq 3
+    says "interrupted: nothing is said of this machine"
+    holds "it writes doctor.json" test ! -e doctor.json
     ends 2 doctor --users 4
     says "--users is of a server: it needs --url"
 }
