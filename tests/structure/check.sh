@@ -265,6 +265,7 @@ check "every link of the documentation leads somewhere" pages
 # A symbolic link would do for GitHub, but archives and other systems may bring a file with its path.
 check "the action at the top is that of ci/github" diff ci/github/action.yml action.yml
 check "a page has the whole vocabulary" python3 tests/structure/vocabulary.py
+check "each field of a scenario has its option, or a reason" python3 tests/structure/options.py
 check "a gate of others fits in 15 lines" real_gates_are_short
 check "the table of contents equals the banners" contents_equal_banners
 check "every banner fills the line" banners_fill_the_line
