@@ -54,7 +54,8 @@ inline scenario for_a_model(const scenario& s, vector<std::string>& left_out) {
     scenario m = s;
     slo_list slos;
     for (const slo& x : s.slos)
-        if (is_of_start(x.statistic.metric)) left_out.push_back(str(x.text()));
+        if (is_of_start(x.statistic.metric) || x.statistic.metric == metric_id::server_metric)
+            left_out.push_back(str(x.text()));
         else slos.push_back(x);
     m.slos = slos;
     for (const side_task& t : s.beside) left_out.push_back("side task " + str(t.name));

@@ -29,7 +29,7 @@ inline void set_program_variables(const given_options& o) {
 }
 /// Runs the gate, or searches its load.
 inline void run_one(const scenario& s, const char* file, int line) {
-    if (s.arrivals.data().is_searched && !asks_for_capacity(s)) find_capacity(s, file, line);
+    if (use_of(s) == scenario_use::find_capacity) find_capacity(s, file, line);
     else gate(s, file, line);
 }
 

@@ -12,9 +12,11 @@
 #include "core/dialects/table.hpp"
 #include "core/files/datasets.hpp"
 #include "core/judging/samples.hpp"
+#include "core/planning/planning.hpp"
 #include "effects/system/settings.hpp"
 #include "extensions/answers/api.hpp"
 #include "extensions/capacity/api.hpp"
+#include "extensions/faults/api.hpp"
 #include "extensions/history/api.hpp"
 #include "extensions/sessions/api.hpp"
 #include "extensions/websocket/api.hpp"
@@ -117,6 +119,7 @@ void set_server(Server& s, const given_options& o) {
     s.path = o["--path"];
     s.transport = transport_of(o);
     s.metrics_url = o["--metrics-url"];
+    for (const std::string& page : o.all("--telemetry-url")) s.telemetry.push_back(page);
     set(s.ready_within, o, "--ready-within", time_of);
 }
 /// The server that this option names. Target and baseline are made here alone, so that both are
@@ -129,6 +132,7 @@ inline endpoint endpoint_of(const given_options& o, const char* url) {
         e.headers.push_back(pair_of({"--header", h}, ':', "such as 'X-Tenant: blue'"));
     e.tls.verify = !o.has("--insecure");
     e.tls.ca_file = o["--ca-file"];
+    e.cold = o["--cold"];
     return e;
 }
 
@@ -142,14 +146,15 @@ inline any_target target_of(const given_options& o) {
            "name a server that runs, or the command that starts one");
     const bool starts = o.has("--command");
     check_fit(o, {{!starts, " is of a server that runs already: with --command leave it out",
-                   {"--header", "--key-variable", "--ca-file", "--insecure"}},
+                   {"--header", "--key-variable", "--ca-file", "--insecure", "--cold"}},
                   {starts, " is of a server that is started: it needs --command",
-                   {"--ready", "--env", "--directory"}}});
+                   {"--ready", "--env", "--directory", "--restart"}}});
     if (starts) {
         process p{.command = o["--command"], .ready = o["--ready"]};
         for (const std::string& e : o.all("--env"))
             p.env.push_back(pair_of({"--env", e}, '=', "such as NAME=value"));
         p.working_directory = o["--directory"];
+        p.restart_between_repeats = o.has("--restart");
         set_server(p, o);
         return p;
     }
@@ -247,11 +252,17 @@ inline void check_workload(const given_options& o) {
     check_fit(
         o,
         {{is_dataset || is_questions, " needs --dataset or --questions", {"--format"}},
-         {is_dataset, " needs --dataset", {"--unsalted"}},
+         {is_dataset, " needs --dataset",
+          {"--unsalted", "--images", "--min-prompt-tokens", "--max-prompt-tokens",
+           "--min-output-tokens", "--max-output-tokens"}},
          {is_questions, " needs --questions", {"--grade", "--before", "--after"}},
-         {from == "--sessions", " needs --sessions", {"--max-wait", "--max-context"}},
+         {from == "--sessions", " needs --sessions", {"--max-wait", "--max-context", "--session-model"}},
          {source && !is_prompt, " needs --dataset, --questions or --sessions", {"--max-items"}},
          {!source || is_dataset, " needs a dataset, or made-up prompts", {"--turns"}},
+         {o.has("--turns"), " needs --turns", {"--turn-pause"}},
+         {o.has("--turns") && !source, " needs --turns, and made-up prompts",
+          {"--own-prefix", "--subagents"}},
+         {o.has("--subagents"), " needs --subagents", {"--helpers", "--helper-turns"}},
          {!source,
           " needs made-up prompts: leave --dataset, --prompt, --questions and --sessions out",
           {"--prompt-tokens", "--prefix-tokens"}},
@@ -286,6 +297,11 @@ inline any_workload workload_of(const given_options& o) {
         sessions s{.path = o["--sessions"], .force_output = is_forced};
         set(s.max_wait, o, "--max-wait", time_of);
         set(s.max_context, o, "--max-context", whole_up_to(100000000));
+        for (const std::string& m : o.all("--session-model")) {
+            const name_value names =
+                pair_of({"--session-model", m}, '=', "such as claude-opus-4=my-model");
+            s.models.push_back({names.name, names.value});
+        }
         most_items(s.max_items);
         return s;
     }
@@ -293,6 +309,12 @@ inline any_workload workload_of(const given_options& o) {
         dataset d{.path = o["--dataset"]};
         set(d.format, o, "--format", format_of);
         set(d.max_turns, o, "--turns", whole_up_to(1000));
+        set(d.think, o, "--turn-pause", pause_of);
+        set(d.min_prompt_tokens, o, "--min-prompt-tokens", whole_up_to(100000000));
+        set(d.max_prompt_tokens, o, "--max-prompt-tokens", whole_up_to(100000000));
+        set(d.min_output_tokens, o, "--min-output-tokens", whole_up_to(100000000));
+        set(d.max_output_tokens, o, "--max-output-tokens", whole_up_to(100000000));
+        d.images = o["--images"];
         d.force_output = is_forced;
         d.salted = !o.has("--unsalted");
         most_items(d.max_items);
@@ -304,6 +326,11 @@ inline any_workload workload_of(const given_options& o) {
         set(c.user_tokens, o, "--prompt-tokens", lengths_of);
         set(c.output_tokens, o, "--output-tokens", lengths_of);
         set(c.system_tokens, o, "--prefix-tokens", lengths_of);
+        set(c.think, o, "--turn-pause", pause_of);
+        c.shared_system_prompt = !o.has("--own-prefix");
+        set(c.subagents, o, "--subagents", fraction_of);
+        set(c.helpers, o, "--helpers", lengths_of);
+        set(c.helper_turns, o, "--helper-turns", lengths_of);
         c.force_output = is_forced;
         return c;
     }
@@ -322,9 +349,15 @@ inline request_options options_of(const given_options& o) {
         [](const given& g) { return static_cast<int>(whole_of(g, 1, 10000000)); });
     set(r.temperature, o, "--temperature", number_of);
     r.system_prompt = o["--system-prompt"];
+    r.ignore_eos = o.has("--ignore-eos");
     r.stream = !o.has("--no-stream");
-    r.extra_body = o["--extra-body"];
+    r.events_are_tokens = o.has("--events-are-tokens");
+    r.include_usage = !o.has("--no-usage");
     r.server_history = o.has("--server-history");
+    r.max_tokens_field = o["--max-tokens-field"];
+    set(r.documents, o, "--documents", whole_up_to(1000000));
+    r.extra_body = o["--extra-body"];
+    set(r.cancel_after, o, "--cancel-after", time_of);
     return r;
 }
 
@@ -336,6 +369,11 @@ inline stop_when stop_of(const given& g) {
 
 inline bool asks_for_capacity(const scenario& s) {
     return detail::any_of(s.slos, [](const slo& x) { return is_capacity(x.statistic.metric); });
+}
+/// Whether a gate is judged, or the most load that holds its objectives is searched.
+inline scenario_use use_of(const scenario& s) {
+    return s.arrivals.data().is_searched && !asks_for_capacity(s) ? scenario_use::find_capacity
+                                                                  : scenario_use::gate;
 }
 /// The default: as many as the objectives need, four turns of every user, at least 100.
 inline long long usual_requests(const scenario& s) {
@@ -351,10 +389,12 @@ inline long long usual_requests(const scenario& s) {
 inline any_baseline baseline_of(const given_options& o) {
     one_of(o, {"--baseline-url", "--baseline-file", "--baseline-history"});
     check_fit(o, {{o.has("--baseline-file"), " needs --baseline-file", {"--day-to-day"}},
-                  {o.has("--baseline-url"), " needs --baseline-url", {"--at-once"}}});
+                  {o.has("--baseline-url"), " needs --baseline-url",
+                   {"--at-once", "--baseline-model"}}});
     if (o.has("--baseline-history")) return history(o["--baseline-history"]);
     if (o.has("--baseline-url")) {
         endpoint b = endpoint_of(o, "--baseline-url");
+        if (o.has("--baseline-model")) b.model = o["--baseline-model"];
         // A key of its own is for its host; a page with a host of its own is the target's.
         if (!environment("LLMBENCH_BASELINE_API_KEY").empty()) b.api_key_env = {};
         if (str(b.metrics_url).find("://") != std::string::npos) b.metrics_url = {};
@@ -385,6 +425,17 @@ inline scenario scenario_of(const given_options& o) {
     set(s.stop, o, "--stop", stop_of);
     set(s.seed, o, "--seed", whole_up_to(1000000000000000000));
     set(s.limits.total, o, "--timeout", time_of);
+    set(s.limits.connect, o, "--connect-timeout", time_of);
+    set(s.limits.first_event, o, "--first-event-timeout", time_of);
+    set(s.limits.between_events, o, "--event-timeout", time_of);
+    set(s.limits.drain, o, "--drain", time_of);
+    set(s.judging.false_pass, o, "--false-pass", fraction_of);
+    set(s.judging.false_fail, o, "--false-fail", fraction_of);
+    s.judging.holm = o.has("--holm");
+    set(s.client.threads, o, "--client-threads", whole_up_to(1024));
+    if (o.has("--profile")) s.on_fail = profile{};
+    s.client.spin = o.has("--spin");
+    for (const std::string& address : o.all("--from")) s.client.from.push_back(address);
     set(s.cost, o, "--cost", [](const given& g) { return usd_per_hour(number_of(g)); });
     const bool ends_itself =
         replays || s.arrivals.data().kind == arrival_kind::steps || o.has("--questions");

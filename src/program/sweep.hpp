@@ -14,6 +14,7 @@
 #include "core/reports/page/verdicts.hpp"
 #include "effects/system/console.hpp"
 #include "effects/gates/session.hpp"
+#include "effects/gates/execution.hpp"
 #include "program/run_options.hpp"
 #include "program/run_rows.hpp"
 #include "program/values.hpp"
@@ -172,6 +173,7 @@ int run_sweep(const given_options& o, const Run& run) {
         of_value.texts[swept.option] = {value};
         of_value.texts["--name"] = {name + ", " + section.option + " " + value};
         gates.push_back(scenario_of(of_value));
+        check_gate(gates.back(), use_of(gates.back()));
     }
     for (std::size_t i = 0; i < gates.size(); ++i) {
         section.gates.push_back({swept.values[i], number_of_run([&] { run(gates[i]); })});

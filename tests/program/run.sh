@@ -72,6 +72,13 @@ refusals() {
     }
     refused "llmbench: no server is named: give --url http://127.0.0.1:8000, or --command" run
     refused "--urls is no option of llmbench run, is --url meant?" run --urls http://127.0.0.1:1
+    # Other tools' words get ours; a far guess is none.
+    refused "--request-rate is no option of llmbench run, is --rate meant?" run --request-rate 8
+    refused "--num-prompts is no option of llmbench run, is --requests meant?" run --num-prompts 8
+    refused "--max-concurrency is no option of llmbench run, is --users meant?" run --max-concurrency 8
+    refused "--rps is no option of llmbench run, is --rate meant?" run --rps 8
+    refused "--input-len is no option of llmbench run, is --prompt-tokens meant?" run --input-len 8
+    refused "--xyz is no option of llmbench run: " run --xyz 8
     LLMBENCH_HISTORY_DRI=h refused "LLMBENCH_HISTORY_DRI is set and is no variable of llmbench: is LLMBENCH_HISTORY_DIR meant?" \
         history --page history.html
     refused '"b" belongs to no option: put quotes around' "${here[@]}" --name a b
@@ -242,6 +249,55 @@ END
     says 'gates.toml: time-budget is "soon": it must be a time above zero'
     lines 1
     if [[ -e llmbench-report ]]; then wrong "a refusal left a report"; else ok; fi
+}
+
+# ---- what no load can be sent for is refused by run and by explain, in the same words, before anything is sent
+refused_by_both() {
+    local before sound=$'[first]\nrequests = 30\nwarmup = 0\nslo = "p90(ttft) <= 9 s"'
+    page() { python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read())' "$url/metrics" | md5sum; }
+    # both SENTENCE LINE...: the second gate of a file has these keys
+    both() {
+        printf '%s\n' "url = \"$url\"" "$sound" '[second]' "${@:2}" 'slo = "p90(ttft) <= 9 s"' > two.toml
+        before=$(page)
+        ends 2 run --config two.toml
+        says "$1"
+        lines 1
+        grep -v '^$' "$log" > by_run
+        ends 2 explain two.toml
+        if diff by_run <(grep -v '^$' "$log") > /dev/null; then ok; else wrong "explain says something else than run"; fi
+        if [[ $before == "$(page)" ]]; then ok; else wrong "run sent the first gate"; fi
+    }
+    both 'endpoint.url is "file:///srv"' 'url = "file:///srv"'
+    both 'the port must be a number' 'url = "http://127.0.0.1:none"'
+    both 'endpoint.tls.ca_file' 'url = "https://127.0.0.1:1"' 'ca-file = "nowhere.pem"'
+    both 'endpoint.path is "chat": it must begin with a slash' 'path = "chat"'
+    both 'endpoint.headers sets Host' 'header = "Host: x"'
+    both 'LLMBENCH_NO_SUCH_KEY": that variable is not set' 'key-variable = "LLMBENCH_NO_SUCH_KEY"'
+    both 'endpoint.url is "ftp://127.0.0.1:1"' 'baseline-url = "ftp://127.0.0.1:1"'
+    both 'nowhere.jsonl' 'dataset = "nowhere.jsonl"'
+    both 'process.command "serve" has no {port}' 'command = "serve"'
+    sound="report = \"/proc/llmbench\"
+$sound" both 'LLMBENCH_REPORT_DIR is /proc/llmbench: it cannot be written' 'users = 2'
+    holds "a check of the report's folder left one" test ! -e /proc/llmbench
+    # The file of a baseline is asked for by who sends a load: a model has its own.
+    printf '%s\n' "url = \"$url\"" "[first]" 'requests = 30' 'slo = "p90(ttft) <= 9 s"' '[second]' \
+        'baseline-file = "nowhere.json"' 'slo = "p90(ttft) <= 9 * baseline"' > two.toml
+    ends 0 explain two.toml
+    ends 2 run --config two.toml
+    says 'two.toml:5: [second] baseline is stored("nowhere.json")'
+    lines 1
+    # A sweep checks each of its gates before the first one.
+    before=$(page)
+    ends 2 run --url "$url" --requests 30 --warmup 0 --sweep 'path=/v1/chat/completions,chat' --slo 'p90(ttft) <= 9 s'
+    says 'endpoint.path is "chat"'
+    if [[ $before == "$(page)" ]]; then ok; else wrong "the sweep sent its first gate"; fi
+    # What a model of a server lacks is left out, and told.
+    printf '%s\n' '[a]' 'slo = ["max(server_metric(\"x\")) <= 5", "p90(ttft) <= 9 s"]' > lacks.toml
+    ends 0 explain lacks.toml
+    says "no model of" 'server_metric("x")'
+    printf '%s\n' '[a]' 'slo = "max(server_metric(\"x\")) <= 5"' > lacks.toml
+    ends 0 explain lacks.toml
+    says "no model of" 'server_metric("x")'
 }
 
 # ---- the files of gates that pages show are accepted, and the mistakes that they name are refused
@@ -722,7 +778,7 @@ conversions() {
     lines 1
 }
 
-all_parts=(help refusals gates five_gates files_of_pages waivers sweeps same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions)
+all_parts=(help refusals gates five_gates refused_by_both files_of_pages waivers sweeps same_requests run_again files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions)
 parts=("${@:3}")
 if ((${#parts[@]} == 0)); then parts=("${all_parts[@]}"); fi
 if [[ ${parts[0]} == without ]]; then

@@ -238,3 +238,79 @@ TEST_CASE("a gate knows what it cannot see") {
     CHECK(ids("rate = 8\nslo = \"p95(e2e) <= 9 s\"\nprefix-tokens = 64\n"
               "baseline-url = \"http://127.0.0.1:2\"\n") == "answers capacity ");
 }
+
+TEST_CASE("every field of a request, a limit, a level and a server has its key") {
+    const gates_in_file all = gates_at(std::string("url = \"http://127.0.0.1:1\"\n"
+                                                   "telemetry-url = [\"http://127.0.0.1:2/m\"]\n"
+                                                   "[chat]\n"
+                                                   "prompt = \"Say yes.\"\n"
+                                                   "max-tokens = 64\n"
+                                                   "ignore-eos = true\n"
+                                                   "no-usage = true\n"
+                                                   "events-are-tokens = true\n"
+                                                   "max-tokens-field = \"max_completion_tokens\"\n"
+                                                   "connect-timeout = \"1s\"\n"
+                                                   "first-event-timeout = \"2s\"\n"
+                                                   "event-timeout = \"3s\"\n"
+                                                   "drain = \"4s\"\n"
+                                                   "false-pass = \"10%\"\n"
+                                                   "false-fail = \"2%\"\n"
+                                                   "holm = true\n"
+                                                   "spin = true\n"
+                                                   "client-threads = 2\n"
+                                                   "from = \"127.0.0.1\"\n"
+                                                   "profile = true\n"
+                                                   "baseline-url = \"http://127.0.0.1:3\"\n"
+                                                   "baseline-model = \"alias\"\n"
+                                                   "slo = \"p90(ttft) <= 1.1 * baseline\"\n"))
+                                  .read();
+    const scenario& s = all.gates[0].what;
+    CHECK(s.options.ignore_eos);
+    CHECK_FALSE(s.options.include_usage);
+    CHECK(s.options.events_are_tokens);
+    CHECK(str(s.options.max_tokens_field) == "max_completion_tokens");
+    CHECK(s.limits.connect.seconds() == 1);
+    CHECK(s.limits.first_event.seconds() == 2);
+    CHECK(s.limits.between_events.seconds() == 3);
+    CHECK((*s.limits.drain).seconds() == 4);
+    CHECK(s.judging.false_pass.value == doctest::Approx(0.1));
+    CHECK(s.judging.false_fail.value == doctest::Approx(0.02));
+    CHECK(s.judging.holm);
+    CHECK(s.client.spin);
+    CHECK(s.client.threads == 2);
+    CHECK(s.client.from.size() == 1);
+    CHECK(bool(s.on_fail));
+    const endpoint& mine = *s.target.what().get<endpoint>();
+    const endpoint& its = *s.baseline.live().what().get<endpoint>();
+    CHECK(mine.model.empty());
+    CHECK(str(its.model) == "alias");
+    CHECK(mine.telemetry.size() == 1);
+}
+
+TEST_CASE("every field of a workload has its key, and says what it needs") {
+    const gates_at file(std::string(server) + "[turns]\n"
+                                              "turns = 3\n"
+                                              "turn-pause = \"uniform(1s, 2s)\"\n"
+                                              "prefix-tokens = 64\n"
+                                              "own-prefix = true\n"
+                                              "subagents = \"50%\"\n"
+                                              "helpers = 2\n"
+                                              "helper-turns = 3\n"
+                                              "slo = \"p90(ttft) <= 1 s\"\n");
+    const gates_in_file all = file.read();
+    const conversations& c = *all.gates[0].what.workload.what().get<conversations>();
+    CHECK(c.think.a == 1);
+    CHECK_FALSE(c.shared_system_prompt);
+    CHECK(c.subagents.value == 0.5);
+    CHECK(c.helpers.a == 2);
+    CHECK(c.helper_turns.a == 3);
+
+    CHECK(refusal_of(std::string(server) + "[a]\nturn-pause = \"1s\"\nslo = \"p90(ttft) <= 1 s\"\n") ==
+          ":3: [a] turn-pause needs turns");
+    CHECK(refusal_of(std::string(server) + "[a]\nhelpers = 2\nslo = \"p90(ttft) <= 1 s\"\n") ==
+          ":3: [a] helpers needs subagents");
+    CHECK(refusal_of(std::string(server) + "[a]\nimages = \"x\"\nslo = \"p90(ttft) <= 1 s\"\n") ==
+          ":3: [a] images needs dataset");
+    CHECK(refusal_of(std::string(server) + "[a]\nbaseline-model = \"x\"\nslo = \"p90(ttft) <= 1 s\"\n") ==
+          ":3: [a] baseline-model needs baseline-url");
+}

@@ -86,6 +86,28 @@ inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t s
     return p;
 }
 
+/// Refuses a gate that no load can be sent for, as far as its plan, its files and the addresses of
+/// its servers show that. Asks nobody and starts nothing, so that a program with several gates can
+/// check all of them before it sends the first load.
+inline void check_gate(const scenario& s, scenario_use use) {
+    const plan p = plan_of(s, {.name = str(s.name)}, 1, use, api_of(s.target));
+    check_images(p, api_of(s.target));
+    const auto check_server = [](const any_target& t, run_variant variant) {
+        const auto* const e = t.what().get<endpoint>();
+        const char* const url = variant == run_variant::baseline ? "LLMBENCH_BASELINE_URL"
+                                                                 : "LLMBENCH_URL";
+        // A rehearsal needs no address.
+        if ((!e || e->url.empty()) && !t.what().get<process>() && environment(url).empty()) return;
+        live_target(t, variant).check();
+    };
+    check_server(s.target, run_variant::candidate);
+    const any_baseline& b = s.baseline;
+    if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise())
+        check_server(b.live(), run_variant::baseline);
+    if (!b.is_stored() || !means_off(environment("LLMBENCH_WRITE_BASELINE"))) return;
+    if (means_off(environment("LLMBENCH_REHEARSE"))) stored_gate_of(p);  // a model has its own
+}
+
 /// The name and the place of a gate that begins.
 inline gate_identity identity_of(const scenario& s, const char* file, int line, const char* verb) {
     refuse_in_report("a gate cannot begin while a function of on_report runs");

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <bit>  // endian
 #include <cerrno>  // errno, EWOULDBLOCK
+#include <cstdlib>  // mkstemp
 #include <filesystem>  // error_code
 #include <functional>
 #include <iostream>  // cerr
@@ -73,6 +74,36 @@ inline std::string file_of_others(const std::filesystem::path& directory) {
     return {};
 }
 
+[[noreturn]] inline void refuse_report_directory(const std::string& directory, int problem) {
+    refuse({"LLMBENCH_REPORT_DIR is ", directory, ": it cannot be written (", error_text(problem),
+            ")"});
+}
+inline void refuse_files_of_others(const std::string& directory) {
+    if (const std::string name = file_of_others(directory); !name.empty())
+        refuse({"LLMBENCH_REPORT_DIR is ", directory, ": its ", name,
+                " is not one of llmbench, and would be lost: name a folder of its own"});
+}
+/// Refuses a directory that cannot be made or written, or has files of others. Leaves nothing
+/// there.
+inline void check_report_directory(const std::string& directory) {
+    refuse_files_of_others(directory);
+    std::error_code problem, none;
+    vector<std::filesystem::path> made;
+    for (std::filesystem::path p = directory; !p.empty() && !std::filesystem::exists(p, none);
+         p = p.parent_path())
+        made.push_back(p);
+    std::filesystem::create_directories(directory, problem);
+    std::string draft = directory + "/.llmbench-XXXXXX";
+    if (!problem) {
+        const int fd = ::mkstemp(draft.data());
+        if (fd < 0) problem.assign(errno, std::generic_category());
+        else ::close(fd);
+        ::unlink(draft.c_str());
+    }
+    for (const std::filesystem::path& p : made) std::filesystem::remove(p, none);
+    if (problem) refuse_report_directory(directory, problem.value());
+}
+
 /// Both files, to which gates append in turn. Thread-safe.
 class record_files : not_copied {
 public:
@@ -89,16 +120,12 @@ public:
         std::error_code problem;
         std::filesystem::create_directories(dir, problem);
         take_directory();
-        if (const std::string name = file_of_others(dir); !name.empty())
-            refuse({"LLMBENCH_REPORT_DIR is ", directory_, ": its ", name,
-                    " is not one of llmbench, and would be lost: name a folder of its own"});
+        refuse_files_of_others(directory_);
         if (!problem) remove_reports(dir);
         for (const auto& [file, name] :
              {std::pair{&records_, "records.jsonl"}, std::pair{&events_, "events.bin"}})
             if (!problem) problem.assign(file->open(dir / name), std::generic_category());
-        if (problem)
-            refuse({"LLMBENCH_REPORT_DIR is ", directory_, ": it cannot be written (",
-                    error_text(problem.value()), ")"});
+        if (problem) refuse_report_directory(directory_, problem.value());
         opened_ = true;
     }
     /// Refuses a file or folder that is read and whose files the reports would replace. Folders are

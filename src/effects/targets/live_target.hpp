@@ -38,12 +38,16 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Uses a path of the gate for all requests.
-inline void take_path(load_target& to, const std::string& path) {
+/// Throws std::invalid_argument if a gate cannot send requests to this path.
+inline void check_path(const std::string& path) {
     if (!path.empty() && path.front() != '/')
         refuse({"endpoint.path is \"", printable(path, 80), "\": it must begin with a slash"});
     if (const char* const why = why_no_path(path); *why)
         refuse({"endpoint.path is \"", printable(shown_url(path), 80), "\": ", why});
+}
+/// Uses a path of the gate for all requests.
+inline void take_path(load_target& to, const std::string& path) {
+    check_path(path);
     add_query_secrets(to.secrets, path);
     to.own_path = path;
 }
@@ -97,6 +101,16 @@ public:
         facts_.transport = str(carrier->name());
     }
 
+    /// Refuses an address, authorities, headers, a key or a path that no request can be sent with.
+    /// Asks nobody and starts nothing.
+    void check() const {
+        check_path(str(at_.path));
+        if (process_ || own_) return;
+        const http_url url = url_of();
+        if (url.tls) tls_client(at_.tls, url);
+        const std::string variable = key_variable(at_);
+        credentials_of(at_, *load_.api, environment(variable.c_str()));
+    }
     /// Makes this the baseline of `target`, which outlives it.
     void is_compared_with(const live_target& target) { compared_with_ = &target; }
     /// The URL of an endpoint, "" for others.
@@ -359,9 +373,12 @@ private:
             sleep_s(0.05);
         }
     }
+    http_url url_of() const {
+        const bool is_set = environment(url_variable()) == str(at_.url);
+        return parsed_url(str(at_.url), is_set ? url_variable() : "endpoint.url");
+    }
     void find_server() {
-        const bool is_set = environment(url_variable()) == load_.whole_url;
-        const http_url url = parsed_url(load_.whole_url, is_set ? url_variable() : "endpoint.url");
+        const http_url url = url_of();
         static_cast<http_server&>(load_) = server_at(url);
         facts_.tls = tls_trust::no_tls;
         if (url.tls) {

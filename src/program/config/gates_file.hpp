@@ -15,6 +15,7 @@
 #include "extensions/faults/api.hpp"
 #include "program/arguments.hpp"
 #include "program/config/toml.hpp"
+#include "program/other_words.hpp"
 #include "program/run_options.hpp"
 #include "program/run_rows.hpp"
 #include "program/slo_text.hpp"
@@ -49,15 +50,20 @@ struct choice_of_options {
 inline const vector<choice_of_options>& choices_of_options() {
     static const vector<choice_of_options> all = {
         {{"--url", "--command"},
-         {"--header", "--key-variable", "--ca-file", "--insecure", "--ready", "--env",
-          "--directory", "--path", "--metrics-url", "--ready-within"}},
+         {"--header", "--key-variable", "--ca-file", "--insecure", "--ready", "--env", "--cold",
+          "--restart", "--directory", "--path", "--metrics-url", "--telemetry-url",
+          "--ready-within"}},
         {{"--users", "--rate", "--arrivals"},
          {"--think", "--ramp", "--max-in-flight", "--speed", "--time-unit"}},
         {{"--dataset", "--prompt", "--questions", "--sessions", "part"},
          {"--prompt-tokens", "--output-tokens", "--own-length", "--prefix-tokens",
           "--prefix-groups", "--prefix-share", "--format", "--unsalted", "--turns", "--grade",
-          "--before", "--after", "--max-wait", "--max-context", "--max-items"}},
-        {{"--baseline-url", "--baseline-file", "--baseline-history"}, {"--day-to-day", "--at-once"}}};
+          "--before", "--after", "--max-wait", "--max-context", "--session-model", "--max-items", "--turn-pause",
+          "--own-prefix", "--subagents", "--helpers", "--helper-turns", "--images",
+          "--min-prompt-tokens", "--max-prompt-tokens", "--min-output-tokens",
+          "--max-output-tokens"}},
+        {{"--baseline-url", "--baseline-file", "--baseline-history"},
+         {"--day-to-day", "--at-once", "--baseline-model"}}};
     return all;
 }
 inline given_options merged(const given_options& common, const given_options& own) {
@@ -95,6 +101,8 @@ public:
                 take_key(common, all.keys[i], all.items[i], {"", "a gate", all.items[i].line});
         check_called(called);
         f.common = merged(common, called);
+        if (f.common.has("--report"))
+            of_all([&] { check_report_directory(f.common["--report"]); });
         std::string refusals;
         for (std::size_t i = 0; i < all.keys.size(); ++i) try {
                 if (is_table(all.items[i]))
@@ -227,15 +235,11 @@ private:
                           ": it is one of a gate, and belongs "
                           "above " +
                           at.header);
-        std::string meant;
-        std::size_t least = 4;
-        const auto try_name = [&](const std::string& other) {
-            if (const std::size_t apart = letters_apart(key, other); apart < least)
-                least = apart, meant = other;
-        };
+        vector<std::string> keys{"part", "task", "prepare"};
         for (const option_group& g : run_groups())
-            for (const option_row& row : g.options) try_name(std::string(row.name).substr(2));
-        for (const char* other : {"part", "task", "prepare"}) try_name(other);
+            for (const option_row& row : g.options)
+                keys.push_back(std::string(row.name).substr(2));
+        const std::string meant = option_meant(key, keys);
         refuse_at(at, line,
                   name + " is no key of " + at.what +
                       (meant.empty() ? "" : ", is " + meant + " meant?") +
@@ -321,9 +325,7 @@ private:
             s.prepare = steps_of(*steps, "prepare", at);
         s.slos = slos_with_lines(s.slos, table);
         // A gate that is no sound one is refused before another one is sent.
-        const bool searches = s.arrivals.data().is_searched && !asks_for_capacity(s);
-        plan_of(s, {}, 1, searches ? scenario_use::find_capacity : scenario_use::gate,
-                detail::api_of(s.target));
+        check_gate(s, use_of(s));
         return s;
     }
     /// Reports point at the line of an objective.
@@ -344,8 +346,9 @@ private:
     }
 
     static bool is_of_requests(std::string_view key) {
-        return is_one_of(key, {"max-tokens", "temperature", "system-prompt", "extra-body",
-                               "no-stream", "server-history"});
+        return detail::any_of(rows_of_requests(), [&](const option_row& row) {
+            return std::string_view(row.name).substr(2) == key;
+        });
     }
     mix_of_parts mix_of(const toml_value& list, const given_options& of_gate,
                         const table_place& gate) const {
