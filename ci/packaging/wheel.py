@@ -16,31 +16,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-PACKAGE = '''"""The program llmbench: performance gates for LLM inference servers.
-
-`path()` is where it is: `subprocess.run([llmbench.path(), "run", "--config", "gates.toml"])`.
-"""
-import os
-import sys
-
-__version__ = "{version}"
-
-
-def path():
-    """Returns the program's path."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "llmbench")
-
-
-def main():
-    """Becomes the program: its exit code and its signals are those of the caller's process."""
-    os.execv(path(), ["llmbench", *sys.argv[1:]])
-'''
-MAIN = "from llmbench import main\n\nmain()\n"
-METADATA = '''Metadata-Version: 2.1
+METADATA = '''Metadata-Version: 2.4
 Name: llmbench
 Version: {version}
 Summary: Performance gates for LLM inference servers: tests that fail a build when a server is too slow
-License: MIT
+License-Expression: MIT
 License-File: LICENSE
 Requires-Python: >=3.8
 Classifier: Operating System :: POSIX :: Linux
@@ -56,8 +36,14 @@ llmbench run --url http://127.0.0.1:8000 --users 8 --slo 'p90(ttft) <= 500 ms'
 llmbench explain gates.toml     # what gates can show, without a server
 ```
 
-`llmbench.path()` in Python says where the program is.
+`pytest gates.toml` has a test for each gate of a file. `llmbench.path()` in Python says where the program is.
 '''
+ENTRY_POINTS = b"""[console_scripts]
+llmbench = llmbench:main
+
+[pytest11]
+llmbench = llmbench.pytest_plugin
+"""
 WHEEL = "Wheel-Version: 1.0\nGenerator: llmbench wheel.py\nRoot-Is-Purelib: false\n"
 MACHINES = {62: "x86_64", 183: "aarch64"}
 
@@ -103,12 +89,13 @@ def write_wheel(program, folder, licences):
     tags, version = platform_of(program), version_of(program)
     info = f"llmbench-{version}.dist-info"
     licence = Path(__file__).resolve().parents[2] / "LICENSE"
-    files = [("llmbench/__init__.py", PACKAGE.format(version=version).encode(), 0o644),
-             ("llmbench/__main__.py", MAIN.encode(), 0o644),
+    package = Path(__file__).resolve().parent / "python" / "llmbench"
+    files = [*((f"llmbench/{f.name}", f.read_bytes().replace(b"@VERSION@", version.encode()), 0o644)
+               for f in sorted(package.glob("*.py"))),
              ("llmbench/bin/llmbench", program.read_bytes(), 0o755),
              (f"{info}/METADATA", METADATA.format(version=version).encode(), 0o644),
              (f"{info}/WHEEL", (WHEEL + "".join(f"Tag: py3-none-{p}\n" for p in tags.split("."))).encode(), 0o644),
-             (f"{info}/entry_points.txt", b"[console_scripts]\nllmbench = llmbench:main\n", 0o644),
+             (f"{info}/entry_points.txt", ENTRY_POINTS, 0o644),
              (f"{info}/licenses/LICENSE", licence.read_bytes(), 0o644)]
     if licences:
         files.append((f"{info}/licenses/of-what-is-linked.txt", licences.read_bytes(), 0o644))

@@ -135,10 +135,18 @@ unset checkout
 expect "where actions/checkout has left its header, too" nights 3
 expect "which went alone" says_not " 2 headers" "$work/hub.log"
 EVENT=schedule job 0 'A: c' 'history: "true"' refs/heads/other
-expect "another branch does not, and says so" says "only runs of refs/heads/main add to it"
+expect "another branch does not, and says so" says "only pushes, schedules and manual runs of refs/heads/main add to it"
 expect "another branch does not" nights 3
+# GitHub names the default branch as the ref of these, whatever code of a pull request they run.
+for event in issue_comment workflow_run pull_request_target; do
+    EVENT=$event job 0 'A: c' 'history: "true"' refs/heads/main
+    expect "$event does not, and says so" says "this is $event of refs/heads/main"
+    expect "$event does not" nights 3
+done
+EVENT=workflow_dispatch job 0 'A: c' 'history: "true"' refs/heads/main
+expect "a manual run does" nights 4
 job 0 'A: c' 'history: "true"'
-expect "a pull request does not" nights 3
+expect "a pull request does not" nights 4
 job 0 'LLMBENCH_HISTORY: ""' 'history: "true"' refs/heads/main
 expect "where nothing was added a notice says so" says "notice history.sh: nothing was added" "$work/job/annotations"
 job 1 'LLMBENCH_HISTORY_DIR: .github' 'history: "true"' refs/heads/main

@@ -1,0 +1,3 @@
+from llmbench import main
+
+main()
