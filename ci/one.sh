@@ -25,7 +25,7 @@ esac
 need_compiler
 need_python
 
-build=${LLMBENCH_ONE_DIR:-build/one}
+build=$(realpath -m "${LLMBENCH_ONE_DIR:-build/one}")
 compiler=$(command -v "${CXX:-g++}") || die "CXX is \"$CXX\": there is no such compiler"
 generator=()
 if has ninja; then generator=(-G Ninja); fi
@@ -39,9 +39,9 @@ log=$build/one.log
         -DLLMBENCH_WERROR=ON -DLLMBENCH_BUILD_TESTS=ON "-DCMAKE_CXX_COMPILER=$compiler" "-DLLMBENCH_ONE_TEST=$test"
     cmake --build "$build" --parallel "$(cores)" --target "$program"
 } > "$log" 2>&1 || { grep -v '^\[[0-9]' "$log" >&2; die "it does not compile; everything is in $log"; }
-program=$PWD/$build/tests/$program
+program=$build/tests/$program
 mkdir -p "$build/report"
-export LLMBENCH_REPORT_DIR=$PWD/$build/report
+export LLMBENCH_REPORT_DIR=$build/report
 cd tests
 run=("$program" "--source-file=*/${test##*/}" "$@")
 case $("${run[@]}" --count 2> /dev/null) in *": 0"*) die "no test case of tests/$test is named so: $*" ;; esac

@@ -104,6 +104,7 @@ def write_wheel(program, folder, licences):
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
         record += f"{name},sha256={digest},{len(content)}\n"
     files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), 0o644))
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"llmbench-{version}-py3-none-{tags}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
         for name, content, mode in files:

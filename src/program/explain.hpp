@@ -205,8 +205,9 @@ inline int explain_gates(const given_options& o) {
             least += e.least_s;
             most += e.most_s;
         }
-        text += printed("\n%zu gate%s, %s in all. ", all.size(), all.size() == 1 ? "" : "s",
-                        span_text(least, most).c_str());
+        text += printed("\n%zu gate%s", all.size(), all.size() == 1 ? "" : "s");
+        if (most > 0) text += ", " + span_text(least, most) + " in all";
+        text += ". ";
         text += "Nothing was sent: modelled on " + model + "\n";
     }
     std::fputs(text.c_str(), stdout);

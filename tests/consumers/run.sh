@@ -126,6 +126,14 @@ if [[ $kind == package ]]; then
     refused "NAME chat SOURCES a.cpp ENVIRONMENT x" "ENVIRONMENT holds 'x': it must be NAME=value"
     refused "NAME chat SOURCES a.cpp URL" "URL has no value"
     refused "NAME chat SOURCES CMakeLists.txt" "needs a line enable_testing()" ""
+    if configured 'find_package(llmbench REQUIRED COMPONENTS nonsense)' ||
+        ! tr -s ' \n' ' ' < "$work/wrong/log" | grep -qF "llmbench has no component 'nonsense'"; then
+        echo "a component that there is not is found"
+        exit 1
+    fi
+    configured 'find_package(llmbench REQUIRED COMPONENTS compare OPTIONAL_COMPONENTS nonsense)' ||
+        { cat "$work/wrong/log"; exit 1; }
+    rm -rf "$work/wrong/build"
     # The project's own doctest is the one, before any that is installed.
     mkdir -p "$work/wrong/mine/doctest"
     : > "$work/wrong/mine/doctest/doctest.h"
