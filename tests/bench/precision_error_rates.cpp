@@ -2,7 +2,6 @@
 // few repeats may hide (odd repeats, two modes, a drift), without and with a calibration of ten repeats.
 // The shipped verdict functions judge them with the repeats that a gate would measure; beside them the
 // rule before quiet repeats, revision 1.
-#include "core/judging/early_end.hpp"
 #include "core/judging/judge.hpp"
 #include "core/planning/planning.hpp"
 #include "extensions/history/core/learned.hpp"
@@ -236,107 +235,7 @@ bool print_findings(const options& o) {
     return all;
 }
 
-// ---- repeats that end early, where a gate ends at its first miss --------------------------------
-
-constexpr std::size_t requests_a_repeat = 300;
-constexpr double spread_of_requests = 0.5;  // of the logarithm of a request's TTFT
-/// A server whose repeats spread by `noise`; some of them begin with forty requests at five seconds.
-struct stalling {
-    const char* name;
-    double noise = 0, stalls = 0;
-};
-constexpr stalling stallings[] = {{"3 %", 0.03},
-                                  {"10 %", 0.10},
-                                  {"25 %", 0.25},
-                                  {"3 %, one repeat in 20 stalls", 0.03, 0.05}};
-constexpr std::array<double, 6> sizes = {0.98, 1, 1.5, 2.2, 3, 10};  // of the p90 over its limit
-
-vector<double> ttft_of_requests(double log_p90, generator& random) {
-    vector<double> all;
-    for (std::size_t i = 0; i < requests_a_repeat; ++i)
-        all.push_back(std::exp(log_p90 + spread_of_requests * random.normal()));
-    return all;
-}
-/// The mean logarithm of the p90 of a repeat of such requests around 1.
-double usual_log_p90(std::uint64_t seed) {
-    constexpr int n = 4000;
-    generator random(mixed(seed), 400);
-    double sum = 0;
-    for (int i = 0; i < n; ++i) {
-        vector<double> all = ttft_of_requests(0, random);
-        std::sort(all.begin(), all.end());
-        sum += std::log(nearest_rank(all, 0.9)) / n;
-    }
-    return sum;
-}
-
-struct ending {
-    tally of{};
-    long long sent = 0;
-    void operator+=(const ending& e) {
-        of += e.of;
-        sent += e.sent;
-    }
-};
-/// As a gate that ends at its first miss, whose first repeats end early or not.
-void add_gate(ending& sum, const stalling& on, double log_p90, bool ends_early, generator& random) {
-    const slo s = p90(ttft) <= 1_s;
-    measurement m;
-    m.slos = {s};
-    m.rule = rule_of({}, first_analysis, last_analysis, 1);
-    slo_verdict v;
-    for (int i = 0, most = last_analysis; i < most; ++i) {
-        vector<double> ttft = ttft_of_requests(log_p90 + on.noise * random.normal(), random);
-        const bool stalls = random.uniform() < on.stalls;
-        for (std::size_t k = 0; stalls && k < 40; ++k) ttft[k] = 5;
-        misses_so_far misses(ends_early ? slos_that_may_end(m, m) : vector<slo>{}, m.rule);
-        misses.begin(ttft.size());
-        repeat_data d;
-        for (std::size_t k = 0; k < ttft.size() && d.ended_early.by.empty(); ++k) {
-            record& r = d.records.emplace_back();
-            r.phase = llmbench::run_phase::measure;
-            set_times(r, k, false, ttft[k]);
-            d.ended_early = misses.add(r);
-        }
-        sum.sent += static_cast<long long>(d.records.size());
-        m.candidate.push_back(std::move(d));
-        if (i + 1 < first_analysis) continue;
-        v = sample_measurements::judged(m, s);
-        if (v.outcome != verdict::inconclusive) break;
-        if (i + 1 == last_analysis && asks_for_more(m, m, v)) most = last_noisy_analysis;
-    }
-    sum.of.add(v.outcome, static_cast<long long>(m.candidate.size()));
-}
-bool study_of_early_ends(const options& o) {
-    vector<std::string> heads;
-    for (const double x : sizes) heads.push_back(printed("%g", x));
-    std::printf("\nPass/fail/inconclusive in %%, repeats, requests sent; p90(ttft) over its limit.\n\n");
-    print_head("repeats spread by", heads);
-    bounds must(o.trials);
-    const double usual = usual_log_p90(o.seed);
-    for (const stalling& on : stallings)
-        for (const bool ends_early : {false, true}) {
-            const std::string name = std::string(on.name) + (ends_early ? ", ended early" : "");
-            vector<std::string> columns;
-            for (const double size : sizes) {
-                const ending e = over_trials<ending>(o.trials, [&](ending& sum, std::uint64_t trial) {
-                    generator random(mixed(mixed(o.seed) + trial), 401);
-                    add_gate(sum, on, std::log(size) - usual, ends_early, random);
-                });
-                columns.push_back(fractions(e.of) +
-                                  printed(", %.1f, %.0f", e.of.repeats_taken(),
-                                          static_cast<double>(e.sent) / e.of.trials()));
-                if (size <= 1) must.at_most(name + printed(", fails at %g", size), e.of.failed(), 0.01);
-                if (size >= 3 && on.noise < 0.2)
-                    must.at_least(name + printed(", fails at %g", size), e.of.failed(), 0.99);
-            }
-            print_row(name, columns);
-        }
-    return must.met();
-}
-
 bool study_of_precision(const options& o) {
-    if (o.does("early") && !study_of_early_ends(o)) return false;
     if (o.does("found") && !print_findings(o)) return false;
     if (!o.does("machines")) return true;
     std::printf("Pass/fail/inconclusive in %%, repeats; %lld trials.\n", o.trials);
@@ -378,6 +277,6 @@ bool study_of_precision(const options& o) {
     must.at_most("blatant misses at the limit", blatant.failed(), 0.001);
     return must.met();
 }
-const registered precision({"precision", 4000, 200, {"early", "machines", "found"}, study_of_precision});
+const registered precision({"precision", 4000, 200, {"machines", "found"}, study_of_precision});
 
 }  // namespace

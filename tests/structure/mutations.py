@@ -44,8 +44,6 @@ SURVIVES = {
     "swap baseline_fails and baseline_may_fail": "one count has one of both causes",
     "swap undisturbed and too_close": "what opens a verdict replaces the word of what is too close, and its advice",
     "swap too_close and cached": "one is of open verdicts, the other of passes",
-    "swap cached and ended_early": "a repeat that ended early is part of no pass",
-    "swap ended_early and untold_history": "a repeat that ended early is part of no pass",
     "swap read_late and client_lost": "each is of verdicts that are invalid by other causes, or by none",
     "swap client_late and answers_differ": "one is of times, the other of answers",
     "swap answers_differ and wrong_answers": "each is of one metric",

@@ -139,6 +139,28 @@ TEST_CASE("a gate ends at its first miss where it is asked to, and what is open 
     CHECK(repeats_of(run(s)).size() == all);
 }
 
+TEST_CASE("a gate that ends at its first miss measures whole repeats: a slow start is one of them") {
+    int asked = 0;
+    const scripted::server filling([&](const scripted::request&) {
+        scripted::answer a = {scripted::wait(scripted::milliseconds(asked++ < 130 ? 500 : 20))};
+        for (const scripted::step& s : scripted::healthy()) a.push_back(s);
+        return a;
+    });
+    scenario s = asking(endpoint{.url = filling.url()}, 300);
+    s.repeats = 0;
+    s.stop = at_first_miss;
+    s.slos = {p90(ttft) <= 100_ms, p50(e2e) <= 10_s};
+    const result r = run(s);
+    for (const int repeat : {0, 1})
+        CHECK(std::ranges::count_if(r.requests(), [&](const record& x) {
+                  return x.repeat == repeat && x.phase == run_phase::measure;
+              }) == 300);
+    CHECK(r.verdicts()[0].outcome != verdict::fail);
+    CHECK(r.verdicts()[1].outcome == verdict::pass);
+    CHECK(r.verdicts()[1].repeats == 2);
+    check_rejudged(r, s.slos);
+}
+
 TEST_CASE("a gate with users says how long it takes once it knows") {
     scenario s = brief(simulated(engine_of(15_ms)), "users");
     s.arrivals = closed_loop(2);

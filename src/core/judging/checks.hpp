@@ -12,7 +12,6 @@
 #include "core/judging/columns.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/early_end.hpp"
 #include "core/judging/load.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/samples.hpp"
@@ -159,7 +158,6 @@ inline constexpr auto checks = [] {
         {"undisturbed", objective, undisturbed, opens},
         {"too_close", objective, too_close, advises},
         {"cached", objective, part_of_cache, adds},
-        {"ended_early", objective, [](o in) { return ended_early(in.e, in.v); }, adds},
         {"untold_history", objective,
          [](o in) {
              const bool matters = in.is_in(verdict::pass) && in.is_of(is_of_service);

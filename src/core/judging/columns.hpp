@@ -25,9 +25,6 @@ namespace detail {
 /// A column, computed once while the measurements are analysed.
 inline shared_column column_in(const load_conditions& under, const statistic_data& what,
                                const repeat_data& d, timing_bound how) {
-    if (!d.ended_early.by.empty() && d.ended_early.by == str(what.name))
-        return std::make_shared<const column>(
-            with_planned(column_of(what, d, how), what, d.ended_early.planned));
     if (!under.known) return std::make_shared<const column>(column_of(what, d, how));
     return under.known->get(d, "column" + key_of(what, how), [&] {
         std::shared_ptr<const request_values> values;
@@ -59,7 +56,6 @@ struct objective_columns {
     vector<values_at_once> at_once{};  // of a comparison by slices, in each repeat
     bool is_in_pairs = false;         // there is a live baseline
     bool pairs_are_fresh = false;
-    bool has_left_out = false;        // repeats that another objective ended early
     double client_error = 0;          // of a difference, in its unit
     bool has_live_baseline() const { return is_in_pairs; }
     std::size_t repeats() const { return mine.each.size(); }
@@ -72,22 +68,18 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
     c.is_in_pairs = e.has_live_baseline();
     c.pairs_are_fresh = e.pairs_are_fresh;
     if (is_difference(s)) c.client_error = client_error_in(e, what);
-    const repeat_list mine = e.candidate.those([&](const repeat_data& d) {
-        return d.ended_early.by.empty() || d.ended_early.by == str(what.name);
-    });
-    c.has_left_out = mine.size() < e.candidate.size();
-    c.mine = columns_in(e, what, mine, how);
+    c.mine = columns_in(e, what, e.candidate, how);
     if (s.factor > 0) c.other = columns_in(e, what, e.baseline, opposite(how));
     if (is_ratio(what.metric)) {
-        c.of = columns_in(e, what.parts[0], mine, how);
-        c.to = columns_in(e, what.parts[1], mine, opposite(how));
+        c.of = columns_in(e, what.parts[0], e.candidate, how);
+        c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
     }
     const std::size_t pairs = std::min(e.candidate.size(), e.baseline.size());
     for (std::size_t i = 0; e.by_slices && s.factor > 0 && i < pairs; ++i)
         c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
-    if (!is_drift(what.metric) || mine.empty()) return c;
+    if (!is_drift(what.metric) || e.candidate.empty()) return c;
     const std::size_t k = 3 * slices_of_third(what, as_number(c.mine.each[0]->requests));
-    for (const repeat_data& d : mine) {
+    for (const repeat_data& d : e.candidate) {
         vector<double>& values = c.slices.emplace_back();
         for (std::size_t i = 0; i < k; ++i) values.push_back(value_of_part(what, d, i, k, how));
     }

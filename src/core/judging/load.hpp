@@ -206,17 +206,15 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
                                 double arrival_cv2) {
     if (std::isnan(arrival_cv2)) return {};
     const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
-        std::size_t shown = 0, whole = 0;
+        std::size_t shown = 0;
         cause example;
         for (const repeat_data& d : variant) {
-            if (!d.ended_early.by.empty()) continue;
-            ++whole;
             if (cause why = shown_in(d)) {
                 ++shown;
                 example = std::move(why);
             }
         }
-        return 2 * shown > whole ? example : cause{};
+        return 2 * shown > variant.size() ? example : cause{};
     };
     for (const auto* variant : variants) {
         cause over = in_most(*variant, [&](const repeat_data& d) {

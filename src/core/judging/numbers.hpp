@@ -139,11 +139,6 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
                                    const slo& s, sought which) {
-    if (c.repeats() == 0 && c.has_left_out) {
-        decision open = decided(undecided(s), verdict::inconclusive, {because::all_ended_early});
-        open.limit = limit_of(s);
-        return open;
-    }
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
     const bool by_slices = !c.at_once.empty();
@@ -157,10 +152,6 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
                  : counts                     ? judge_counts(c, t, s, which)
                  : by_past                    ? t.past->judged(c, t, s, which)
                                               : judge_values(c, t, s, which);
-    // What a repeat that ended early would have shown is not known but for its better side.
-    if (d.outcome == verdict::pass &&
-        any_of(c.mine.each, [](const shared_column& of) { return of->is_bound; }))
-        d.outcome = verdict::inconclusive;
     d.counted_in =
         needs_baseline(s) && c.is_in_pairs ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;

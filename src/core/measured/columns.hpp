@@ -48,7 +48,6 @@ struct column {
     ends_of_window ends{};          // of a throughput
     double first_third = not_a_number, last_third = not_a_number;  // of a drift
     double window_s = 0;
-    bool is_bound = false;  // the value would be no better, had the repeat not ended early
     /// Requests, or sessions.
     std::size_t trials(metric_id m) const {
         return is_of_sessions(m) ? values->in_order.size() : requests;
@@ -163,32 +162,6 @@ inline column column_of(const statistic_data& what, const repeat_data& d, timing
         c.behind = is_drift(m) ? c.requests : is_of_server(m) ? 0 : c.requests - c.failed;
         set_value(c, what, d, how, when);
     }
-    return c;
-}
-/// The column of a repeat that ended early by this statistic: requests that were planned besides
-/// count as the best ones.
-inline column with_planned(column c, const statistic_data& what, std::size_t planned) {
-    c.is_bound = true;
-    const std::size_t seen = c.values ? c.values->in_order.size() : c.misses.size();
-    const std::size_t more = planned - std::min(planned, seen);
-    c.requests += more;
-    c.behind += more;
-    c.misses.resize(c.misses.size() + more);
-    if (!c.values) {
-        c.counts = {};
-        c.counts.add(c.misses);
-        c.value = c.counts.value(what.metric);
-        return c;
-    }
-    request_values all = *c.values;
-    vector<double>& sorted = all.sorted.all;
-    const bool is_last = is_speed(what.metric);
-    const vector<double> best(more, is_last ? infinity : 0);
-    all.in_order.insert(all.in_order.end(), best.begin(), best.end());
-    sorted.insert(is_last ? sorted.end() : sorted.begin(), best.begin(), best.end());
-    all.sorted.completed += more;
-    c.value = statistic_among(what, all.sorted);
-    c.values = std::make_shared<const request_values>(std::move(all));
     return c;
 }
 inline double evaluate(const statistic_data& what, const repeat_data& d,

@@ -89,13 +89,6 @@ struct kept_text {
     double same_characters = not_a_number;
 };
 
-/// Why a repeat sent only a part of its requests: too many of them missed an objective.
-struct early_end {
-    std::string by{};           // its statistic; empty: the repeat is whole
-    std::size_t planned = 0;    // measured requests
-    double least = not_a_number;  // what the statistic could not come back to, in SI units
-    long long at_ns = 0;        // not in files
-};
 /// What a client counts: one thread, or all of a repeat.
 struct client_counts {
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
@@ -142,7 +135,6 @@ struct repeat_facts : client_counts {
     bool interrupted = false;
     bool decided_early = false;  // so that the load ended, and its window with it
     bool cut_short = false;     // by the time budget, so it does not count
-    early_end ended_early{};
     bool gaps_counted = false;  // as histograms, because there were too many
     vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds

@@ -323,18 +323,6 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
     v.end();
 }
 
-inline void fields_of(field_visitor& v, early_end& e) {
-    if (!v.has("ended_early", !e.by.empty()) ||
-        !v.begin({"ended_early", "no more was sent, since too many requests missed an objective",
-                  at_times}))
-        return;
-    v.text({"by", "the statistic of that objective. Here it counts as if all requests that were "
-                  "planned besides were good ones; other objectives leave the repeat out"},
-           e.by);
-    v.whole({"planned", "measured requests"}, e.planned);
-    v.number({"least", "what the statistic could not come back to"}, e.least, any_number);
-    v.end();
-}
 /// The connections of a repeat.
 inline void way_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"resends", "of requests whose kept connection was closed without an answer"},
@@ -393,7 +381,6 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
-    fields_of(v, d.ended_early);
     v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "
                              "not count", if_any}, d.decided_early);
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},

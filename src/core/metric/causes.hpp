@@ -15,7 +15,7 @@ namespace detail {
 enum class because : unsigned char {
     nothing,
     reported,   // a text from outside
-    stopped, ended_early, all_ended_early,
+    stopped,
     unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
@@ -75,11 +75,6 @@ inline constexpr auto cause_table = [] {
         {nothing, "nothing", "", ""},
         {reported, "reported", "", "{words}"},
         {stopped, "stopped", "", "{words}"},
-        {ended_early, "ended_early", "repeats,sent,planned,least,at_most,is_open", "{repeats:0} "
-         "repeat{repeats:s} ended early, the last one after {sent:0} of {planned:0} requests: "
-         "{statistic} could not come back {at_most?under|over} {least_value}[{is_open?}, which "
-         "rules out a pass]"},
-        {all_ended_early, "all_ended_early", "", "all repeats ended early, by another objective"},
         {unsupported, "unsupported", "", "{words}"},
         {server_gone, "server_gone", "", "{words}"},
         {interrupted, "interrupted", "", "the run was interrupted"},

@@ -355,14 +355,6 @@ private:
             return false;
         }
     }
-    /// Of the objectives that may end the next repeat.
-    misses_so_far misses_that_end() const {
-        const bool is_usual = judged_.first_repeats == first_analysis && !p_.searches() &&
-                              judged_.max_repeats >= first_analysis && !servers_.has_baseline();
-        if (!ends_at_first_miss() || !is_usual || !mode_.judges() || mode_.appends()) return {};
-        const judging_parameters& t = all_.judged_by;
-        return {slos_that_may_end(all_.seen, t), t.rule};
-    }
     bool ends_at_first_miss() const {
         return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
     }
@@ -420,7 +412,6 @@ private:
                 .answer_s = probe ? probe->answer_s : 0,
                 .deadline_ns = mode_.deadline_ns,
                 .meter = &meter_,
-                .misses = misses_that_end(),
                 .show = mode_.answers};
     }
     void note_clock_set(long long was_ahead_ns, int number) {
@@ -439,9 +430,6 @@ private:
             d.part = probe->part;
         }
         note_warmup(d);
-        if (const early_end& end = d.ended_early; !end.by.empty())
-            meter_.say(printed("  %s %d ends early: too many requests miss %s\n",
-                               counted_text(p_), count() + 1, end.by.c_str()));
         const bool whole = !d.cut_short;
         texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
         all_.seen.variant(d.variant).push_back(std::move(d));

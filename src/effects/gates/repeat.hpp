@@ -184,7 +184,6 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
         state->planned = planned_here(p, order->last);
         order->warmup = s.warmup * p.sent->stride;
         order->measured_from_ns = ns_of(s.measured_from);
-        state->early.begin(order->last - order->warmup);
         vector<double> times = s.at;
         if (order->parts_twins) part_twins(times, p.sent->seed, order->variant);
         for (const double at : times) order->send_at.push_back(ns_of(at));
@@ -215,7 +214,6 @@ void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Ru
         if (order->measured_by_time && t.requests > 0)
             order->max_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
-        if (t.requests > 0) state->early.begin(static_cast<std::size_t>(t.requests));
         settle_first(t, *order, *state);
         if (order->decided)
             order->decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
@@ -239,10 +237,6 @@ struct variant_repeat : not_copied {
         asked.what = &what;
         asked.target = &target.load();
         asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
-        const planned_traffic& t = *what.sent;
-        const bool may_end = what.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
-                             t.arrivals.kind != arrival_kind::all_at_once;
-        if (may_end) state.early.take(asked.misses);
     }
 
     const plan what;
@@ -260,10 +254,6 @@ struct variant_repeat : not_copied {
             seen.decided_early = true;
         }
         seen.warmup = state.settling.seen();
-        seen.ended_early = state.early.seen();
-        if (const long long at = seen.ended_early.at_ns; at > 0)
-            seen.window = time_interval::between(
-                seen.window.from_ns(), std::clamp(at, seen.window.from_ns(), seen.window.to_ns()));
         fail_unfinished([&](auto&& f) {
             for (finished_request& r : log.requests()) f(r.what);
         });

@@ -149,7 +149,7 @@ public:
                   const std::string& words) {
         keep_answer(w.index, status, words);
         --in_flight_;
-        if (stopped_ || has_ended_) return;
+        if (stopped_) return;
         // A failed answer that comes at once must not make a user send a flood.
         const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
         const bool is_over = released_by(w, end_ns, least_s);
@@ -174,16 +174,6 @@ public:
                 left.push_back({u.turn, u.at_ns, u.user, u.warms_caches});
         }
         return left;
-    }
-
-    /// Sends no more, and waits for what is in flight. Without conversations.
-    void end_sending(long long now_ns) {
-        has_ended_ = true;
-        next_open_ = std::max(next_open_, order_.send_at.size());
-        users_ = {};
-        waiting_.clear();
-        promised_ = 0;
-        exhaust(now_ns);
     }
 
     // ---- conversations
@@ -392,7 +382,7 @@ private:
     std::deque<planned_request> waiting_{};
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // waiting requests that others' ends have released
-    bool stopped_ = false, has_ended_ = false;
+    bool stopped_ = false;
 };
 
 }  // namespace detail

@@ -8,7 +8,6 @@
 #include "core/measured/answers.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/settling.hpp"
-#include "core/judging/early_end.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/net/exchange.hpp"
@@ -99,36 +98,6 @@ private:
     bool stable_ = false;
     long long latest_ns_ = 0, whole_from_ns_ = 0, next_look_ns_ = 0;
     std::atomic<long long> ends_at_{0};
-};
-
-/// Shared by all threads of one load: whether it can end, as an objective cannot be met any more.
-class early_end_watch {
-public:
-    void take(misses_so_far misses) { misses_ = std::move(misses); }
-    /// Before the load; without it, no objective ends it.
-    void begin(std::size_t planned) {
-        misses_.begin(planned);
-        is_on_ = misses_.is_on();
-    }
-    bool has_ended() const { return has_ended_.load(); }
-    /// Empty until then.
-    const early_end& seen() const { return seen_; }
-    void on_ended(const record& r) {
-        if (!is_on_ || !is_measured(r) || has_ended()) return;
-        const std::lock_guard lock(mutex_);
-        if (has_ended()) return;
-        seen_ = misses_.add(r);
-        if (seen_.by.empty()) return;
-        seen_.at_ns = r.end_ns;
-        has_ended_ = true;
-    }
-
-private:
-    std::mutex mutex_{};
-    misses_so_far misses_{};
-    early_end seen_{};
-    bool is_on_ = false;
-    std::atomic<bool> has_ended_{false};
 };
 
 /// The end of a load before its planned time, once all is decided. Threads that send tell until
@@ -295,7 +264,6 @@ struct repeat_order {
     // Returns the start in ns; called by the main thread once all connections are open. None: at
     // once.
     std::function<long long()> start{};
-    misses_so_far misses{};  // that may end it
     answers_shown show = answers_shown::open;
     decided_end* decided = nullptr;  // of a load that may end once all is decided
 };
@@ -332,12 +300,10 @@ struct load_state {
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
     std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
     settling_watch settling{};           // of a warm-up until the server is stable
-    early_end_watch early{};             // of objectives that can no longer be met
     long long start_ns = 0;
 
     /// Called once per request for observers.
     void note(const record& r) {
-        early.on_ended(r);
         constexpr auto relaxed = std::memory_order_relaxed;
         done.fetch_add(1, relaxed);
         failed.fetch_add(has_failed(r), relaxed);

@@ -296,7 +296,7 @@ private:
         const bool may_show_any =
             current_environment || !is_alone_ || tick_ns() < idle_tick_ns || settled_ns_ ||
             pool_.busy() == 0 || pool_.busy() > 8 || ready_.size() < agenda_.due_together() ||
-            book_.has_unwritten() || stop_asked.load() || shared_.early.has_ended() ||
+            book_.has_unwritten() || stop_asked.load() ||
             io_.alert.is_behind() || over_since_ns_ > 0 || sent_.plays_out ||
             agenda_.sending_is_over(now);
         if (may_show_any) return 0;
@@ -319,7 +319,6 @@ private:
         if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
         if (order_.deadline_ns > 0 && now > order_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
-        if (shared_.early.has_ended()) agenda_.end_sending(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an
         // answer without end: lost time is forgiven for a second.
         if (io_.alert.is_behind() && ++checks_behind_ * check_interval_ns < ns_of(1)) return;

@@ -307,14 +307,9 @@ vector<row_case> all_rows() {
         {"cached", because::cached, pass, usual, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t) { r.cached_tokens = 4; });
          }},
-        {"ended_early", because::ended_early, fail, p90(ttft) <= 100_ms, [](measurement& m) {
-             repeat_data d = stage_of_ttft(vector<double>(31, 500));
-             d.ended_early = {"p90(ttft)", 300, 0.2};
-             m.candidate = {d, d, d};
-         }},
         {"untold_history", because::untold_history, pass, usual, [](measurement& m) {
              go_on(m);
-             each_request(m.candidate, [](record& r, std::size_t) { r.prompt_tokens = 0; });
+             each_request(m.candidate, [](record& r, std::size_t) { r.prompt_tokens *= r.turn == 0; });
          }},
         {"cut_off", because::cut_off, invalid, max(ttft) <= 1_s, [](measurement& m) {
              m.has_cut_off = true;
@@ -406,6 +401,7 @@ vector<order_case> all_orders() {
         {"baseline_may_fail", "stopped", mean(ttft) <= 1.0 * baseline},
         {"stopped", "undisturbed", recovery_time <= 15_s,
          [](measurement& m) { recover_in(m, {8, 30, 8.2}); }},
+        {"cached", "untold_history", usual},
         {"client_lost", "client_late", mean(ttft) <= 65_ms},
         {"wrong_answers", "server_queue", accuracy >= 99.9_pct, answer_rightly},
         {"server_queue", "server_cache", missed},
