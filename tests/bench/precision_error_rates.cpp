@@ -121,6 +121,59 @@ tally rates_of_blatant_misses(const options& o) {
     });
 }
 
+// ---- calibrations of few repeats, and of another day ----------------------------------------------
+
+/// Gates of 3 or 10 % noise after a calibration of so many repeats, on a day with as much noise, a
+/// third of it or three times as much.
+bool study_of_calibrations(const options& o) {
+    constexpr std::size_t calibrated[] = {0, 3, 9, 10, 30};
+    constexpr double noises[] = {0.03, 0.10};
+    struct calibrated_on {
+        const char* name;
+        double noise = 1;
+    };
+    constexpr calibrated_on days[] = {{"the same noise"}, {"a third of it", 1 / 3.0},
+                                      {"three times as much", 3}};
+    std::printf("\nPass/fail/inconclusive in %%, repeats; calibrated on a day of other noise.\n");
+    bounds must(o.trials);
+    for (const double noise : noises) {
+        std::printf("\n");
+        print_head(printed("%.0f %% noise, calibrated with", noise * 100),
+                   {"10 % under the limit", "at the limit", "10 % over"});
+        for (const calibrated_on& day : days)
+            for (const std::size_t repeats : calibrated) {
+                if (repeats == 0 && &day != days) continue;
+                std::string name = printed("%zu repeats, %s", repeats, day.name);
+                if (repeats == 0) name = "none";
+                vector<std::string> columns;
+                for (const double off : {-0.10, 0.0, 0.10}) {
+                    const tally t = over_trials<tally>(o.trials, [&](tally& sum, std::uint64_t trial) {
+                        generator random(mixed(mixed(o.seed) + trial), 300);
+                        measurement gate;
+                        gate.rule = rule_of({}, first_analysis, last_analysis, 1);
+                        if (repeats > 0) {
+                            generator of_day(mixed(mixed(o.seed) + trial), 301);
+                            gate.noise = {{"mean(ttft)",
+                                           std::sqrt(sample_variance(logs_of_repeats(
+                                               machines[0], noise * day.noise, repeats, of_day)))}};
+                            gate.noise_repeats = repeats;
+                        }
+                        const slo_verdict v = verdict_of_gate(
+                            logs_of_repeats(machines[0], noise, last_noisy_analysis, random), off,
+                            gate);
+                        sum.add(v.outcome, v.repeats);
+                    });
+                    columns.push_back(fractions(t) + printed(", %.1f", t.repeats_taken()));
+                    if (off != 0) continue;
+                    must.at_most(name + ", passes at the limit", t.passed(), 0.05);
+                    must.at_most(name + ", fails at the limit", t.failed(), 0.01);
+                }
+                print_row(name, columns);
+            }
+    }
+    return must.met();
+}
+
 // ---- what a gate finds: the table of README -----------------------------------------------------
 
 /// Pairs of a machine with this spread, of fresh processes, as a gate measures them.
@@ -237,6 +290,7 @@ bool print_findings(const options& o) {
 
 bool study_of_precision(const options& o) {
     if (o.does("found") && !print_findings(o)) return false;
+    if (o.does("calibrations") && !study_of_calibrations(o)) return false;
     if (!o.does("machines")) return true;
     std::printf("Pass/fail/inconclusive in %%, repeats; %lld trials.\n", o.trials);
     bounds must(o.trials);
@@ -277,6 +331,6 @@ bool study_of_precision(const options& o) {
     must.at_most("blatant misses at the limit", blatant.failed(), 0.001);
     return must.met();
 }
-const registered precision({"precision", 4000, 200, {"machines", "found"}, study_of_precision});
+const registered precision({"precision", 4000, 200, {"machines", "found", "calibrations"}, study_of_precision});
 
 }  // namespace

@@ -125,6 +125,10 @@ inline double chi_square_quantile(double z, double df) {
     const double spread = 2 / (9 * df);
     return df * std::pow(1 - spread + z * std::sqrt(spread), 3);
 }
+/// The quantile of 1 %, which is too low below 5 degrees of freedom, and 0 for one.
+inline double chi_square_1(double df) {
+    return std::max(0.0, chi_square_quantile(-2.3263, df));
+}
 inline double chi_square_95(double df) { return chi_square_quantile(1.6449, df); }
 /// The quantile of 20 %, within 1 % from 9 degrees of freedom on.
 inline double chi_square_20(double df) { return chi_square_quantile(-0.8416, df); }

@@ -202,14 +202,19 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
         row.estimate = std::exp(mean_of(logs));
         row.sd = std::sqrt(sample_variance(logs));
         row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
-        const double sd = std::max(row.sd, prior_sd_of(e, t, s)), most = t.rule.most;
-        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + most - 1);
         const bool against_stored = c.relative && !c.paired;
+        const bool is_all_noise = !against_stored && (!c.paired || e.pairs_are_fresh);
+        const auto known =
+            is_all_noise ? calibrated_noise_of(row.sd, logs.size()) : calibrated_noise{};
+        const double sd = known.df > 0 ? known.sd : std::max(row.sd, prior_sd_of(e, t, s));
+        const double most = t.rule.most, df = known.df > 0 ? known.df : prior_df;
+        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), df + most - 1);
         const double se =
             std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
                       (against_stored ? c.stored.day_sd * c.stored.day_sd : 0));
         double reach = (quantile + 1.645) * se;
-        if (!against_stored && t.rule.most >= first_fail && (!c.paired || e.pairs_are_fresh))
+        if (known.df > 0) reach += hidden_by_modes(known.df + 1 + most, t.rule.pass_level);
+        if (is_all_noise && t.rule.most >= first_fail)
             reach = std::min(reach, reach_of_quiet_repeats(row.sd, logs.size(), t.rule));
         row.to_write = row.estimate * std::exp(sign * reach);
     }

@@ -214,37 +214,27 @@ struct judging_parameters {
 inline std::string noise_name(const slo& s) {
     return str(s.statistic.name) + (s.factor > 0 ? " / baseline" : "");
 }
-/// The prior noise of a statistic, and whether it is calibrated.
-struct prior_noise {
-    double sd = prior_sd;
-    bool is_calibrated = false;
-};
-/// `e`: measurements or columns.
+/// The prior noise of a statistic. A calibration makes it larger, never smaller. `e`: measurements
+/// or columns.
 template <class Seen>
-prior_noise prior_noise_of(const Seen& e, const judging_parameters& t, const slo& s) {
-    if (is_of_start(s.statistic.metric)) return {prior_startup_sd, false};
-    if (is_of_recovery(s.statistic.metric)) return {prior_startup_sd, false};
+double prior_sd_of(const Seen& e, const judging_parameters& t, const slo& s) {
+    if (is_of_start(s.statistic.metric) || is_of_recovery(s.statistic.metric))
+        return prior_startup_sd;
     // Of the same questions most are always right or always wrong.
-    if (s.statistic.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
+    if (s.statistic.metric == metric_id::accuracy) return prior_accuracy_sd;
     // A log ratio has the noise of both its runs or statistics.
     const bool is_of_two = is_ratio(s.statistic.metric) || (s.factor > 0 && e.has_live_baseline());
     const double uncalibrated =
         is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
-    if (at == t.noise.end()) return {uncalibrated, false};
-    return {std::max(at->second, uncalibrated), true};
+    return at == t.noise.end() ? uncalibrated : std::max(at->second, uncalibrated);
 }
-template <class Seen>
-double prior_sd_of(const Seen& e, const judging_parameters& t, const slo& s) {
-    return prior_noise_of(e, t, s).sd;
-}
-/// The rule for a statistic. A calibration is trusted, and so is the prior of a start, since a gate
-/// often has just one.
+/// The rule for a statistic. The prior of a start is trusted, since a gate often has just one. That
+/// of a few calibrated repeats is not: analysis_by_calibration trusts ten, where a run fits them.
 template <class Seen>
 judging_rule rule_for(const Seen& e, const judging_parameters& t, const slo& s) {
     judging_rule r = t.rule;
-    r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric) ||
-                      prior_noise_of(e, t, s).is_calibrated;
+    r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric);
     r.pairs_are_fresh = e.pairs_are_fresh;
     return r;
 }

@@ -326,10 +326,17 @@ inline calibrated_noise calibrated_noise_of(double sd, std::size_t repeats) {
     const auto df = static_cast<double>(repeats - 1);
     return {sd * std::sqrt(df / chi_square_20(df)), df};
 }
-/// Whether the repeats spread by more than the calibration explains in 19 of 20 runs.
+/// Whether the repeats spread by more than the calibration explains. A test that only a few runs of
+/// such a machine fail would let a day of three times the noise pass for one: two or three repeats
+/// hardly show it.
 inline bool is_noisier(const vector<double>& distances, const calibrated_noise& known) {
     const own_spread own = own_spread_of(distances);
-    return own.df > 0 && own.squares > known.sd * known.sd * chi_square_95(own.df);
+    return own.df > 0 && own.squares > own.df * known.sd * known.sd;
+}
+/// Whether the repeats spread by less than such a machine's in 99 of 100 runs.
+inline bool is_far_quieter(const vector<double>& distances, const calibrated_noise& known) {
+    const own_spread own = own_spread_of(distances);
+    return own.df > 0 && own.squares < known.sd * known.sd * chi_square_1(own.df);
 }
 /// The distance from the limit that quiet repeats show in 19 of 20 gates, by the noise of a
 /// calibration.
@@ -339,11 +346,13 @@ inline double reach_of_quiet_repeats(double sd, std::size_t calibrated, const ju
     const double t = student_t_quantile(normal_cdf(by_own_spread(rule).pass_z), n - 1);
     return (t + 1.645) * bound / std::sqrt(n) + hidden_by_modes(n, rule.pass_level);
 }
-/// An analysis with the noise of a calibration instead of a prior.
+/// An analysis with the noise of a calibration instead of a prior, unless the run shows that it is
+/// another day's.
 inline interim_analysis analysis_by_calibration(const vector<double>& distances,
                                                 const calibrated_noise& known, double s0,
                                                 const judging_rule& rule) {
-    if (is_noisier(distances, known)) return analysis_of_repeats(distances, s0, rule);
+    if (is_noisier(distances, known) || is_far_quieter(distances, known))
+        return analysis_of_repeats(distances, s0, rule);
     const interim_analysis l = analysis_of(distances, known.sd, rule, {}, known.df);
     return with_margins(l, known.df + 1 + static_cast<double>(distances.size()), rule);
 }

@@ -407,9 +407,12 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
              analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
         d.why = {cause_with<because::lasting_luck>({{"spread", spread}})};
     else if (const calibrated_noise known = c.calibrated(t, d.objective);
-             known.df > 0 && is_noisier(d.distances, known))
-        d.why.insert(d.why.begin(), cause_with<because::over_calibration>(
-                                        {{"spread", spread}, {"calibrated", known.sd}}));
+             known.df > 0 &&
+             (is_noisier(d.distances, known) || is_far_quieter(d.distances, known)))
+        d.why.insert(d.why.begin(), cause_with<because::not_as_calibrated>(
+                                        {{"spread", spread},
+                                         {"calibrated", known.sd},
+                                         {"is_more", spread > known.sd}}));
     else if (l.spread == spread_of::noisy)
         d.why.insert(d.why.begin(), cause_with<because::repeats_spread>(
                                         {{"spread", std::sqrt(own.squares / own.df)},

@@ -23,7 +23,8 @@ enum class because : unsigned char {
     untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ, below_client,
-    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
+    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, not_as_calibrated,
+    thirds,
     // missing values
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
     stored_lacks,
@@ -142,9 +143,9 @@ inline constexpr auto cause_table = [] {
          "again for each pair (.restart_between_repeats)"},
         {repeats_spread, "repeats_spread", "spread,quiet", "the repeats spread by {spread:.3g%} "
          "%, far more than a quiet machine's {quiet:.3g%} %"},
-        {over_calibration, "over_calibration", "spread,calibrated", "the repeats spread by "
-         "{spread:.3g%} %, more than the calibration explains (at most {calibrated:.3g%} %), so "
-         "it does not count"},
+        {not_as_calibrated, "not_as_calibrated", "spread,calibrated,is_more", "the repeats spread "
+         "by {spread:.3g%} %, {is_more?more than the calibration explains (at most|far less than "
+         "the calibration says (up to} {calibrated:.3g%} %), so it does not count"},
         {thirds, "thirds", "first,last,repeats,seconds", "in the first third {first_third}, in "
          "the last one {last_third} ({a_run} of {seconds:t})"},
 

@@ -59,6 +59,7 @@ TEST_CASE("a suggested limit passes in most runs as noisy as the calibration") {
         REQUIRE(std::sscanf(suggestion_of(row).c_str(), "<= %lf ms", &limit) == 1);
         measurement m = measured(run_of(5));
         m.noise = {{"mean(ttft)", row.sd}};
+        m.noise_repeats = 10;
         passed += judged(m, ttft_limit(limit)).outcome == verdict::pass;
     }
     CHECK(passed > 0.85 * runs);
@@ -91,19 +92,27 @@ TEST_CASE("what has no finite value in every repeat, or one repeat only, is not 
     }
 }
 
+/// The same judging of other repeats.
+static measurement measured_as(measurement m, const vector<double>& ttft) {
+    m.candidate = measured(repeats_with_ttft(ttft)).candidate;
+    return m;
+}
+
 TEST_CASE("a verdict that rests on a calibration names it") {
     measurement m = measured(repeats_with_ttft({80, 82}));
     m.noise = {{"mean(ttft)", 0.062}, {"mean(ttft) / baseline", 0.0712}};
     m.noise_file = "perf/calibration.json";
     const slo_verdict v = judged(m, mean(ttft) <= 100_ms);
-    CHECK(str(v.method) == "moderated t with the calibrated noise of 6.2 % (perf/calibration.json)");
+    CHECK(str(v.method) == "t");  // two repeats may be noisier than a few calibrated ones
     CHECK(input(v, "calibrated_sd") == 0.062);
     CHECK(input(v, "prior_sd") == 0.062);
+    const slo_verdict wider = judged(measured_as(m, {80, 84, 87, 81, 84}), mean(ttft) <= 86_ms);
+    CHECK(str(wider.method) == "moderated t with the calibrated noise of 6.2 % (perf/calibration.json)");
     CHECK(str(judged(m, p50(ttft) <= 100_ms).method) == "t");  // has none
     // A calibration of few repeats shows that the noise is no more than is assumed, but not less.
     m.noise["mean(ttft)"] = 0.03;
     m.noise_repeats = 9;
-    const slo_verdict quiet = judged(m, mean(ttft) <= 100_ms);
+    const slo_verdict quiet = judged(measured_as(m, {80, 83.5, 84.5, 81, 83.5}), mean(ttft) <= 85_ms);
     CHECK(str(quiet.method) == "moderated t with the assumed noise of 4 %");
     CHECK(input(quiet, "prior_sd") == 0.04);
     // What makes repeats noisy is told as it decides: of this machine, not 5 % of any.
@@ -149,6 +158,52 @@ TEST_CASE("a calibration of ten repeats replaces the assumed noise") {
     CHECK(judged(m, s).outcome == verdict::inconclusive);
 }
 
+TEST_CASE("a calibration of fewer than ten repeats makes no interval narrower") {
+    // Three to nine repeats do not know their noise, and a later day may have more: at the limit a
+    // machine of 10 % noise would pass in one of six gates.
+    const slo s = mean(ttft) <= 100_ms;
+    for (const vector<double>& ttft : {vector<double>{70, 92}, vector<double>{60, 95, 75, 88},
+                                       vector<double>{70, 80}, vector<double>{96, 97, 96, 97}}) {
+        measurement m = measured(repeats_with_ttft(ttft));
+        const slo_verdict without = judged(m, s);
+        for (const std::size_t repeats : {std::size_t{0}, std::size_t{3}, std::size_t{9}}) {
+            m.noise_repeats = repeats;
+            for (const double sd : {0.001, 0.03, 0.08}) {
+                m.noise = {{"mean(ttft)", sd}};
+                const slo_verdict v = judged(m, s);
+                CHECK(v.estimate.high >= without.estimate.high);
+                CHECK((sd > 0.04 || v.estimate.high == without.estimate.high));
+            }
+        }
+    }
+    // Of a stored baseline no calibration does, as it is not all of the noise.
+    measurement later = measured(repeats_with_ttft({60, 95, 75, 88}));
+    later.stored = {"main.json", 0.05, {{"mean(ttft)", {0.1, 0.1, 0.1, 0.1, 0.1}}}};
+    const slo_verdict without = judged(later, mean(ttft) <= 1.0 * baseline);
+    later.noise = {{"mean(ttft) / baseline", 0.01}};
+    later.noise_repeats = 10;
+    CHECK(judged(later, mean(ttft) <= 1.0 * baseline).estimate.high == without.estimate.high);
+}
+
+TEST_CASE("repeats far quieter than their calibration are judged without it") {
+    // Calibrated on a busy day: eight repeats that agree to 0.1 %, 15 % over the limit.
+    measurement m = measured(
+        repeats_with_ttft({115, 115.1, 114.9, 115.05, 114.95, 115, 115.1, 114.9}));
+    m.noise = {{"mean(ttft)", 0.15}};
+    m.noise_repeats = 10;
+    m.noise_file = "perf/calibration.json";
+    const slo_verdict v = judged(m, mean(ttft) <= 100_ms);
+    CHECK(v.outcome == verdict::fail);
+    CHECK(str(v.reason) == "the repeats spread by 0.087 %, far less than the calibration says (up to "
+                           "19.4 %), so it does not count");
+    CHECK(judged(m, mean(ttft) <= 130_ms).outcome == verdict::pass);
+    // Noise as calibrated stays so, though three repeats may agree by luck.
+    measurement some = measured(repeats_with_ttft({95, 90, 97}));
+    some.noise = m.noise;
+    some.noise_repeats = 10;
+    CHECK(input(judged(some, mean(ttft) <= 100_ms), "prior_sd") == doctest::Approx(0.1935).epsilon(0.01));
+}
+
 TEST_CASE("a calibrated gate that is open asks for more repeats") {
     measurement m = measured(repeats_with_ttft({104, 112, 101, 110, 106}));
     m.noise = {{"mean(ttft)", 0.06}};
@@ -156,8 +211,6 @@ TEST_CASE("a calibrated gate that is open asks for more repeats") {
     const slo s = mean(ttft) <= 100_ms;
     CHECK(judged(m, s).outcome == verdict::inconclusive);
     CHECK(asks_for_more(m, m, judged(m, s)));
-    m.noise_repeats = 9;
-    CHECK_FALSE(asks_for_more(m, m, judged(m, s)));
 }
 
 TEST_CASE("a calibration proposes a limit of pairs by how they will be judged") {

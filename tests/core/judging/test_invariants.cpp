@@ -376,6 +376,7 @@ TEST_CASE("a verdict can be done again from its inputs alone") {
         CHECK(redone_from_values(alike, 2.12, 2.80) == alike.outcome);
         measurement known = measured(repeats_with_ttft({ms, 1.5 * ms, 0.8 * ms, ms, 1.3 * ms}));
         known.noise = {{"mean(ttft)", 0.05}};
+        known.rule.trusts_prior = true;
         const slo_verdict noisier = judged(known, mean(ttft) <= 100_ms);
         CHECK(mentions(noisier.method, "noisy"));
         CHECK(redone_from_values(noisier, 2.12, 2.80) == noisier.outcome);

@@ -121,7 +121,8 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
         other = {static_cast<double>(logs.size()), sample_variance(logs),
                  number_of(v, "day_to_day_sd", 0)};
     }
-    rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
+    const bool is_calibrated = number_of(v, "prior_df", 0) > prior_df;
+    rule.trusts_prior = rule.trusts_prior || is_calibrated;
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;
     generator random(1, 1);
