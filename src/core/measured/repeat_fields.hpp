@@ -109,7 +109,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
 
 inline constexpr double max_ranks = 100000;
 inline constexpr double max_cost = 1e6;  // USD an hour
-inline constexpr double max_missed = 1e6;  // readings of a repeat
+inline constexpr std::size_t max_series = 1000;  // each has a number in each reading
 
 /// Absent without TLS.
 inline void handshake_fields(field_visitor& v, handshakes_t& full, handshakes_t& resumed) {
@@ -211,13 +211,20 @@ inline void quantity_fields(field_visitor& v, const field& f, vector<page_readin
     v.end();
 }
 
+/// The names of series that each reading has a number of.
+inline vector<std::string> few_names(field_visitor& v, const vector<std::string>& have) {
+    vector<std::string> names = v.names(have);
+    if (v.assigns() && names.size() > max_series)
+        v.misfit(names[max_series].c_str(), printed("up to %zu series are allowed", max_series).c_str());
+    return names;
+}
 inline void joules_fields(field_visitor& v, vector<page_reading>& readings) {
     std::set<std::string> cards;
     for (const page_reading& r : readings)
         for (const auto& [name, joules] : r.joules) cards.insert(name);
     if (v.has("joules", !cards.empty()) &&
         v.begin({"joules", "of each accelerator's counter of energy, in the same way", at_times})) {
-        for (const std::string& name : v.names({cards.begin(), cards.end()})) {
+        for (const std::string& name : few_names(v, {cards.begin(), cards.end()})) {
             vector<double> joules;
             for (page_reading& r : readings) {
                 const auto at = r.joules.find(name);
@@ -245,7 +252,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                       long long window_from_ns) {
     v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
     std::size_t missed = w.missed_ns.size();
-    v.whole({"missed", "readings that failed"}, missed, {0, max_missed});
+    v.whole({"missed", "readings that failed"}, missed);
     v.text({"problem", "why the last one of these did"}, w.problem);
     v.flag({"has_both_ends", "read before all requests and after them"}, w.has_both_ends);
     v.number({"from_unix_s", "when it was read first, in seconds since 1970 by the server's clock",
@@ -262,8 +269,8 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
     }
     v.times_after({"missed_at_ns", "when they did, in ns after window_from_ns", at_times},
                   w.missed_ns, window_from_ns);
-    // Older files have only the number, so all may be in the window.
-    if (!v.has("missed_at_ns", true)) w.missed_ns.assign(missed, window_from_ns);
+    if (v.assigns() && w.missed_ns.size() != missed)
+        v.misfit("missed", "as many as there are times in missed_at_ns are allowed");
 
     vector<long long> at_ns;
     for (const page_reading& r : w.readings) at_ns.push_back(r.at_ns);
@@ -279,7 +286,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                     &page_reading::counts);
     joules_fields(v, w.readings);
     if (!v.begin({"named", "of each series that an objective names, in the same way"})) return;
-    const vector<std::string> names = v.names(w.selectors);
+    const vector<std::string> names = few_names(v, w.selectors);
     if (v.assigns()) w.selectors = names;
     for (std::size_t i = 0; i < names.size(); ++i) {
         for (page_reading& r : w.readings)

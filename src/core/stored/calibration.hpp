@@ -41,7 +41,7 @@ inline void fields_of(field_visitor& v, calibrated_limit& c) {
 }
 inline void fields_of(field_visitor& v, calibrated_gate& g) {
     v.text({"name"}, g.name);
-    v.whole({"repeats"}, g.repeats);
+    v.whole({"repeats"}, g.repeats, {0, most_of_few});
     v.list({"slos"}, g.limits, [&](calibrated_limit& c) { fields_of(v, c); });
 }
 inline void fields_of(field_visitor& v, vector<calibrated_gate>& gates) {

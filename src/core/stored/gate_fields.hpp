@@ -145,6 +145,9 @@ inline void fields_of(field_visitor& v, stored_baseline& b) {
     v.end();
 }
 
+inline constexpr double max_repeats_of_a_gate = 1000;  // including probes of a search
+inline constexpr whole_range repeats_range{0, max_repeats_of_a_gate};
+
 /// The planned requests of a repeat, and the baseline.
 struct expected_load {
     bool has_baseline = false, has_turns = false;
@@ -161,7 +164,7 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     if (traffic != "replayed") v.misfit("traffic", "\"replayed\" is allowed");
     v.whole({"interim_analyses"}, r.analyses, {1, 100});
     positive("interim_analyses", v.has("interim_analyses", true) ? r.analyses : 0);
-    v.whole({"most"}, r.most, {1, most_of_few});
+    v.whole({"most"}, r.most, repeats_range);
     positive("most", v.has("most", true) ? r.most : 0);
     v.number({"false_pass"}, r.pass_level, level);
     positive("false_pass", r.pass_level);
@@ -228,7 +231,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     for (const named_number& n : noise)
         if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
     v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
-            judged_by.noise_repeats);
+            judged_by.noise_repeats, repeats_range);
     v.object({"stored_baseline"}, judged_by.stored);
     if (!v.has("history", judged_by.past != nullptr)) return;
     if (!new_past_judge)

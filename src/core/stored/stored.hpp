@@ -50,8 +50,6 @@ struct stored_gate {
     plan described{};    // as far as the file has it, without its objectives
 };
 
-inline constexpr std::size_t max_repeats_of_a_gate = 1000;  // including probes of a search
-
 /// Returns the plan from which reports describe the load of a stored gate, and which decides the
 /// objectives that it can have.
 inline plan described_plan(const stored_gate& g, const expected_load& expected) {
@@ -174,9 +172,9 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
         const vector<stored_object> described = gate.at(to_string(variant)).each("repeats");
-        if (described.size() > max_repeats_of_a_gate)
+        if (as_number(described.size()) > max_repeats_of_a_gate)
             refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
-                    printed("\", up to %zu are allowed", max_repeats_of_a_gate)});
+                    printed("\", up to %.0f are allowed", max_repeats_of_a_gate)});
         for (const stored_object& one : described) {
             stored_repeat r = read_repeat(one, variant);
             repeats.push_back(std::move(r.what));

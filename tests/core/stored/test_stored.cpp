@@ -626,6 +626,31 @@ TEST_CASE("numbers of a result that can be none are refused by file and field") 
                 "r.json: gates[0].judging.expected_requests is 1.5, a whole number is allowed"));
     CHECK(holds(said("\"window_to_ns\": ", "\"window_to_ns\": 1, \"x\": "),
                 "window_to_ns is 1, a window ends after it began"));
+    CHECK(holds(said("\"most\": ", "\"most\": 1000000, \"x\": "),
+                "judging.most is 1e+06, a whole number from 0 to 1000 is allowed"));
+    CHECK(holds(said("\"holm\": ", "\"calibration_repeats\": 3000000000, \"holm\": "),
+                "calibration_repeats is 3e+09, a whole number from 0 to 1000 is allowed"));
+}
+
+TEST_CASE("no number of a file says how much memory reading it takes") {
+    test_gate g = chat_gate();
+    server_metrics& page = g.measured.candidate[0].server;
+    page.is_read = true;
+    page.missed_ns = {g.measured.candidate[0].window.from_ns() + 1};
+    const std::string json = file_of({g});
+    const auto said = [&](const std::string& from, const std::string& to) {
+        return refusal_of([&] { read_stored_gate(replaced(json, from, to), "r.json", "chat"); });
+    };
+    CHECK(said("\"missed\"", "\"missed\"").empty());
+    CHECK(holds(said("\"missed\": 1,", "\"missed\": 1000000,"),
+                "server.missed is 1e+06, as many as there are times in missed_at_ns are allowed"));
+    CHECK(holds(said("\"missed_at_ns\"", "\"missed_then_ns\""),
+                "server.missed is 1, as many as there are times in missed_at_ns are allowed"));
+    std::string names = "{";
+    for (int i = 0; i <= 1000; ++i) names += printed("%s\"series_%d\": []", i > 0 ? ", " : "", i);
+    CHECK(said("\"named\": {}", "\"named\": " + names + "}") ==
+          "r.json: gates[0].candidate.repeats[0].server.named.series_999 is a list, up to 1000 "
+          "series are allowed");
 }
 
 TEST_CASE("an objective that a stored load cannot have is refused by what that load was") {
