@@ -28,6 +28,13 @@ struct tls_options {
     types::text ca_file{};   ///< trusted authorities, PEM; default: those of the system
 };
 
+/// What a connection is still good for, as is told after each read. It never gets better.
+enum class socket_use : unsigned char {
+    kept,   ///< it carries the next request, too
+    over,   ///< no other request; one that has no answer yet may go over another connection
+    broken  ///< the server broke the protocol: neither its request nor another one
+};
+
 /// Carries the requests and answers of one connection by another protocol than HTTP: `websocket()`
 /// of llmbench_websocket.hpp is one. One thread at a time calls it.
 class own_transport {
@@ -39,10 +46,14 @@ public:
     struct carried {
         types::text answer{};  ///< what an HTTP/1.1 server would have sent, or a part of it
         types::text reply{};   ///< to be sent at once
-        bool is_over = false;  ///< the connection carries no other request
+        socket_use use = socket_use::kept;
+        types::text why{};      ///< why no more comes for the request; "": it does, or all has
+        bool has_more = false;  ///< other bytes, as a part of an event, came behind the answer's
     };
     /// Takes bytes of the server, in pieces of any size.
     virtual carried received(const types::text& bytes) = 0;
+    /// Returns what to send before the connection is closed.
+    virtual types::text goodbye() { return {}; }
 };
 /// Makes one for a new connection, with `new`; nullptr for an API that it does not carry.
 using new_transport = own_transport* (*)(const char* api);

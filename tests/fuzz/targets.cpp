@@ -92,21 +92,25 @@ struct parsed_response {
 struct upgraded_socket {
     responses_socket socket{};
     std::string answer{}, reply{};
-    bool is_over = false;
+    socket_use use = socket_use::kept;
+    std::string why{};
 
     upgraded_socket() {
         const std::string asks(socket.sent(
             "POST /v1/responses HTTP/1.1\r\nHost: h\r\n\r\n{\"model\":\"m\",\"stream\":true}"));
         const std::string_view name = "Sec-WebSocket-Key: ";
         const std::size_t at = asks.find(name) + name.size();
-        feed("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " +
+        feed("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+             "Sec-WebSocket-Accept: " +
              accepted_key(asks.substr(at, asks.find("\r\n", at) - at)) + "\r\n\r\n");
     }
     void feed(std::string_view bytes) {
         const own_transport::carried came = socket.received({bytes.data(), bytes.size()});
         answer += std::string(came.answer);
         reply += std::string(came.reply);
-        is_over = is_over || came.is_over;
+        if (came.use < use) std::abort();  // it never gets better
+        use = came.use;
+        why += std::string(came.why);
     }
 };
 
@@ -286,7 +290,7 @@ void fuzz::http_response(std::string_view input) {
             r.parser.end_of_input();
             if (r.parser.complete() == r.parser.broken()) std::abort();
             if (r.parser.broken() == r.parser.error().empty()) std::abort();
-            return std::tuple(r.parser.complete(), r.parser.keep_alive(), r.parser.status(),
+            return std::tuple(r.parser.complete(), r.parser.use(), r.parser.status(),
                               r.parser.error(), r.body, taken,
                               std::string(r.parser.header("content-type")));
         });
@@ -551,6 +555,6 @@ void fuzz::websocket(std::string_view input) {
         input, [] { return std::make_unique<upgraded_socket>(); },
         [](const std::unique_ptr<upgraded_socket>& s, std::string_view bytes) { s->feed(bytes); },
         [](const std::unique_ptr<upgraded_socket>& s) {
-            return std::tuple(s->answer, s->reply, s->is_over);
+            return std::tuple(s->answer, s->reply, s->use, s->why);
         });
 }

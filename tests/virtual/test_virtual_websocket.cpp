@@ -13,6 +13,7 @@
 #include <picojson.h>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace llmbench;
@@ -51,6 +52,7 @@ struct socket_log {
     std::vector<std::string> messages{};  // decoded
     int pongs = 0, closes = 0;
     bool ended = false;
+    std::size_t open_before = 0;  // sockets that had not ended when it came
 };
 /// "" as the answer to a message ends the connection; HTTP requests that are no upgrades get a
 /// healthy answer of a stream.
@@ -70,6 +72,11 @@ public:
     }
     /// Sent after the upgrade, before any message.
     std::string greeting{};
+    /// What the first so many upgrades get in place of one.
+    std::size_t refusals = 0;
+    std::string refusal{};
+    /// It closes connections of HTTP right after their answer, which does not say so.
+    bool closes_http = false;
     /// Cuts what is sent into pieces of this size, a microsecond apart; 0: whole.
     std::size_t pieces = 0;
 
@@ -99,12 +106,17 @@ private:
                 const std::string body = models ? R"({"object":"list","data":[{"id":"m"}]})"
                     : scripted::sse_event(content) + scripted::sse_event(content) +
                       scripted::sse_event(end_of(id, 5 + 3 * of_.by_http_));
-                return send(scripted::sized("200 OK", models ? "application/json" : "text/event-stream", body));
+                send(scripted::sized("200 OK", models ? "application/json" : "text/event-stream", body));
+                if (!of_.closes_http) return;
+                if (const auto e = end_.lock()) e->close();
+                return;
             }
             held_.erase(0, end + 4);
             log_ = std::make_shared<socket_log>();
             log_->upgrade = head;
+            for (const auto& s : of_.sockets_) log_->open_before += !s->ended;
             of_.sockets_.push_back(log_);
+            if (of_.sockets_.size() <= of_.refusals) return send(of_.refusal);
             if (!of_.instead_.empty()) return send(of_.instead_);
             const std::size_t at = head.find("Sec-WebSocket-Key: ") + 19;
             send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: upgrade\r\n"
@@ -323,7 +335,7 @@ TEST_CASE("what a server sends beside its one answer counts for no other turn") 
           "2 ok2 server1: the server closed the WebSocket: 1000 ok2");
     n = 0;
     CHECK(sent([&](int i) { return i == 2 ? answer(id(1), 80) : answer(id(i), 40 * i); }) ==
-          "1 ok2 protocol2: the response has the id of an earlier one ok2");
+          "2 ok2 protocol2: the response has the id of an earlier one ok2");
 }
 
 TEST_CASE("a server's error event is its error, and the socket goes on") {
@@ -375,6 +387,67 @@ TEST_CASE("a WebSocket against plain HTTP, one server, in turns and at once") {
     s.repeats = {};
     const auto together = sent();
     CHECK(together.at(run_variant::candidate) == together.at(run_variant::baseline));
+}
+
+TEST_CASE("a refused upgrade ends its connection, and the next turn has a socket of its own") {
+    int n = 0;
+    websocket_server server([&](const std::string&, std::size_t) {
+        ++n;
+        return answer("r" + std::to_string(n), 40 * n);
+    });
+    server.refusals = 2;
+    server.refusal = scripted::json("429 Too Many Requests", R"({"error":{"message":"later"}})");
+    const auto records = records_of(talk(server.url()));
+    REQUIRE(records.size() == 6);
+    int refused = 0;
+    for (const record& r : records) {
+        const bool is_refusal = error(r) == "HTTP 429: later";
+        refused += is_refusal;
+        if (!is_refusal) CHECK(status(r) == "ok");
+    }
+    CHECK(refused == 2);
+    for (const socket_log& s : server.sockets()) CHECK(s.open_before == 0);
+}
+
+TEST_CASE("a turn that meets the end of its socket goes over a new one, as over HTTP") {
+    for (const std::string& end : {frame(8, "\x03\xE9"), std::string(),
+                                   text(R"({"type":"error","status":400,"error":{"code":)"
+                                        R"("websocket_connection_limit_reached","message":"60 minutes"}})")}) {
+        int n = 0;
+        bool has_ended = false;
+        const websocket_server server([&](const std::string&, std::size_t nth) {
+            if (nth == 2 && !std::exchange(has_ended, true)) return end;
+            ++n;
+            return answer("r" + std::to_string(n), 40 * n);
+        });
+        const auto records = records_of(talk(server.url(), 1));
+        REQUIRE(records.size() == 3);
+        for (const record& r : records) {
+            CAPTURE(error(r));
+            CHECK(status(r) == "ok");
+            CHECK(r.resends == (r.turn == 1 ? 1 : 0));
+        }
+        const std::vector<socket_log> sockets = server.sockets();
+        REQUIRE(sockets.size() == 2);
+        CHECK(sockets[0].messages.back() == sockets[1].messages.front());
+        CHECK(sockets[0].closes == (end.empty() ? 0 : 1));
+    }
+}
+
+TEST_CASE("a server that closes HTTP unannounced keeps its sockets, and each one ends with a Close") {
+    int n = 0;
+    websocket_server server([&](const std::string&, std::size_t) {
+        ++n;
+        return answer("r" + std::to_string(n), 40 * n);
+    });
+    server.closes_http = true;
+    for (const record& r : records_of(talk(server.url(), 5))) CHECK(status(r) == "ok");
+    const std::vector<socket_log> sockets = server.sockets();
+    CHECK(sockets.size() == 5);
+    for (std::size_t i = 0; i < sockets.size(); ++i) {
+        CHECK(sockets[i].messages.size() == 3);
+        if (i + 1 < sockets.size()) CHECK(sockets[i].closes == 1);  // the last is not heard any more
+    }
 }
 
 TEST_CASE("an API that the transport does not carry is refused") {

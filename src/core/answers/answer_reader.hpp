@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "api/target.hpp"
 #include "core/base/json_reader.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
@@ -53,8 +54,8 @@ public:
     bool finished() const { return http_.complete() || http_.broken(); }
     /// No byte has arrived.
     bool untouched() const { return http_.untouched(); }
-    /// Whether the connection can be reused.
-    bool keeps_connection() const { return http_.keep_alive() && !more_came_; }
+    /// Of the connection, as far as is known. Nobody asked for bytes behind an answer.
+    socket_use use() const { return more_came_ ? socket_use::broken : http_.use(); }
     /// The time of the last bytes of this answer; 0 before the first.
     long long came_ns() const { return came_ns_; }
     /// 0 before the head.

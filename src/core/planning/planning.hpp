@@ -118,6 +118,12 @@ inline bool restarts(const any_target& t) {
     const process* const p = t.what().get<process>();
     return p && p->restart_between_repeats;
 }
+/// Whether a server is sent requests by another protocol than HTTP, which streams every answer.
+inline bool has_transport(const any_target& t) {
+    const endpoint* const e = t.what().get<endpoint>();
+    const process* const p = t.what().get<process>();
+    return (e && e->transport) || (p && p->transport);
+}
 inline bool goes_by_slices(const scenario& s) {
     return s.pairs == at_once && !(restarts(s.target) || restarts(s.baseline.live()));
 }
@@ -276,6 +282,10 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
          .compares_answers = compares_answers},
         planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
     check_young_sessions(sent);
+    if (api.generates && !sent.common.stream &&
+        (has_transport(s.target) || has_transport(s.baseline.live())))
+        refuse({"options.stream is false, and a WebSocket streams every answer: leave out one of "
+                "the two"});
     if (s.pairs == at_once) check_at_once(s, sent);
     const planned_judging judged{.first_repeats = load.repeats.first,
                                  .max_repeats = load.repeats.most,

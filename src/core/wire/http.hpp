@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "api/target.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
@@ -158,8 +159,11 @@ public:
     bool body_may_be_cut() const { return at_ != state::until_close; }
     const std::string& error() const { return error_; }
     int status() const { return status_; }
-    bool keep_alive() const {
-        return keep_alive_ && at_ == state::complete && !ends_with_connection_;
+    /// Of the connection, as far as is known.
+    socket_use use() const {
+        if (broken()) return socket_use::broken;
+        const bool closes = head_done_ && (!keep_alive_ || ends_with_connection_);
+        return closes ? socket_use::over : socket_use::kept;
     }
     std::string_view header(std::string_view name) const {
         for (const header_field& f : fields_)

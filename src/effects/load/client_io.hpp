@@ -29,7 +29,7 @@ struct client_io : client_counts {
           from(local_addresses(p.client.from)),
           addresses(reached_from(from, t.addresses.in_order())),
           sockets(&all) {
-        connection_resets = t.connection_resets;  // before this load
+        connection_resets = t.resets_before();  // before this load
     }
 
     const load_target& target;

@@ -113,21 +113,27 @@ public:
         if (state_ != state::idle) return read_now();
         if (!is_usable()) retire();
     }
-    /// Returns false if the server closed an idle connection, or sent unexpected bytes.
-    bool is_usable() {
-        if (answers_ > 0 && (!io_.keeps_connections() || carries_no_more_)) return false;
-        const bool is_quiet = carrier_ ? hears_nothing() : wire_.is_quiet(io_.room);
-        if (!is_quiet) learn_of_end();
-        return is_quiet;
+    /// Of an idle connection, after one read: what comes between two requests are pings, TLS
+    /// messages, the end, or bytes that nobody asked for.
+    socket_use use() {
+        if (!wire_.is_open() || (answers_ > 0 && !io_.keeps_connections())) return socket_use::over;
+        const arrival a = wire_.read(io_.room);
+        if (a.what == arrival::kind::nothing_yet) return use_;
+        if (a.what == arrival::kind::end) learn(socket_use::over);
+        else if (!http_of(wire_.content(a.bytes, io_.room)).empty()) learn(socket_use::broken);
+        if (wire_.tls_ended()) learn(socket_use::over);
+        if (use_ != socket_use::kept) learn_of_end();
+        return use_;
     }
+    bool is_usable() { return use() == socket_use::kept; }
     void close() {
-        wire_.close();
+        hang_up();
         state_ = state::closed;
     }
     /// Ends the request with this outcome, and the connection.
     void abandon(request_status status, const std::string& why) {
         answer_.timeline().fail(status, why);
-        wire_.close();
+        hang_up();
         deliver();
         retire();
     }
@@ -227,7 +233,8 @@ private:
         const bool begins = wire_.connect(to, *io_.sockets, *this, io_.from_for(to));
         const load_target& target = io_.target;
         carrier_.reset(target.transport ? target.transport(target.api->name) : nullptr);
-        carries_no_more_ = false;
+        use_ = socket_use::kept;
+        replies_ = 0;
         if (!begins && errno != EAGAIN) return on_connect_error(errno);
         if (!begins) io_.asks_again = true;
         answers_ = 0;
@@ -293,14 +300,16 @@ private:
         io_.on_read(a);
         if (a.what == arrival::kind::end) return on_end(a);
         if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.room));
-        const std::string_view bytes = http_of(wire_.content(a.bytes, io_.room));
+        const std::string_view content = wire_.content(a.bytes, io_.room);
+        const std::string_view bytes = http_of(content);
         stream_timeline& seen = answer_.timeline();
         const int events_before = seen.events();
         const long long came_before_ns = answer_.came_ns();
         answer_.feed(bytes, a.at_ns);
         const int events = seen.events() - events_before;
         // If no byte of the next event follows, an event has the stamp of this read.
-        const bool is_last = answer_.finished() || ends_with_event(bytes);
+        const bool is_last = !has_more_ && !wire_.holds_part() &&
+                             (answer_.finished() || ends_with_event(bytes));
         if (events > 1 || (events == 1 && !is_last))
             if (const long long since = io_.apart_since(a, std::max(came_before_ns, rec_.sent_ns)))
                 seen.note_unknown(events, since);
@@ -309,7 +318,9 @@ private:
         // The answer has begun, so the request is not sent again; its copy may be long.
         if (wire_.unsent() == 0 && !bytes_.empty() && !answer_.untouched())
             std::string().swap(bytes_);
+        learn(answer_.use());
         if (answer_.finished()) return on_finished();
+        if (!why_.empty()) return on_end_of_carried(a.at_ns);
         if (wire_.tls_ended()) return on_end_of_tls(a.at_ns);
         if (answer_.timeline().ended()) deliver();
     }
@@ -317,26 +328,31 @@ private:
     std::string_view http_of(std::string_view bytes) {
         if (!carrier_) return bytes;
         const own_transport::carried came = carrier_->received({bytes.data(), bytes.size()});
-        if (!came.reply.empty()) {
-            // What the socket has not taken yet goes first; TLS keeps that itself.
-            const std::size_t left = wire_.has_tls() ? 0 : wire_.unsent();
-            carried_ = carried_.substr(carried_.size() - left) + std::string(came.reply);
-            wire_.send(carried_);
-            wire_.flush();  // a later read reports its failure
-        }
-        carries_no_more_ = came.is_over;
-        return answer_as_http_ = std::string(came.answer);
+        learn(came.use);
+        why_ = str(came.why);
+        has_more_ = came.has_more;
+        if (!came.reply.empty()) reply(str(came.reply));
+        return answer_as_http_ = str(came.answer);
     }
-    /// Reads what comes between two requests, as a ping. Returns false if it is the end, or an
-    /// answer.
-    bool hears_nothing() {
-        while (wire_.is_open()) {
-            const arrival a = wire_.read(io_.room);
-            if (a.what == arrival::kind::nothing_yet) return true;
-            if (a.what == arrival::kind::end || wire_.tls_ended()) return false;
-            if (!http_of(wire_.content(a.bytes, io_.room)).empty()) return false;
+    /// What the socket has not taken yet goes first; TLS keeps that itself.
+    void reply(const std::string& bytes) {
+        const std::size_t left = wire_.has_tls() ? 0 : wire_.unsent();
+        replies_ = wire_.unsent() == 0 ? 0 : replies_ + bytes.size();
+        if (replies_ > most_replies) {
+            learn(socket_use::broken);
+            why_ = "the server asks for replies and reads none: over 1 MiB of them waits";
+            return;
         }
-        return false;
+        carried_ = carried_.substr(carried_.size() - left) + bytes;
+        wire_.send(carried_);
+        wire_.flush();  // a later read reports its failure
+    }
+    /// No more comes for the request.
+    void on_end_of_carried(long long now) {
+        if (use_ == socket_use::over && sends_again(now)) return;
+        answer_.timeline().fail(use_ == socket_use::broken ? request_status::protocol
+                                                           : request_status::server, why_);
+        on_finished();
     }
     void on_end(const arrival& a) {
         const bool orderly = a.error == 0;
@@ -357,31 +373,46 @@ private:
         if (is_new && now_ns() - answered_ns_ < tires_after_ns) ++io_.connection_resets;
     }
     void on_end_of_input(long long now, const std::string& error) {
-        // The server may close a kept connection just as we send: the request is sent once more on
-        // a new one, and its record says so.
-        if (answer_.untouched() && std::exchange(may_send_again_, false)) {
-            learn_of_end();
-            wire_.close();
-            state_ = state::opening_for_request;
-            ++rec_.resends;
-            rec_.idle_ns = std::max(0LL, idle_ns_);
-            rec_.connected_ns = rec_.sent_ns = 0;
-            connect_from_ns_ = now;
-            return connect(0);
-        }
+        learn(socket_use::over);
+        if (sends_again(now)) return;
         answer_.end_of_input(now, error);
         on_finished();
     }
+    /// The server may close a kept connection just as we send: the request is sent once more on a
+    /// new one, and its record says so.
+    bool sends_again(long long now) {
+        if (!answer_.untouched() || !std::exchange(may_send_again_, false)) return false;
+        learn_of_end();
+        hang_up();
+        state_ = state::opening_for_request;
+        ++rec_.resends;
+        rec_.idle_ns = std::max(0LL, idle_ns_);
+        rec_.connected_ns = rec_.sent_ns = 0;
+        connect_from_ns_ = now;
+        connect(0);
+        return true;
+    }
+    /// The use of a connection never gets better.
+    void learn(socket_use u) { use_ = std::max(use_, u); }
     void on_finished() {
-        const bool keep = io_.keeps_connections() && answer_.keeps_connection() &&
-                          wire_.unsent() == 0 && !wire_.tls_ended() && !carries_no_more_;
-        if (!keep) wire_.close();
+        const bool is_free = wire_.unsent() == 0 && !wire_.tls_ended() && io_.keeps_connections();
+        if (!is_free) learn(socket_use::over);
+        if (use_ != socket_use::kept) hang_up();
         deliver();
         ++answers_;
         answered_ns_ = now_ns();
-        if (!keep) return retire();
+        if (use_ != socket_use::kept) return retire();
         state_ = state::idle;
         sink_.on_idle(*this);
+    }
+    /// A transport says goodbye where nothing unsent is left before it.
+    void hang_up() {
+        if (carrier_ && wire_.is_open() && !is_opening() && wire_.unsent() == 0) {
+            carried_ = str(carrier_->goodbye());
+            wire_.send(carried_);
+            wire_.flush();
+        }
+        wire_.close();
     }
     void deliver() {
         if (std::exchange(state_, state::draining) == state::draining) return;
@@ -399,6 +430,11 @@ private:
     exchange wire_{};
     std::unique_ptr<own_transport> carrier_{};  // null: HTTP
     std::string carried_{}, answer_as_http_{};  // sent by it, and read from it
+    std::string why_{};  // it reads no more for this request
+    std::size_t replies_ = 0;  // bytes of replies that the socket has not taken
+    static constexpr std::size_t most_replies = std::size_t{1} << 20;
+    bool has_more_ = false;  // bytes behind the answer's last came in the same read
+    socket_use use_ = socket_use::kept;
     planned_request request_{};
     record rec_{};
     answer_reader answer_{};
@@ -412,7 +448,6 @@ private:
     long long idle_ns_ = 0;  // before this request
     int answers_ = 0;  // since the connection was opened
     state state_ = state::closed;
-    bool carries_no_more_ = false;
     bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 

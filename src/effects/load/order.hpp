@@ -176,7 +176,10 @@ struct load_target : http_server {
     const api_traits* api = &apis[0];
     new_transport transport = nullptr;  // null: HTTP
     token_fit tokens{};  // of synthetic prompts
-    int connection_resets = 0;  // in the check before the load
+    int connection_resets = 0;  // in the check before the load, which is over HTTP
+
+    /// What they tell of this load's connections: nothing of those of another protocol.
+    int resets_before() const { return transport ? 0 : connection_resets; }
 };
 /// The path of a request, which may contain the model.
 inline std::string path_of(const load_target& to, const request_spec& r) {

@@ -204,7 +204,7 @@ inline void collect(const load_of_variant& l, load_worker& w, double cpu_utiliza
     w.answers().move_into(into);
     const client_io& io = w.io();
     client_counts seen = io;
-    seen.connection_resets -= l.order->target->connection_resets;
+    seen.connection_resets -= l.order->target->resets_before();
     if (io.is_stamped()) seen.disturbed_requests = 0;  // no late read changes times
     else into.lost_fraction = std::max(into.lost_fraction, io.alert.lost_fraction());
     into.add(seen);

@@ -173,7 +173,7 @@ private:
         // A cached answer was written before the request.
         if (parser_.header("age").empty())
             answer_.date_s = seconds_of_http_date(parser_.header("date"));
-        if (!stays_ || !parser_.complete() || !parser_.keep_alive() || wire_.tls_ended())
+        if (!stays_ || parser_.use() != socket_use::kept || wire_.tls_ended())
             return end(parser_.error());
         step_ = step::see_reset;
         limit_ns_ = now_ns() + 100000000;

@@ -192,6 +192,8 @@ public:
         flush();  // a later read reports its failure
         return bytes;
     }
+    /// Whether a part of a TLS message has come, whose rest is missing.
+    bool holds_part() const { return tls_ && tls_->holds_part(); }
     /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
     /// messages such as new sessions are expected.
     bool is_quiet(read_room& room) {

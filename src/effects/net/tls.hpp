@@ -108,6 +108,10 @@ public:
     /// Whether the handshake is done.
     bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
     bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
+    /// Whether a part of a TLS message has come, whose rest is missing.
+    bool holds_part() const {
+        return SSL_has_pending(ssl_.get()) == 1 || BIO_ctrl_pending(SSL_get_rbio(ssl_.get())) > 0;
+    }
     void send(std::string_view plain) {
         std::size_t n = 0;
         ERR_clear_error();
@@ -188,6 +192,7 @@ struct tls_channel {
     std::string_view received(std::string_view, vector<char>&) { return {}; }
     bool open() const { return false; }
     bool resumed() const { return false; }
+    bool holds_part() const { return false; }
     void send(std::string_view) {}
     void say_goodbye() {}
     std::string_view outgoing() const { return {}; }

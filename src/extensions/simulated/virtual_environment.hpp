@@ -199,8 +199,10 @@ public:
     }
     void end_from_client(const shared_link& l) {
         l->is_let_go = true;
-        after_all(l->to_server, 0, [l] {
-            if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
+        after_all(l->to_server, 0, [this, l] {
+            at_server(now_ns_, [l] {  // as bytes are, so that the last of them come first
+                if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
+            });
         });
     }
 

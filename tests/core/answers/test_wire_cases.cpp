@@ -69,7 +69,7 @@ outcome read(const wire_bytes& w, const vector<std::size_t>& cuts) {
     o.first_tokens = r.first_event_tokens;
     o.end_ns = r.end_ns;
     // Bytes that a connection finds when nothing was asked end it too.
-    o.kept = reader.keeps_connection() && from == w.bytes.size();
+    o.kept = reader.finished() && reader.use() == socket_use::kept && from == w.bytes.size();
     return o;
 }
 

@@ -237,6 +237,26 @@ TEST_CASE("what needs a stream is refused where answers come in one piece") {
     CHECK(options_text(planned(whole, 1)) == "not streamed");
 }
 
+TEST_CASE("what streams every answer is refused where answers come in one piece") {
+    const new_transport some = [](const char*) -> own_transport* { return nullptr; };
+    const auto refusal = [](const any_target& target, const any_baseline& baseline, bool stream) {
+        return refusal_after([&](scenario& s) {
+            s.target = target;
+            s.baseline = baseline;
+            s.options.stream = stream;
+            s.slos = {};
+        });
+    };
+    const endpoint http{.url = "http://h"}, socket{.url = "http://h", .transport = some};
+    for (const any_target& t : {any_target(socket), any_target(process{.command = "x", .transport = some})}) {
+        CHECK_REFUSED(refusal(t, {}, false), "options.stream is false",
+                      "a WebSocket streams every answer");
+        CHECK(refusal(t, {}, true) == "");
+    }
+    CHECK_REFUSED(refusal(http, socket, false), "a WebSocket streams every answer");
+    CHECK(refusal(http, http, false) == "");
+}
+
 TEST_CASE("fields of the user's own are checked inside the objects that APIs keep theirs in, too") {
     const auto refusal_of_body = [](const char* body) {
         return refusal({.workload = prompts({"one"}), .requests = 30,

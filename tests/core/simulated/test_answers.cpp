@@ -74,7 +74,7 @@ heard_answer heard(const answer_facts& f, const given& a) {
     heard_answer h;
     reader.timeline().write_to(h.r);
     h.words = reader.words();
-    h.whole = reader.finished() && reader.keeps_connection();
+    h.whole = reader.finished() && reader.use() == socket_use::kept;
     return h;
 }
 template <class F>

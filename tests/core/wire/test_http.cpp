@@ -39,7 +39,7 @@ outcome parsed(const std::string& bytes, const vector<std::size_t>& cuts = {},
     if (close) p.end_of_input();
     o.complete = p.complete();
     o.broken = p.broken();
-    o.keep_alive = p.keep_alive();
+    o.keep_alive = p.complete() && p.use() == socket_use::kept;
     o.status = p.status();
     o.error = p.error();
     o.type = p.header("content-type");
@@ -267,7 +267,7 @@ TEST_CASE("chunks that are taken off by another leave the rest of the answer as 
         for (const std::string& piece : {bytes.substr(0, cut), bytes.substr(cut)})
             taken += p.feed(piece, [&](std::string_view b) { body.append(b); }, take);
         CHECK(p.complete());
-        CHECK(p.keep_alive());
+        CHECK(p.use() == socket_use::kept);
         CHECK(body == "hello world, you!!!");
         CHECK(taken == bytes.size());
         if (cut == 0) CHECK(chunks == 3);  // not the first one, and none with an extension
@@ -360,7 +360,7 @@ TEST_CASE("a parser that was reset reads the next answer as if it were new") {
     p.feed(ok + "Content-Length: 0\r\n\r\n", ignore);
     CHECK(p.complete());
     CHECK(p.status() == 200);
-    CHECK(p.keep_alive());
+    CHECK(p.use() == socket_use::kept);
 }
 
 TEST_CASE("an answer is untouched until its first byte") {
@@ -512,7 +512,7 @@ TEST_CASE("a broken answer takes no more bytes") {
     CHECK(p.feed(ok, ignore) == 0);
     p.end_of_input();
     CHECK(p.error() == why);
-    CHECK_FALSE(p.keep_alive());
+    CHECK(p.use() == socket_use::broken);
     CHECK_FALSE(p.head_done());
 }
 

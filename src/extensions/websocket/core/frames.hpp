@@ -92,6 +92,9 @@ public:
         return fault_;
     }
 
+    /// Whether a part of a frame, or of a message, has come.
+    bool holds_part() const { return !held_.empty() || within_ != opcode::more; }
+
 private:
     /// Returns the bytes of one frame, 0 if it is not complete, or none.
     template <class On>
