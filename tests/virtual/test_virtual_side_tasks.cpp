@@ -130,6 +130,24 @@ TEST_CASE("a step under way delays the next one, and neither the load nor the cl
         CHECK(at[i] - at[i - 1] == doctest::Approx(1.5).epsilon(0.02));
 }
 
+TEST_CASE("steps that a slow one held up are left out, and do not follow at once") {
+    int asked = 0;
+    const scripted::server server([&](const scripted::request& r) {
+        if (r.path != "/reload") return scripted::healthy();
+        const int ms = ++asked == 2 ? 4500 : 1;
+        return scripted::answer{scripted::wait(scripted::milliseconds(ms)),
+                                scripted::send(scripted::json("200 OK", "{}"))};
+    });
+    scenario s = beside({.name = "held", .every = 1_s, .steps = {post("/reload")}}, "held steps");
+    s.target = endpoint{.url = server.url(), .model = "m"};
+    s.workload = prompts({"one"});
+    heard_of(s);
+    const std::vector<double> at = step_times(repeats_of_arm(reported_gate("held steps"), "candidate")[0]);
+    REQUIRE(at.size() >= 5);
+    for (std::size_t i = 0; i < 5; ++i)  // 3 to 5 s are left out
+        CHECK(at[i] == doctest::Approx(std::vector<double>{1, 2, 6.5, 7, 8}[i]).epsilon(0.01));
+}
+
 TEST_CASE("what a server answers a side task with is repeated without its key") {
     std::vector<std::string> bodies;
     const variable set("SIDE_KEY", "sk-1234-key");
