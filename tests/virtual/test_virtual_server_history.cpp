@@ -145,6 +145,8 @@ TEST_CASE("a server that lacks the history of later turns is found by their prom
     CHECK(holds(verdict_of([](int turn) { return turn == 3 ? 30 : 30 + 26 * turn; }), "server: 10 of 30"));
     CHECK(holds(verdict_of([](int turn) { return turn == 0 ? 30 : 56; }), "server: 20 of 30"));
     CHECK(holds(verdict_of([](int turn) { return std::min(30 + 26 * turn, 80); }), "server: 10 of 30"));
+    // It keeps a half of what was said before.
+    CHECK(holds(verdict_of([](int turn) { return 30 + (turn > 0 ? 13 * turn - 7 : 0); }), "server: 10 of 40 completed"));
     CHECK(verdict_of([](int) { return 0; }) ==
           "pass: the server reports no prompt tokens, which would show whether it kept the history");
     CHECK(grows == verdict_of([](int turn) { return 30 + 900 * turn; }));  // templates, per turn
@@ -159,6 +161,35 @@ TEST_CASE("a server that lacks the history of later turns is found by their prom
     CHECK(verdicts[1].outcome == verdict::invalid);
     s.options.server_history = false;
     CHECK(run(s).verdicts()[0].outcome == verdict::pass);
+}
+
+TEST_CASE("a server that reads a half of the history is found, whoever keeps it") {
+    const auto verdict_of = [](bool by_server, int of_first, int of_second, int of_third) {
+        const int all[] = {of_first, of_second, of_third};
+        int n = 0;
+        std::size_t turn = 0;
+        const scripted::server server([&](const scripted::request& q) {
+            const sent_turn asked(q);
+            turn = by_server ? (asked.previous.empty() ? 0 : turn + 1) : asked.messages / 2;
+            return response("r" + std::to_string(++n), all[std::min<std::size_t>(turn, 2)]);
+        });
+        scenario s = talk(server.url(), 5);
+        s.workload = llmbench::conversations{.turns = fixed(3), .user_tokens = fixed(200), .output_tokens = fixed(6)};
+        s.options.server_history = by_server;
+        s.requests = 15;
+        s.repeats = 2;
+        s.slos = {mean(ttft) <= 10_s};
+        const slo_verdict v = run(s).verdicts()[0];
+        return std::string(to_string(v.outcome)) + ": " + std::string(v.reason);
+    };
+    for (const bool by_server : {true, false}) {
+        CAPTURE(by_server);
+        CHECK(verdict_of(by_server, 200, 406, 612) == "pass: ");
+        CHECK(verdict_of(by_server, 200, 310, 365) ==
+              "invalid: server: 10 of 30 completed requests report under 80 % of the prompt tokens that "
+              "were asked for: it reads only a part of its prompts");
+        CHECK(verdict_of(by_server, 200, 380, 560) == "pass: ");  // words are not tokens
+    }
 }
 
 TEST_CASE("more prompt tokens than the history can have are no prompt tokens to divide by") {

@@ -35,8 +35,9 @@
 #include <algorithm>  // max, min, minmax_element
 #include <deque>
 #include <functional>  // when a load begins
+#include <map>
 #include <string>
-#include <utility>  // move
+#include <utility>  // move, pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -68,14 +69,57 @@ inline void note_length(const planned_traffic& p, const finished_request& f, rep
     d.short_outputs += f.what.output_tokens < forced - leeway;
     d.long_outputs += f.what.output_tokens > forced + leeway;
 }
+/// What the turns of made-up conversations have said, of which later turns must read all.
+class said_before {
+public:
+    said_before(const planned_traffic& p, const request_log& all) {
+        const auto plays = [](const plan_part& part) { return plays_sessions(part); };
+        if (p.stride == 1 || !makes_up_prompts(p) || any_part(p, plays)) return;
+        for (const finished_request& f : all.requests())
+            if (f.what.status == request_status::ok && f.what.depth == 0)
+                turns_.insert({place_of(f.what), {item_of(p, f.index).prompt_tokens, &f.what}});
+    }
+    /// Whether it reports under 80 % of the prompt tokens that its turn had at least. One without
+    /// any history is counted as that.
+    bool is_short(const record& r) const {
+        const auto own = turns_.find(place_of(r));
+        if (own == turns_.end()) return false;
+        int least = own->second.prompt_tokens;
+        for (auto at = own; at != turns_.begin() && (--at)->first.first == r.conversation;) {
+            const record& before = *at->second.answer;
+            if (r.most_prompt_tokens < 0 && r.prompt_tokens <= before.prompt_tokens) return false;
+            least += at->second.prompt_tokens + words_in(before);
+        }
+        return reads_part(r, least);
+    }
+    static bool reads_part(const record& r, int asked) {
+        return r.prompt_tokens + 16 < 0.8 * asked;
+    }
+
+private:
+    /// The tokens of an answer that later turns read: not those of its reasoning.
+    static int words_in(const record& r) {
+        const int unread = std::max(r.reasoning_tokens, 0) + std::max(r.hidden_tokens, 0);
+        return std::max(r.output_tokens - unread, 0);
+    }
+    struct turn {
+        int prompt_tokens = 0;
+        const record* answer = nullptr;
+    };
+    using place = std::pair<long long, int>;
+    static place place_of(const record& r) { return {r.conversation, r.turn}; }
+    std::map<place, turn> turns_{};
+};
 /// Counts an answer to a part of its prompt, where that is known: a template or the fit of words is
 /// some tokens off. Adds the tokens that a prefix cache may have of a prompt with reported ones.
 inline void note_prompt(const planned_traffic& p, const token_fit& fit, const finished_request& f,
-                        repeat_data& d) {
+                        const said_before& said, repeat_data& d) {
     const record& r = f.what;
     if (r.prompt_tokens <= 0) return;
-    if (p.stride == 1 && makes_up_prompts(p))
-        d.short_prompts += r.prompt_tokens + 16 < 0.8 * item_of(p, f.index).prompt_tokens;
+    if (p.stride > 1)
+        d.short_prompts += said.is_short(r);
+    else if (makes_up_prompts(p))
+        d.short_prompts += said_before::reads_part(r, item_of(p, f.index).prompt_tokens);
     if (r.cached_tokens >= 0)
         d.shared_tokens = std::max(d.shared_tokens, 0ll) +
                           shared_tokens(p, f.index, fit, r.prompt_tokens);
@@ -83,12 +127,13 @@ inline void note_prompt(const planned_traffic& p, const token_fit& fit, const fi
 /// Notes facts of answers that need the plan, before only records are left.
 inline void note_answers(const plan& p, const load_target& target, const request_log& all,
                          repeat_data& d) {
+    const said_before said(*p.sent, all);
     for (const finished_request& f : all.requests()) {
         d.resends += f.what.resends;
         if (f.what.idle_ns >= tires_after_ns) d.idle_resends += f.what.resends;
         if (!is_pooled(f.what)) continue;
         if (target.api->forces_lengths) note_length(*p.sent, f, d);
-        note_prompt(*p.sent, target.tokens, f, d);
+        note_prompt(*p.sent, target.tokens, f, said, d);
     }
 }
 
