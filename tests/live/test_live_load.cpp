@@ -55,6 +55,31 @@ TEST_CASE("two threads send what one would send") {
     check_follows(all_ok(run(s)), open_loop_times(poisson(200_rps), 40));
 }
 
+TEST_CASE("an id is one answer's, whichever thread had the first one") {
+    const scripted::server server([](const scripted::request&) -> scripted::answer {
+        const std::string events =
+            scripted::sse_event(R"({"type":"response.output_text.delta","delta":" word"})") +
+            scripted::sse_event(R"({"type":"response.completed","response":{"id":"the same",)"
+                                R"("status":"completed","usage":{"input_tokens":30,"output_tokens":1}}})");
+        return {scripted::send(scripted::sized_stream(events))};
+    });
+    scenario s = short_requests(closed_loop(2));
+    s.target = endpoint{.url = server.url(), .model = "m", .api = openai_responses};
+    s.workload = conversations{.turns = fixed(2), .user_tokens = fixed(20), .force_output = false};
+    s.options.server_history = true;
+    s.requests = 4;
+    s.client = {.threads = 2};
+    const result r = run(s);
+    int kept = 0, refused = 0;
+    for (const record& x : r.requests()) {
+        if (x.turn > 0) continue;  // which nothing goes on from
+        kept += x.status == request_status::ok;
+        refused += error(x) == "the response has the id of an earlier one";
+    }
+    CHECK(kept == 1);
+    CHECK(refused == 1);
+}
+
 TEST_CASE("gates of several threads take turns") {
     // Where the sanitizer looks for races, too.
     const endpoint server = endpoint_of(quick);

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/target.hpp"
+#include "core/base/bytes.hpp"
 #include "core/base/vector.hpp"
 #include "core/dialects/table.hpp"
 #include "core/measured/answers.hpp"
@@ -20,6 +21,7 @@
 #include <functional>  // when a load begins
 #include <iterator>  // back_inserter
 #include <mutex>  // lock_guard, unique_lock
+#include <set>
 #include <span>
 #include <string>
 #include <utility>  // exchange, move, pair, swap
@@ -98,6 +100,22 @@ private:
     bool stable_ = false;
     long long latest_ns_ = 0, whole_from_ns_ = 0, next_look_ns_ = 0;
     std::atomic<long long> ends_at_{0};
+};
+
+/// Shared by all threads of one load: the ids of responses that turns go on from.
+class response_ids {
+public:
+    /// Returns false if it has been there.
+    bool add(const std::string& id) {
+        fnv1a hash;
+        add_text(hash, id);
+        const std::lock_guard lock(mutex_);
+        return known_.insert(hash.value()).second;
+    }
+
+private:
+    std::mutex mutex_{};
+    std::set<std::uint64_t> known_{};  // hashes
 };
 
 /// The end of a load before its planned time, once all is decided. Threads that send tell until
@@ -303,6 +321,7 @@ struct load_state {
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
     std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
     settling_watch settling{};           // of a warm-up until the server is stable
+    response_ids ids{};
     long long start_ns = 0;
 
     /// Called once per request for observers.

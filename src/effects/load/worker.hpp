@@ -2,7 +2,6 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/base/bytes.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
 #include "core/dialects/request_body.hpp"
@@ -25,9 +24,7 @@
 #include <algorithm>  // find_if, max, min
 #include <atomic>
 #include <cmath>  // ceil
-#include <cstdint>  // uint64_t
 #include <deque>
-#include <set>
 #include <string>
 #include <utility>  // exchange, move
 
@@ -270,10 +267,7 @@ private:
     const char* fault_of_id(const std::string& id) {
         if (id.empty())
             return "the response has no id that its next turn could name (server_history)";
-        fnv1a hash;
-        add_text(hash, id);
-        const bool is_new = ids_.insert(hash.value()).second;
-        return is_new ? nullptr : "the response has the id of an earlier one";
+        return shared_.ids.add(id) ? nullptr : "the response has the id of an earlier one";
     }
     void on_idle(connection& c) override { pool_.set_idle(c); }
     void on_retired(connection& c) override { pool_.retire(c); }
@@ -369,7 +363,6 @@ private:
     answer_keeper answers_;
     client_io io_;
     connection_pool pool_;
-    std::set<std::uint64_t> ids_{};  // hashes of those of responses that turns go on from
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
     std::atomic<long long>* settled_ns_;  // null: nobody asks
