@@ -62,7 +62,10 @@ struct record {
     int first_read_events = 0;      ///< content events of the first such read
     int unknown_gaps = 0;           ///< gaps between events that a late client read together
     long long first_early_ns = 0;   ///< the first token may be earlier by up to this
-    int text_bytes = 0;             ///< of generated text; a fragment of a tool call counts as 256
+    /// After the last token with text, until the finish: tokens without text came meanwhile.
+    long long textless_ns = 0;
+    /// Of generated text; a fragment of a tool call counts as 256, a token without text as 1.
+    int text_bytes = 0;
     /// Upper bound for the text that was sent; negative: the server adds a history that it keeps.
     int most_prompt_tokens = 0;
     int most_output_tokens = 0;     ///< asked for

@@ -151,7 +151,10 @@ public:
         r.first_early_ns = first_early_ns_;
         r.text_bytes = came_.bytes;
         r.choices = choices_;
-        const token_counts t = tokens_of(usage_, came_);
+        const answer_end end = own_end();
+        streamed_content came = came_;
+        came.textless = end.is_told() ? end.without_event() : 0;
+        const token_counts t = tokens_of(usage_, came);
         r.hidden_tokens = t.hidden;
         r.first_event_tokens = came_.events ? std::max(came_.first_tokens - t.before, 1) : 0;
         r.prompt_tokens = std::max(t.prompt, 0);
@@ -164,6 +167,7 @@ public:
                          : expects_usage_ ? token_origin::no_usage
                                         : token_origin::events;
         r.output_tokens = reported ? t.output : came_.events;
+        r.textless_ns = reported && end.is_far() ? finish_ns_ - last_ns_ : 0;
         r.tokens_at_once = at_once(r.output_tokens - std::max(t.hidden, 0), r.first_event_tokens);
         r.status = status_;
         r.finish_reason = printable(finish_reason_, 40);
@@ -186,11 +190,24 @@ private:
 
     int at_once(int tokens, int first) const {
         if (came_.events < 2 || tokens <= first) return 0;
-        vector<std::uint32_t> gaps;
+        vector<std::uint32_t> gaps, bytes;
         gaps_.for_each_block([&](const vector<std::uint32_t>& b) {
             gaps.append(b.begin(), b.end());
         });
-        return tokens_at_once(bytes_, gaps, tokens, first);
+        if (textless_events_ == 0) return tokens_at_once(bytes_, gaps, tokens, first);
+        // They are tokens as the others, and would have had as many bytes.
+        const long long usual = std::max(own_bytes_ / (came_.events - textless_events_), 1ll);
+        bytes.append(bytes_.begin(), bytes_.end());
+        for (std::uint32_t& n : bytes)
+            if (n == 0) n = static_cast<std::uint32_t>(std::min(usual, most_of_event));
+        return tokens_at_once(bytes, gaps, tokens, first);
+    }
+    /// Of one answer whose usage came at its end only.
+    answer_end own_end() const {
+        if (is_running_ || choices_ > 1 || finish_ns_ == 0) return {};
+        return {came_.events - 1, usage_.completion_tokens - came_.first_tokens,
+                static_cast<double>(last_ns_ - first_ns_),
+                static_cast<double>(finish_ns_ - last_ns_)};
     }
     /// Whether usage counts what came, and so shows that the server generated no more.
     bool counts_all() const {
@@ -212,8 +229,12 @@ private:
             end_ns_ = now_ns;
             return fail(request_status::server, printable(e.error));
         }
+        // What a running usage has more than before are tokens without text.
+        const int more = e.completion_tokens - std::max(usage_.completion_tokens, 0);
         if (e.content) on_content(e, now_ns);
+        else if (is_running_ && finished_ == 0 && more > 0) on_textless(e, more, now_ns);
         if (ended_) return;
+        if ((says_end || e.done) && finish_ns_ == 0) finish_ns_ = now_ns;
         came_.hides_thought = came_.hides_thought || e.hides_thought;
         has_media_ = has_media_ || e.has_media;
         choices_ = std::max(choices_, e.choices);
@@ -223,6 +244,11 @@ private:
         if (!e.done) return;
         if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
         end(now_ns);
+    }
+    void on_textless(const stream_event& e, int tokens, long long now_ns) {
+        on_content(e, now_ns);
+        ++textless_events_;
+        came_.bytes += std::min(tokens, static_cast<int>(max_text_bytes) - came_.bytes);
     }
     /// Those before it came together with it, and none of them is the first.
     void on_content(const stream_event& e, long long now_ns) {
@@ -234,6 +260,7 @@ private:
             came_.first_tokens = e.first_tokens;
             came_.first_bytes = e.text_bytes;
             came_.is_counted = e.counted;
+            is_running_ = e.counts_usage;
         } else {
             // Gaps are differences of rounded offsets, so that their sum never drifts.
             const long long offset = (now_ns - first_ns_ + 500) / 1000;
@@ -279,12 +306,14 @@ private:
     std::string finish_reason_{}, state_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0, own_bytes_ = 0;
+    long long finish_ns_ = 0;
     int unknown_gaps_ = 0;
-    int reads_ = 0, first_read_events_ = 0;
+    int reads_ = 0, first_read_events_ = 0, textless_events_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     streamed_content came_{};
     usage_counts usage_{};
     request_status status_ = request_status::unsent;
+    bool is_running_ = false;  // usage tells tokens with each event
     bool ended_ = false, tokenless_ = false, has_media_ = false, expects_usage_ = false;
 };
 

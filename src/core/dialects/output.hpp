@@ -151,6 +151,7 @@ struct streamed_content {
     int first_tokens = 1, first_bytes = 0;
     bool is_counted = false;     // by the server
     bool hides_thought = false;  // encrypted or redacted
+    int textless = 0;            // tokens without text after the last event, where that is told
 };
 /// Whether as many tokens can have come: one per event, or two bytes each. A language with shorter
 /// tokens in events of several is not known.
@@ -221,7 +222,7 @@ inline token_counts tokens_of(const usage_counts& u, const streamed_content& s) 
         t.before = s.first_tokens - 1;
     t.before = std::min(t.before, most);
     t.hidden = static_cast<int>(std::min<long long>(t.before + other, most));
-    const int shown = t.output - t.hidden;
+    const int shown = t.output - t.hidden - s.textless;
     const bool may_hide = (shown - s.events) * 4ll > s.events && !s.is_counted && s.bytes > 0;
     const bool hides_some = s.hides_thought && !streams_thought && named[5] == 0 && rest <= 0;
     if (may_hide && (hides_some || s.bytes / 2 < shown)) t.hidden = -1;
@@ -272,6 +273,28 @@ inline int tokens_at_once(const vector<std::uint32_t>& bytes, const vector<std::
     }
     return most <= 32 ? 0 : static_cast<int>(most * per_byte);
 }
+
+// 4. A token may have no text: special ones, with which a model goes on where its end is ignored. A
+//    running usage tells when they came. Without one the finish does, where it is far behind the
+//    last text and usage has tokens without an event: the last of them came with it.
+
+/// The end of an answer, in times of one unit.
+struct answer_end {
+    int gaps = 0, paced = 0;      // of events with text; tokens after the first event
+    double spread = 0, tail = 0;  // from the first text to the last, and from there to the finish
+    int without_event() const { return paced - gaps; }
+    /// Over 5 % of the tokens have no event, and the finish is late by over 5 % and two gaps.
+    bool is_far() const {
+        return gaps > 0 && without_event() * 20 >= paced && tail * 20 > spread &&
+               tail * gaps > 2 * spread;
+    }
+    /// Whether tokens without an event fill the tail at the pace of the others, within a factor of
+    /// two. If not, events may have brought several, and the finish may have none.
+    bool is_told() const {
+        const double expected = spread / gaps * without_event();
+        return is_far() && tail <= 2 * expected && expected <= 2 * tail;
+    }
+};
 
 }  // namespace detail
 }  // inline namespace v1

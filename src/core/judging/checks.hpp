@@ -38,7 +38,7 @@ enum class check_does : unsigned char {
 };
 /// The column on which the cause decides: a verdict that is the same there stands. `none`: the
 /// numbers are not even shown.
-enum class check_reads : unsigned char { none, measured, buffered, missing_worst, late };
+enum class check_reads : unsigned char { none, measured, buffered, text_alone, missing_worst, late };
 
 struct check {
     const char* name;
@@ -124,6 +124,8 @@ inline constexpr auto checks = [] {
         {"in_a_burst", answers, in_a_burst, decoding, buffered},
         {"starts_read_together", answers, starts_read_together, decoding, buffered},
         {"comes_in_bursts", answers, comes_in_bursts, gaps, buffered},
+        {"untold_end", answers, too_much<because::untold_end, &c::untold_ends>, decoding,
+         text_alone},
         {"none_selected", answers, none_selected},
         {"too_short", answers, too_short},
         {"too_long", answers, too_much<because::too_long, &c::too_long>},
@@ -189,6 +191,9 @@ inline constexpr std::size_t first_of_every_verdict = place_of_check("cut_off");
 inline bool stands(check_reads reads, const objective_in_check& o) {
     switch (reads) {
     case check_reads::buffered: return stands_though_buffered(o);
+    case check_reads::text_alone:
+        return o.is_in(o.as(timing_bound::text_alone)) &&
+               o.is_in(o.as(timing_bound::baseline_text_alone));
     case check_reads::missing_worst:
         return !o.is_in(verdict::pass) || o.as(timing_bound::missing_worst) == verdict::pass;
     case check_reads::late: return !may_be_the_clients(o);

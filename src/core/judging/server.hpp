@@ -57,6 +57,7 @@ struct answer_counts {
     std::size_t over_length = 0;              // more tokens than the maximum asked for
     std::size_t under_events = 0;             // fewer tokens in usage than events
     std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
+    std::size_t untold_ends = 0;              // a late finish, with tokens or without
     std::size_t over_prompt = 0;              // more prompt tokens than possible
     std::size_t filtered = 0;                 // cut off by a content filter
     // Turns whose history the server keeps; with a prompt no longer than the one before; without
@@ -131,6 +132,7 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     c.over_length += is_over_length(r);
     c.under_events += usage_is_under_events(r);
     c.may_hide += r.hidden_tokens < 0;
+    c.untold_ends += is_untold_end(r);
     c.over_prompt += usage_is_over_prompt(r);
     c.filtered += stream_event::is_filtered(str(r.finish_reason));
     add_stream(c, r, fast_gap);

@@ -30,6 +30,21 @@ inline double spread_s(const record& r) {
     return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
 }
 
+/// The end of an answer that went on without text; all 0 for others.
+inline answer_end textless_end(const record& r) {
+    if (r.textless_ns == 0) return {};
+    return {r.events - 1, paced_tokens(r), spread_s(r), static_cast<double>(r.textless_ns) * 1e-9};
+}
+/// Tokens that came without text after the last one, where that is told.
+inline int textless_tokens(const record& r) {
+    const answer_end end = textless_end(r);
+    return end.is_told() ? end.without_event() : 0;
+}
+/// Whether the finish was late, with tokens or without.
+inline bool is_untold_end(const record& r) {
+    return r.textless_ns > 0 && !textless_end(r).is_told();
+}
+
 /// Whether all tokens came at once: in one read, or after a wait in a few reads of several events
 /// each within a tenth of that wait, as from a proxy. A server that decodes within the client's
 /// turns has few events per read, or shorter waits. Under 10 ms they cannot be told apart.
@@ -80,7 +95,8 @@ inline int events_read_together(const record& r) {
 /// special ones. Without text the number of events is the bound.
 inline bool usage_is_over_content(const record& r) {
     if (r.token_source != token_origin::usage) return false;
-    if (r.text_bytes > 0) return streamed_tokens(r) > r.text_bytes + max_event_tokens;
+    const int in_events = streamed_tokens(r) - textless_tokens(r);
+    if (r.text_bytes > 0) return in_events > r.text_bytes + max_event_tokens;
     return paced_tokens(r) > max_event_tokens * std::max(r.events - 1, 0);
 }
 /// Likewise for the prompt.

@@ -305,7 +305,8 @@ inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selec
     double seconds = 0, n = 0;
     for (const record& r : d.records) {
         if (!selected.completed(r) || gap_count(r) == 0) continue;
-        seconds += static_cast<double>(times_of(d, r, how).first_to_last) / 1e9;
+        const long long ns = times_of(d, r, how).first_to_last - textless_ns_of(r, how);
+        seconds += static_cast<double>(ns) / 1e9;
         n += static_cast<double>(gap_count(r));
     }
     return n > 0 ? seconds / n : not_a_number;

@@ -102,6 +102,9 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
                                "most", if_any},
             r.first_early_ns, {0, max_count});
+    v.whole({"textless_ns", "after the last token with text, until the finish: tokens without "
+                            "text came meanwhile", if_any},
+            r.textless_ns, {0, max_count});
     answer_fields(v, r);
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few_range);
     v.whole({"idle_ns", "that its lost connection had not been used", if_any}, r.idle_ns);

@@ -25,10 +25,12 @@ namespace detail {
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
 /// times, the server's worst, a miss with `optimistic` ones. `buffered` adds to coalesced tokens
 /// all the time in which they may have been generated, `baseline_buffered` only to the baseline's.
+/// `text_alone` leaves out the time after the last text where it may have brought no token.
 /// `missing_worst` gives requests for which a user's function has no value the worst one,
 /// `missing_best` the best.
 enum class timing_bound : unsigned char {
-    measured, pessimistic, optimistic, buffered, baseline_buffered, missing_worst, missing_best
+    measured, pessimistic, optimistic, buffered, baseline_buffered, text_alone,
+    baseline_text_alone, missing_worst, missing_best
 };
 
 /// Returns the bound for the other variant of a comparison.
@@ -37,6 +39,7 @@ inline timing_bound opposite(timing_bound r) {
     case timing_bound::pessimistic: return timing_bound::optimistic;
     case timing_bound::optimistic: return timing_bound::pessimistic;
     case timing_bound::baseline_buffered: return timing_bound::buffered;
+    case timing_bound::baseline_text_alone: return timing_bound::text_alone;
     case timing_bound::missing_worst: return timing_bound::missing_best;
     default: return timing_bound::measured;
     }
@@ -122,11 +125,16 @@ struct request_times {
     long long sent_to_first = 0, first_to_last = 0;
     long long to_answer = 0, first_to_second = 0;  // 0 or less without a value
 };
+/// The time after the last text in which tokens came.
+inline long long textless_ns_of(const record& r, timing_bound how) {
+    return how == timing_bound::text_alone && is_untold_end(r) ? 0 : r.textless_ns;
+}
 inline request_times times_of(const repeat_data& d, const record& r,
                               timing_bound how = timing_bound::measured) {
     request_times t{r.first_token_ns - r.scheduled_ns, r.end_ns - r.scheduled_ns,
                     r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns,
                     r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
+    t.first_to_last += textless_ns_of(r, how);
     if (how == timing_bound::pessimistic || how == timing_bound::buffered) {
         // Times since the planned send include the client's delay.
         const long long earlier = how == timing_bound::buffered ? buffered_ns(r) : r.first_early_ns;

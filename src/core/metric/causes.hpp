@@ -42,7 +42,7 @@ enum class because : unsigned char {
     too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
     known_prompts, cached_over_prompt, no_usage,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
-    in_one_piece, in_a_burst, comes_in_bursts, baseline_fails,
+    in_one_piece, in_a_burst, comes_in_bursts, untold_end, baseline_fails,
     baseline_may_fail,
     // the server's page
     metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
@@ -277,7 +277,7 @@ inline constexpr auto cause_table = [] {
         {usage_may_hide, "usage_may_hide", "requests,completed", "{some_completed} have several "
          "tokens in usage for each event, of less than two bytes, or more reasoning than was "
          "streamed: some were never sent, and usage does not say how many; running usage would "
-         "(stream_options.continuous_usage_stats in options.extra_body)"},
+         "(options.continuous_usage)"},
         {usage_over_prompt, "usage_over_prompt", "requests,completed", "{some_completed} have "
          "more prompt tokens in usage than what was sent can be: it counts wrongly"},
         {in_one_piece, "in_one_piece", "answers,of", "the stream does not stream: {answers:0} of "
@@ -288,6 +288,9 @@ inline constexpr auto cause_table = [] {
         {comes_in_bursts, "comes_in_lumps", "events", "the stream comes in lumps: {events:.1f%} "
          "% of the content events were read together with an earlier one, 5 % may: the server or "
          "a proxy buffers them"},
+        {untold_end, "untold_end", "requests,completed", "{some_completed} end long after their "
+         "last text, so tokens without text may have come meanwhile, or none: running usage would "
+         "tell (options.continuous_usage)"},
         {baseline_fails, "baseline_fails", "failed,of,allowed", "{failed:0} of {of:0} requests "
          "failed ({words}), where {allowed:.3g%} % may"},
         {baseline_may_fail, "baseline_may_fail", "failed,of,allowed", "{failed:0} of {of:0} "

@@ -34,6 +34,9 @@ inline void check_order(const record& r) {
     if (r.second_token_ns != 0) follows("second_token_ns", r.second_token_ns);
     follows("last_token_ns", r.last_token_ns);
     follows("end_ns", r.end_ns);
+    if (r.textless_ns > r.end_ns - r.last_token_ns)
+        refuse({printed("textless_ns is %lld, and end_ns is only %lld after last_token_ns",
+                        r.textless_ns, r.end_ns - r.last_token_ns)});
     const bool is_inside = r.first_answer_ns >= r.first_token_ns && r.first_answer_ns <= r.end_ns;
     if (r.first_answer_ns != 0 && !is_inside)
         refuse({printed("first_answer_ns is %lld, not between its first_token_ns, %lld, and its "
