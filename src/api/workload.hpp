@@ -178,6 +178,9 @@ struct request_options {
     bool events_are_tokens = false;
     /// OpenAI's APIs ask for usage by `stream_options`; false leaves that out.
     bool include_usage = true;
+    /// With OpenAI's APIs: usage in each event (`stream_options.continuous_usage_stats` of vLLM and
+    /// SGLang). It tells when tokens without text came, and how many of them an event brings.
+    bool continuous_usage = false;
     /// With openai_responses: the server keeps the history, and a later turn of a conversation
     /// sends its own input and `previous_response_id`. Default: it sends the whole history.
     bool server_history = false;

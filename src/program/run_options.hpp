@@ -353,6 +353,7 @@ inline request_options options_of(const given_options& o) {
     r.stream = !o.has("--no-stream");
     r.events_are_tokens = o.has("--events-are-tokens");
     r.include_usage = !o.has("--no-usage");
+    r.continuous_usage = o.has("--continuous-usage");
     r.server_history = o.has("--server-history");
     r.max_tokens_field = o["--max-tokens-field"];
     set(r.documents, o, "--documents", whole_up_to(1000000));

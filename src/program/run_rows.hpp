@@ -54,6 +54,7 @@ inline vector<option_row> rows_of_requests() {
             {"--no-stream", "", "answers in one piece", takes::nothing},
             {"--no-usage", "", "usage is not asked for by stream_options", takes::nothing},
             {"--events-are-tokens", "", "one each, of a server without usage", takes::nothing},
+            {"--continuous-usage", "", "in each event, by vLLM and SGLang", takes::nothing},
             {"--server-history", "", "kept by it, with openai_responses", takes::nothing}};
 }
 inline vector<option_group> run_groups() {

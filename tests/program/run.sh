@@ -396,7 +396,7 @@ same_requests() {
         [--dataset]='lines.txt --format text_lines' [--format]='text_lines --dataset lines.txt'
         [--unsalted]='--dataset lines.txt --format text_lines' [--prompt]=yes [--turns]=2
         [--max-tokens]='5 --prompt yes' [--temperature]=0.5 [--system-prompt]=short [--extra-body]='{"top_k":3}'
-        [--no-stream]="" [--server-history]='--api openai_responses --turns 2' [--websocket]='--api openai_responses'
+        [--no-stream]="" [--continuous-usage]="" [--server-history]='--api openai_responses --turns 2' [--websocket]='--api openai_responses'
         [--questions]='lines.jsonl' [--grade]='exact --questions lines.jsonl'
         [--before]='Say: --questions lines.jsonl' [--after]='! --questions lines.jsonl' [--sessions]=sessions.jsonl
         [--max-wait]='1s --sessions sessions.jsonl' [--max-context]='900 --sessions sessions.jsonl'

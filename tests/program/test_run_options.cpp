@@ -37,6 +37,7 @@ TEST_CASE("a command line says what a scenario says") {
     o.texts["--warmup"] = {"until_stable(1min)"};
     o.texts["--temperature"] = {"0.7"};
     o.texts["--max-tokens"] = {"64"};
+    o.texts["--continuous-usage"] = {""};
     o.texts["--header"] = {"X-Tenant: blue"};
     const scenario s = scenario_of(o);
     const arrival_data& d = s.arrivals.data();
@@ -45,6 +46,7 @@ TEST_CASE("a command line says what a scenario says") {
     CHECK(d.think.b == 5);
     CHECK(d.users_ramp_s == 20);
     CHECK(s.slos.size() == 2);
+    CHECK(s.options.continuous_usage);
     CHECK((s.slos.begin() + 1)->is_advisory);
     const auto* prompts = s.workload.what().get<synthetic>();
     REQUIRE(prompts);

@@ -38,7 +38,7 @@ SURVIVES = {
     "swap other_tokens and not_played_out": "one is of throughputs, the other of sessions",
     "swap not_played_out and read_together": "no metric is of sessions and of gaps",
     "swap server_metrics and gaps_of_all": "no statistic is of the server's page and of gaps",
-    "swap comes_in_bursts and none_selected": "where no request is selected there are no events",
+    "swap untold_end and none_selected": "where no request is selected there are no events",
     "swap usage_may_hide and cached_over_prompt": "no metric counts output tokens and is of prompts",
     "swap cached_over_prompt and usage_over_prompt": "no metric is a share of prompts and divides by them",
     "swap baseline_fails and baseline_may_fail": "one count has one of both causes",

@@ -64,7 +64,7 @@ FIELDS = {
     "request_options": {
         "max_tokens": "--max-tokens", "temperature": "--temperature", "system_prompt": "--system-prompt",
         "ignore_eos": "--ignore-eos", "stream": "--no-stream", "events_are_tokens": "--events-are-tokens",
-        "include_usage": "--no-usage", "server_history": "--server-history",
+        "include_usage": "--no-usage", "continuous_usage": "--continuous-usage", "server_history": "--server-history",
         "max_tokens_field": "--max-tokens-field", "documents": "--documents", "extra_body": "--extra-body",
         "cancel_after": "--cancel-after"},
     "part": {name: KEY + "part" for name in ("name", "weight", "workload", "model", "options")},

@@ -349,3 +349,43 @@ TEST_CASE("a connection that sat idle and is closed as the next request comes is
         check_rejudged(r, s.slos);
     }
 }
+
+TEST_CASE("a model that goes on without text, where its end is ignored, takes its time for that") {
+    // The gate forces 64 tokens by itself. Every 10 ms one comes, the last half without text.
+    const auto answer_with = [](bool counts, const std::string& textless) {
+        const auto with_usage = [&](std::string event, int n) {
+            const std::string usage = R"(],"usage":{"prompt_tokens":16,"completion_tokens":)" +
+                                      std::to_string(n) + "}}";
+            if (counts) event.replace(event.rfind("]}"), 2, usage);
+            return event;
+        };
+        answer a{scripted::send(scripted::chunked_head() + scripted::chunk(scripted::role()))};
+        for (int i = 1; i <= 64; ++i) {
+            a.push_back(scripted::wait(scripted::milliseconds(10)));
+            const std::string event = i <= 32 ? scripted::chat_chunk(" word") : textless;
+            if (!event.empty())
+                a.push_back(scripted::send(scripted::chunk(with_usage(event, i))));
+        }
+        a.push_back(scripted::send(scripted::chunk(scripted::finish("length") +
+                                                   scripted::usage(16, 64) + scripted::done()) +
+                                   scripted::last_chunk()));
+        return a;
+    };
+    for (const bool counts : {false, true})
+        for (const std::string& textless :
+             {std::string(), scripted::chat_chunk(""), scripted::chat_choice("{}")}) {
+            if (counts && textless.empty()) continue;
+            CAPTURE(textless);
+            const scripted::server server({answer_with(counts, textless)});
+            scenario s = decoding_on(server.url(), 64);
+            s.options.continuous_usage = counts;
+            s.slos = {mean(tpot) <= 7_ms, mean(tpot) <= 11_ms};
+            s.repeats = 3;
+            const result r = run(s);
+            CHECK((server.log().back().body.find("continuous_usage_stats") != std::string::npos) == counts);
+            CHECK(r.measured(mean(tpot)) == doctest::Approx(0.01).epsilon(0.001));
+            CHECK(outcome_of(r, "mean(tpot) <= 7 ms") == verdict::fail);
+            CHECK(outcome_of(r, "mean(tpot) <= 11 ms") == verdict::pass);
+            check_rejudged(r, s.slos);
+        }
+}

@@ -90,7 +90,8 @@ TEST_CASE("targets") {
     s.target = endpoint{.api = openai_responses, .transport = websocket()};
     s.prepare = {post("/reset_prefix_cache")};
     s.warmup = until_stable(60s);
-    s.options = {.stream = true, .events_are_tokens = true, .include_usage = false,
+    s.options = {.stream = true, .events_are_tokens = true, .include_usage = true,
+                 .continuous_usage = true,
                  .server_history = true, .max_tokens_field = "max_completion_tokens", .documents = 4, .cancel_after = 500ms};
     s.baseline = history();
     s.baseline = simulated(engine{});

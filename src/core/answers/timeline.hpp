@@ -151,7 +151,7 @@ public:
         r.first_early_ns = first_early_ns_;
         r.text_bytes = came_.bytes;
         r.choices = choices_;
-        const answer_end end = own_end();
+        const textless_tail end = own_end();
         streamed_content came = came_;
         came.textless = end.is_told() ? end.without_event() : 0;
         const token_counts t = tokens_of(usage_, came);
@@ -203,7 +203,7 @@ private:
         return tokens_at_once(bytes, gaps, tokens, first);
     }
     /// Of one answer whose usage came at its end only.
-    answer_end own_end() const {
+    textless_tail own_end() const {
         if (is_running_ || choices_ > 1 || finish_ns_ == 0) return {};
         return {came_.events - 1, usage_.completion_tokens - came_.first_tokens,
                 static_cast<double>(last_ns_ - first_ns_),

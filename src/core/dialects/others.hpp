@@ -49,7 +49,10 @@ inline std::string ollama_content(const request_spec& r) {
 
 inline void write_openai(body_writer& b, const request_spec& r) {
     b.flag("stream", r.stream);
-    if (r.stream && r.include_usage) b.raw("stream_options", "{\"include_usage\":true}");
+    if (r.stream && r.include_usage)
+        b.raw("stream_options", r.continuous_usage
+                                    ? "{\"include_usage\":true,\"continuous_usage_stats\":true}"
+                                    : "{\"include_usage\":true}");
     b.max_tokens("max_tokens").ignore_eos().temperature();
 }
 inline void write_openai_chat(body_writer& b, const std::string& model, const request_spec& r) {

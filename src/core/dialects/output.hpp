@@ -279,7 +279,7 @@ inline int tokens_at_once(const vector<std::uint32_t>& bytes, const vector<std::
 //    last text and usage has tokens without an event: the last of them came with it.
 
 /// The end of an answer, in times of one unit.
-struct answer_end {
+struct textless_tail {
     int gaps = 0, paced = 0;      // of events with text; tokens after the first event
     double spread = 0, tail = 0;  // from the first text to the last, and from there to the finish
     int without_event() const { return paced - gaps; }

@@ -41,6 +41,7 @@ struct request_spec {
     bool force_length = false;
     bool events_are_tokens = false;  // without usage
     bool include_usage = true;
+    bool continuous_usage = false;    // in each event
     bool server_history = false;      // the server keeps what was said before
     std::string previous_response{};  // then the id of the answer to go on from, "" at the start
     std::string max_tokens_field{};  // "": the API's
@@ -57,8 +58,11 @@ inline std::string fault_of_field(const std::string& who, const std::string& nam
                                   const picojson::value& value) {
     const std::string given = who + " sets \"" + name + "\"";
     const std::string_view n = name;
+    if (n == "stream_options")
+        return given + ": that field belongs to llmbench: use options.include_usage and "
+                       "options.continuous_usage";
     for (const std::string_view ours :
-         {"model", "messages", "prompt", "stream", "stream_options", "inputs", "text", "text_input",
+         {"model", "messages", "prompt", "stream", "inputs", "text", "text_input",
           "system", "input", "query", "documents", "text_1", "text_2", "items", "instructions",
           "store", "previous_response_id"})
         if (n == ours) return given + ": that field belongs to llmbench";

@@ -38,7 +38,9 @@ enum class check_does : unsigned char {
 };
 /// The column on which the cause decides: a verdict that is the same there stands. `none`: the
 /// numbers are not even shown.
-enum class check_reads : unsigned char { none, measured, buffered, text_alone, missing_worst, late };
+enum class check_reads : unsigned char {
+    none, measured, buffered, text_alone, missing_worst, late
+};
 
 struct check {
     const char* name;

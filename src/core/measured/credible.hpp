@@ -31,18 +31,18 @@ inline double spread_s(const record& r) {
 }
 
 /// The end of an answer that went on without text; all 0 for others.
-inline answer_end textless_end(const record& r) {
+inline textless_tail tail_of(const record& r) {
     if (r.textless_ns == 0) return {};
     return {r.events - 1, paced_tokens(r), spread_s(r), static_cast<double>(r.textless_ns) * 1e-9};
 }
 /// Tokens that came without text after the last one, where that is told.
 inline int textless_tokens(const record& r) {
-    const answer_end end = textless_end(r);
+    const textless_tail end = tail_of(r);
     return end.is_told() ? end.without_event() : 0;
 }
 /// Whether the finish was late, with tokens or without.
 inline bool is_untold_end(const record& r) {
-    return r.textless_ns > 0 && !textless_end(r).is_told();
+    return r.textless_ns > 0 && !tail_of(r).is_told();
 }
 
 /// Whether all tokens came at once: in one read, or after a wait in a few reads of several events

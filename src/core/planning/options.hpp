@@ -70,6 +70,10 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     const std::string field = str(o.max_tokens_field);
     if (!o.include_usage && !is_openai)
         refuse({"options.include_usage is false, and ", api.name, " sends no stream_options"});
+    if (o.continuous_usage && (!is_openai || !o.include_usage || !o.stream))
+        refuse({"options.continuous_usage is true, ",
+                !is_openai ? "and " + std::string(api.name) + " sends no stream_options"
+                           : std::string("which needs include_usage and stream")});
     if (o.server_history && api.read != read_responses)
         refuse({"options.server_history is true, and ", api.name,
                 " has no previous_response_id: .api = openai_responses has"});
@@ -109,6 +113,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     r.stream = o.stream && api.generates;
     r.events_are_tokens = o.events_are_tokens;
     r.include_usage = o.include_usage;
+    r.continuous_usage = o.continuous_usage;
     r.server_history = o.server_history;
     r.max_tokens_field = str(o.max_tokens_field);
     r.cancel_after_s = o.cancel_after.seconds();

@@ -52,6 +52,7 @@ inline std::string options_text(const plan_part& p, const std::string& scores) {
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
     if (!p.common.max_tokens_field.empty()) add("as " + p.common.max_tokens_field);
     if (!p.common.include_usage) add("no stream_options");
+    if (p.common.continuous_usage) add("continuous usage");
     if (p.common.server_history) add("the server keeps the history");
     if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
     if (!p.common.system_prompt.empty())

@@ -212,6 +212,13 @@ vector<row_case> all_rows() {
         {"comes_in_bursts", because::comes_in_bursts, invalid, of_gaps, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t) { r.reads = 4; });
          }},
+        // 21 tokens after the first one in ten gaps, and a finish 30 ms behind the last text.
+        {"untold_end", because::untold_end, invalid, mean(tpot) <= 5.5_ms, [](measurement& m) {
+             each_request(m.candidate, [](record& r, std::size_t) {
+                 r.output_tokens = 22;
+                 r.textless_ns = 30'000'000;
+             });
+         }},
         {"none_selected", because::none_selected, invalid, p50(ttft).of(turns(3)) <= 1_s},
         {"too_short", because::stops_by_itself, invalid, usual,
          [](measurement& m) { m.candidate[0].short_outputs = 20; }},
@@ -381,6 +388,7 @@ vector<order_case> all_orders() {
         {"in_a_burst", "starts_read_together", closer},
         {"starts_read_together", "comes_in_bursts",
          goodput(tpot <= 12_ms && itl <= 1_s) >= 90_pct},
+        {"comes_in_bursts", "untold_end", goodput(tpot <= 5.5_ms && itl <= 1_s) >= 90_pct},
         {"none_selected", "too_short", p50(ttft).of(turns(3)) <= 1_s},
         {"too_short", "too_long", usual},
         {"too_long", "filtered", usual},

@@ -361,6 +361,16 @@ TEST_CASE("usage need not be asked for, and the field of the most tokens has a n
     const auto no_usage = [](request_options& o) { o.include_usage = false; };
     CHECK(with(no_usage) == "");
     CHECK_REFUSED(with(no_usage, ollama), "options.include_usage is false, and ollama sends no stream_options");
+    const auto running = [](request_options& o) { o.continuous_usage = true; };
+    CHECK(with(running) == "");
+    CHECK_REFUSED(with(running, tgi), "options.continuous_usage is true, and tgi sends no stream_options");
+    for (const bool streams : {true, false})
+        CHECK_REFUSED(with([&](request_options& o) {
+                          o.continuous_usage = true;
+                          o.stream = streams;
+                          o.include_usage = !streams;
+                      }),
+                      "options.continuous_usage is true, which needs include_usage and stream");
     const auto kept = [](request_options& o) { o.server_history = true; };
     CHECK(with(kept, openai_responses) == "");
     CHECK_REFUSED(with(kept), "options.server_history is true, and openai_chat has no previous_response_id: .api = openai_responses has");
@@ -378,6 +388,8 @@ TEST_CASE("usage need not be asked for, and the field of the most tokens has a n
     CHECK(body.find("stream_options") == std::string::npos);
     CHECK(body.find("\"max_tokens\"") == std::string::npos);
     CHECK(body.find("\"max_completion_tokens\":7") != std::string::npos);
+    const std::string counted = request_body(traits_of(openai_chat), "m", {.prompt = "Hi", .continuous_usage = true});
+    CHECK(counted.find(R"("stream_options":{"include_usage":true,"continuous_usage_stats":true})") != std::string::npos);
 }
 
 TEST_CASE("extra fields are added as they were given") {
