@@ -68,6 +68,7 @@ inline party to_blame(const decision& d) {
     switch (d.why[0].what) {
     case because::in_one_piece:
     case because::in_a_burst:
+    case because::in_large_events:
     case because::comes_in_bursts: return party::way;
     case because::too_few_values:
     case because::small_sample: return party::plan;

@@ -161,6 +161,7 @@ inline constexpr auto checks = [] {
          [](o in) { return in.is_in(verdict::inconclusive) ? in.stopped() : cause{}; }, leads},
         {"undisturbed", objective, undisturbed, opens},
         {"too_close", objective, too_close, advises},
+        {"holds_anyway", objective, [](o in) { return in.in_the_worst; }, adds},
         {"cached", objective, part_of_cache, adds},
         {"untold_history", objective,
          [](o in) {
@@ -190,7 +191,7 @@ inline constexpr std::size_t first_of_every_verdict = place_of_check("cut_off");
 // ---- the walk
 
 /// Whether a cause does not matter: the same decision on its column is the same.
-inline bool stands(check_reads reads, const objective_in_check& o) {
+inline bool stands(check_reads reads, objective_in_check& o) {
     switch (reads) {
     case check_reads::buffered: return stands_though_buffered(o);
     case check_reads::text_alone:

@@ -66,6 +66,8 @@ struct answer_counts {
     // Of answers that the client read without delay, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_burst = 0;
+    std::size_t in_large_events = 0;  // of those in a burst
+    double event_tokens = 0;          // of an event, summed over these
     // Begin in a burst as well, which a delayed client may have made: not counted above.
     std::size_t perhaps_in_a_burst = 0;
     std::size_t most_in_a_burst() const { return in_a_burst + perhaps_in_a_burst; }
@@ -113,6 +115,10 @@ inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
     c.paced += paced_tokens(r) > 0;
     c.in_one_piece += in_one_piece;
     c.in_a_burst += in_one_piece || begins_in_a_burst(r);
+    if (comes_in_large_events(r)) {
+        ++c.in_large_events;
+        c.event_tokens += static_cast<double>(streamed_tokens(r)) / r.events;
+    }
     if (paced_tokens(r) > 0) c.moments.insert(r.first_token_ns / moment_ns);
     if (begins_in_a_burst(r)) c.coalesced_at.insert(r.first_token_ns / moment_ns);
     c.events += r.events;
@@ -318,6 +324,11 @@ inline cause in_a_burst(const answer_counts& c) {
     const std::size_t moments = c.coalesced_at.size();
     const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
     if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};
+    if (2 * c.in_large_events > c.in_a_burst)
+        return cause_with<because::in_large_events>(
+            {{"answers", c.in_a_burst},
+             {"of", c.paced},
+             {"tokens", c.event_tokens / as_number(c.in_large_events)}});
     return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
 }
 inline cause starts_read_together(const answer_counts& c) {

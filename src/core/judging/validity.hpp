@@ -155,6 +155,8 @@ struct objective_in_check {
     // Of the answers of one variant behind the statistic, or behind a part of it.
     const statistic_data* part = nullptr;
     const answer_counts* answers = nullptr;
+    cause in_the_worst{};  // that it holds there, where tokens came together
+
 
     void decide_by_numbers() {
         if (std::exchange(has_numbers, true)) return;
@@ -192,24 +194,51 @@ inline bool passes_by_more_than(const objective_in_check& o, const objective_col
     limit = s.at_most ? limit / most : limit * most;
     return decision_by_numbers(o.columns, o.t, s).outcome == verdict::pass;
 }
+/// Whether a verdict is the same by another reading.
+inline bool holds_as(const objective_in_check& o, timing_bound how) {
+    const objective_columns other = columns_of(o.e, o.s, how);
+    return decision_by_numbers(other, o.t, o.s).outcome == o.v.outcome ||
+           (o.is_in(verdict::pass) && passes_by_more_than(o, other));
+}
 /// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
-/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took all the time before
-/// them. A missed time per token holds, as that time only adds to it. Gaps that were merged may
-/// have been longer than any measured one.
-inline bool stands_though_buffered(const objective_in_check& o) {
-    const statistic_data& what = o.s.statistic;
+/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took the time before them
+/// by the pace of the others. A missed time per token holds, as that time only adds to it.
+inline bool stands_by_the_others(const objective_in_check& o) {
     const answer_counts& c = *o.answers;
     if (c.most_in_a_burst() * 2 > c.streamed() || c.read_together * 2 > c.events) return false;
+    return holds_as(o, o.is_in(verdict::fail) ? timing_bound::baseline_buffered
+                                              : timing_bound::buffered);
+}
+/// Whether a verdict holds whatever was buffered or read late: the end of an answer over its tokens
+/// bounds its time per token. The worst case is the verdict where it passes by itself, as what was
+/// measured may be nothing at all.
+inline bool stands_in_the_worst_case(objective_in_check& o) {
+    const bool fails = o.is_in(verdict::fail);
+    const objective_columns other =
+        columns_of(o.e, o.s, fails ? timing_bound::briefest : timing_bound::since_send);
+    decision v = estimated(decision_by_numbers(other, o.t, o.s, o.which), other);
+    const bool is_counted = v.outcome == verdict::pass;
+    const bool holds = fails ? v.outcome == verdict::fail
+                             : is_counted || (o.is_in(verdict::pass) &&
+                                              passes_by_more_than(o, other));
+    if (!holds) return false;
+    if (is_counted) o.columns = other;
+    if (is_counted) o.v = std::move(v);
+    o.in_the_worst = cause_with<because::holds_anyway>({{"answers", o.answers->most_in_a_burst()},
+                                                        {"of", o.answers->streamed()},
+                                                        {"is_pass", !fails},
+                                                        {"is_counted", is_counted}});
+    return true;
+}
+/// Gaps that were merged may have been longer than any measured one.
+inline bool stands_though_buffered(objective_in_check& o) {
+    const statistic_data& what = o.s.statistic;
     const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
     bool listed = true;
     for (const repeat_data& d : repeats_of(o.e)) listed = listed && !d.gaps_counted;
     const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
-    const bool fails = o.is_in(verdict::fail);
-    if (of_rate || (of_gaps && (!listed || fails))) return false;
-    const objective_columns other = columns_of(
-        o.e, o.s, fails ? timing_bound::baseline_buffered : timing_bound::buffered);
-    return decision_by_numbers(other, o.t, o.s).outcome == o.v.outcome ||
-           (o.is_in(verdict::pass) && passes_by_more_than(o, other));
+    if (of_rate || (of_gaps && (!listed || o.is_in(verdict::fail)))) return false;
+    return stands_by_the_others(o) || stands_in_the_worst_case(o);
 }
 /// Whether the verdict may change without the client's delays. A pass must hold with the delays
 /// counted against the server, a miss without them. An open verdict is affected if it is decided
@@ -437,7 +466,8 @@ inline cause read_late(objective_in_check& o) {
 /// Time that the client lost where the kernel has no stamps; it may have merged events then.
 inline cause lost_time(objective_in_check& o) {
     const bool merged = is_invalid_by(
-        o, {because::in_one_piece, because::in_a_burst, because::comes_in_bursts});
+        o, {because::in_one_piece, because::in_a_burst, because::in_large_events,
+            because::comes_in_bursts});
     if (!merged && !may_be_late(o)) return {};
     return noted(o, error_of_lost_time(variants_of(o.e, o.s)));
 }

@@ -55,12 +55,17 @@ inline bool is_in_one_piece(const record& r) {
            spread_s(r) * 10 <= wait_s(r);
 }
 
+/// Whether events have so many tokens that the first ones of the stream may have waited for more.
+inline bool comes_in_large_events(const record& r) {
+    return r.events >= 2 && paced_tokens(r) > max_event_tokens * (r.events - 1);
+}
+
 /// Seconds that the tokens of the first read, or of a lump, took before its stamp, by the pace of
 /// the others, if over 5 % of the tokens. Tpot omits that time. Infinite where events have too many
 /// tokens to tell.
 inline double hidden_s(const record& r) {
     if (paced_tokens(r) <= 0 || r.events < 2) return 0;
-    if (paced_tokens(r) > max_event_tokens * (r.events - 1)) return infinity;
+    if (comes_in_large_events(r)) return infinity;
     const auto hidden_by = [&](long long early, int all) {
         return early * 20 > all ? spread_s(r) * static_cast<double>(early) /
                                       static_cast<double>(std::max(all - early, 1ll))
@@ -89,6 +94,11 @@ inline int events_read_together(const record& r) {
     if (r.reads == 0 || r.events < 2) return 0;
     const bool fast = r.reads > 1 && spread_s(r) < 0.002 * (r.reads - 1);
     return fast && !is_in_one_piece(r) ? 0 : r.events - r.reads;
+}
+
+/// Whether some tokens came together, so that nobody knows when they were generated.
+inline bool may_be_buffered(const record& r) {
+    return is_in_one_piece(r) || hidden_s(r) > 0 || events_read_together(r) > 0;
 }
 
 /// Whether usage has more tokens than the text can have: each has at least a byte, but for a few

@@ -34,8 +34,10 @@ inline double longest_gap(const repeat_data& d, std::size_t i,
     const record& r = d.records[i];
     if (d.gaps_counted) {
         if (i >= d.longest_gaps.size()) return 0;
+        const bool is_buffered =
+            how == timing_bound::buffered || how == timing_bound::since_send;
         const double hidden =
-            how == timing_bound::buffered ? static_cast<double>(buffered_ns(r)) / 1e9 : 0;
+            is_buffered ? static_cast<double>(early_ns_of(r, how)) / 1e9 : 0;
         return std::max(d.longest_gaps[i] / 1e6, hidden);
     }
     std::uint32_t longest = 0;
@@ -53,7 +55,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
     const double ttft_s = seconds(t.to_first);
     const double e2e_s = seconds(t.to_end);
-    const int after_first = paced_tokens(r);
+    const int after_first = paced_tokens(r, how);
     const double tpot_s = after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
     // Without time there is no speed, unless the client may have caused that.
     const auto speed = [&](double n, double s) {

@@ -25,12 +25,14 @@ namespace detail {
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
 /// times, the server's worst, a miss with `optimistic` ones. `buffered` adds to coalesced tokens
 /// all the time in which they may have been generated, `baseline_buffered` only to the baseline's.
+/// `since_send` and `briefest` are strict: of an answer whose tokens came together these may have
+/// been generated at any time since the send, and its last read may be late by a usual pause.
 /// `text_alone` leaves out the time after the last text where it may have brought no token.
 /// `missing_worst` gives requests for which a user's function has no value the worst one,
 /// `missing_best` the best.
 enum class timing_bound : unsigned char {
-    measured, pessimistic, optimistic, buffered, baseline_buffered, text_alone,
-    baseline_text_alone, missing_worst, missing_best
+    measured, pessimistic, optimistic, buffered, baseline_buffered, since_send, briefest,
+    text_alone, baseline_text_alone, missing_worst, missing_best
 };
 
 /// Returns the bound for the other variant of a comparison.
@@ -39,6 +41,8 @@ inline timing_bound opposite(timing_bound r) {
     case timing_bound::pessimistic: return timing_bound::optimistic;
     case timing_bound::optimistic: return timing_bound::pessimistic;
     case timing_bound::baseline_buffered: return timing_bound::buffered;
+    case timing_bound::since_send: return timing_bound::briefest;
+    case timing_bound::briefest: return timing_bound::since_send;
     case timing_bound::baseline_text_alone: return timing_bound::text_alone;
     case timing_bound::missing_worst: return timing_bound::missing_best;
     default: return timing_bound::measured;
@@ -125,6 +129,21 @@ struct request_times {
     long long sent_to_first = 0, first_to_last = 0;
     long long to_answer = 0, first_to_second = 0;  // 0 or less without a value
 };
+/// How much earlier than its stamp the first token may have been generated.
+inline long long early_ns_of(const record& r, timing_bound how) {
+    switch (how) {
+    case timing_bound::pessimistic: return r.first_early_ns;
+    case timing_bound::buffered: return buffered_ns(r);
+    case timing_bound::since_send:
+        return may_be_buffered(r) ? std::max(r.first_token_ns - r.sent_ns, 0ll) : 0;
+    default: return 0;
+    }
+}
+/// Tokens of the first event but for its first one may have come in the time of the worst case.
+inline int paced_tokens(const record& r, timing_bound how) {
+    const bool is_worst = how == timing_bound::since_send && may_be_buffered(r);
+    return is_worst ? streamed_tokens(r) - 1 : paced_tokens(r);
+}
 /// The time after the last text in which tokens came.
 inline long long textless_ns_of(const record& r, timing_bound how) {
     return how == timing_bound::text_alone && is_untold_end(r) ? 0 : r.textless_ns;
@@ -135,11 +154,13 @@ inline request_times times_of(const repeat_data& d, const record& r,
                     r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns,
                     r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
     t.first_to_last += textless_ns_of(r, how);
-    if (how == timing_bound::pessimistic || how == timing_bound::buffered) {
-        // Times since the planned send include the client's delay.
-        const long long earlier = how == timing_bound::buffered ? buffered_ns(r) : r.first_early_ns;
-        t.first_to_last += earlier;
-        t.first_to_second += earlier;
+    // Times since the planned send include the client's delay.
+    const long long earlier = early_ns_of(r, how);
+    t.first_to_last += earlier;
+    t.first_to_second += earlier;
+    if (how == timing_bound::briefest && may_be_buffered(r)) {
+        const long long reads = std::max(r.reads > 0 ? r.reads : r.events, 2);
+        t.first_to_last -= (r.last_token_ns - r.first_token_ns) / (reads - 1);
     } else if (how == timing_bound::optimistic) {
         const long long sending = std::max(r.late_ns, latest_send_of(d, r));
         const auto without = [](long long& time, long long delay) {
@@ -160,8 +181,8 @@ template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
     if (i >= d.gap_offsets.size() || d.gap_offsets[i] + gap_count(r) > d.gaps.size()) return;
-    const bool is_buffered = how == timing_bound::buffered;
-    double together_us = is_buffered ? static_cast<double>(buffered_ns(r)) / 1000 : 0;
+    const bool is_buffered = how == timing_bound::buffered || how == timing_bound::since_send;
+    double together_us = is_buffered ? static_cast<double>(early_ns_of(r, how)) / 1000 : 0;
     std::size_t open = 0;  // gaps of unknown times, whose sum that is
     const auto end_them = [&] {
         for (std::size_t k = 1; k <= open; ++k)

@@ -19,7 +19,8 @@ enum class because : unsigned char {
     unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
-    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
+    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, holds_anyway, cached,
+    cached_in_both,
     untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ, below_client,
@@ -42,7 +43,7 @@ enum class because : unsigned char {
     too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
     known_prompts, cached_over_prompt, no_usage,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
-    in_one_piece, in_a_burst, comes_in_bursts, untold_end, baseline_fails,
+    in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
     baseline_may_fail,
     // the server's page
     metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
@@ -103,6 +104,10 @@ inline constexpr auto cause_table = [] {
          "request{requests:s} of sessions had not ended when the client gave them up ({words}): "
          "with these as failures the verdict is {with_them}, without them {without_them}; give "
          "limits.drain the time that a session takes"},
+        {holds_anyway, "holds_anyway", "answers,of,is_pass,is_counted", "{answers:0} of {of:0} "
+         "answers brought tokens together: it {is_pass?passes even if these took all the time "
+         "since the send|fails even if the last ones came a pause earlier}"
+         "{is_counted?, which is counted here}"},
         {cached, "cached", "cached", "{cached:.3g%} % of the prompt tokens came from the "
          "server's prefix cache"},
         {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
@@ -281,13 +286,18 @@ inline constexpr auto cause_table = [] {
         {usage_over_prompt, "usage_over_prompt", "requests,completed", "{some_completed} have "
          "more prompt tokens in usage than what was sent can be: it counts wrongly"},
         {in_one_piece, "in_one_piece", "answers,of", "the stream does not stream: {answers:0} of "
-         "{of:0} answers came in one piece, 5 % may: the server or a proxy buffers them"},
+         "{of:0} answers came in one piece, 5 % may: the server, a proxy or a busy machine holds "
+         "them back"},
         {in_a_burst, "in_a_lump", "answers,of", "the stream does not stream: {answers:0} of "
-         "{of:0} answers began with over 5 % of their tokens at once, 5 % may: the server or a "
-         "proxy buffers them"},
+         "{of:0} answers began with over 5 % of their tokens at once, 5 % may: the server, a "
+         "proxy or a busy machine holds them back"},
+        {in_large_events, "in_large_events", "answers,of,tokens", "{answers:0} of {of:0} answers "
+         "came in events of {tokens:.3g} tokens each, so when those of the first one were "
+         "generated is not known, and it matters here: have the server send fewer tokens at once, "
+         "or set a limit that holds either way"},
         {comes_in_bursts, "comes_in_lumps", "events", "the stream comes in lumps: {events:.1f%} "
-         "% of the content events were read together with an earlier one, 5 % may: the server or "
-         "a proxy buffers them"},
+         "% of the content events were read together with an earlier one, 5 % may: the server, "
+         "a proxy or a busy machine holds them back"},
         {untold_end, "untold_end", "requests,completed", "{some_completed} end long after their "
          "last text, so tokens without text may have come meanwhile, or none: running usage would "
          "tell (options.continuous_usage)"},

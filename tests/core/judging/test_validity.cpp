@@ -826,8 +826,8 @@ request read_in(double at, double wait_ms, double gap_ms, vector<int> reads) {
     return q.finish(now).usage(now, 10, tokens).done(now);
 }
 const slo of_decoding[] = {mean(tpot) <= 20_ms,
-                           p50(itl) <= 20_s,
-                           p50(decode_speed) >= 1_tps,
+                           p50(itl) <= 20_ms,
+                           p50(decode_speed) >= 40_tps,
                            decode_throughput >= 1_tps,
                            goodput(ttft <= 10_s && tpot <= 20_ms) >= 50_pct};
 /// What three answers of 40 can decide that waited for 900 ms or longer.
@@ -859,11 +859,74 @@ TEST_CASE("whole answers handed over at once have no time per token") {
                                      judged(some_odd(3, over_network), s)}) {
             CHECK(v.outcome == verdict::invalid);
             CHECK(str(v.reason) == "the stream does not stream: 3 of 40 answers came in one piece, "
-                                   "5 % may: the server or a proxy buffers them");
+                                   "5 % may: the server, a proxy or a busy machine holds them back");
         }
     }
     for (const slo& s : {mean(e2e) <= 2_s, p50(ttft) <= 2_s, request_throughput >= 1_rps})
         CHECK(judged(some_odd(40, in_one_read), s).outcome == verdict::pass);
+}
+
+TEST_CASE("a verdict that holds in the worst case holds, whatever was buffered or read late") {
+    // Whole answers of 32 tokens in 149 ms, as a client on busy cores read those of vLLM.
+    const auto whole = [](double at) { return read_in(at, 149, 0, {32}); };
+    const slo_verdict wide = judged(some_odd(40, whole), mean(tpot) <= 50_ms);
+    CHECK(wide.outcome == verdict::pass);
+    CHECK(wide.measured == about(0.149 / 31));
+    CHECK(str(wide.reason) == "40 of 40 answers brought tokens together: it passes even if these took "
+                              "all the time since the send, which is counted here");
+    CHECK(judged(some_odd(40, whole), p50(itl) <= 150_ms).outcome == verdict::pass);
+    CHECK(judged(some_odd(40, whole), goodput(tpot <= 50_ms) >= 90_pct).outcome == verdict::pass);
+    CHECK(judged(some_odd(40, whole), mean(tpot) <= 4_ms).outcome == verdict::invalid);
+    const slo_verdict few = judged(some_odd(4, whole), mean(tpot) <= 50_ms);
+    CHECK(few.outcome == verdict::pass);
+    CHECK(few.measured == about((36 * 0.010) / 40));
+
+    // 768 tokens of 10 ms in events of 32, or one first and then 20 an event.
+    const auto in_events = [](int first, int each) {
+        return [=](double at) {
+            request q(at);
+            q.content(at + 100 + 10 * (first - 1));
+            int n = first;
+            while (n < 768) {
+                n = std::min(n + each, 768);
+                q.content(at + 100 + 10 * (n - 1));
+            }
+            return q.finish(at + 7770).usage(at + 7770, 10, 768).done(at + 7770);
+        };
+    };
+    for (const auto& answer : {in_events(32, 32), in_events(16, 16), in_events(1, 20), in_events(64, 64)}) {
+        measurement m = some_odd(40, answer);
+        m.candidate.push_back(m.candidate[0]);  // three repeats can fail
+        for (repeat_data& d : m.candidate)
+            for (record& r : d.records) r.text_bytes = 4 * 768;
+        CHECK(judged(m, mean(tpot) <= 12_ms).outcome == verdict::pass);
+        CHECK(judged(m, mean(tpot) <= 8_ms).outcome == verdict::fail);
+        CHECK(judged(m, p50(decode_speed) >= 80_tps).outcome == verdict::pass);
+        CHECK(judged(m, p50(decode_speed) >= 130_tps).outcome == verdict::fail);
+    }
+    const slo_verdict near = judged(some_odd(40, in_events(64, 64)), mean(tpot) <= 9.5_ms);
+    CHECK(near.outcome == verdict::invalid);
+    CHECK(mentions(near.reason, "40 of 40 answers came in events of 64 tokens each"));
+}
+
+TEST_CASE("a comparison of streams that come in lumps holds where it does in the worst case of both") {
+    const auto pairs_with = [](double mine_ms, double other_ms, const slo& s) {
+        const auto answers = [](double ms) {
+            vector<request> all;
+            for (int i = 0; i < 20; ++i) all.push_back(read_in(2000.0 * i, 10 * ms, 10 * ms, {10, 10, 10, 10}));
+            return repeat_of(all);
+        };
+        measurement m;
+        for (int i = 0; i < 4; ++i) {
+            m.candidate.push_back(answers(mine_ms));
+            m.baseline.push_back(answers(other_ms));
+        }
+        return judged(m, s).outcome;
+    };
+    CHECK(pairs_with(10, 10, mean(tpot) <= 3 * baseline) == verdict::pass);
+    CHECK(pairs_with(10, 10, mean(tpot) <= 1.1 * baseline) == verdict::invalid);
+    CHECK(pairs_with(40, 10, mean(tpot) <= 1.1 * baseline) == verdict::fail);
+    CHECK(pairs_with(12, 10, mean(tpot) <= 1.1 * baseline) == verdict::invalid);
 }
 
 TEST_CASE("a ratio withstands what its buffered part can hide as a ratio, not as a time") {
@@ -887,13 +950,14 @@ TEST_CASE("a ratio withstands what its buffered part can hide as a ratio, not as
 TEST_CASE("an answer that begins with many tokens at once hides how long those took") {
     // 8 KiB of events, every 400 ms.
     const auto buffered = [](double at) { return read_in(at, 480, 400, {40, 40, 40, 8}); };
-    for (const slo& s : of_decoding) {
+    for (const slo& s : {mean(tpot) <= 12_ms, p50(itl) <= 20_ms, p50(decode_speed) >= 90_tps,
+                         decode_throughput >= 1_tps, goodput(tpot <= 12_ms) >= 50_pct}) {
         CAPTURE(str(s.text()));
         const slo_verdict v = judged(some_odd(40, buffered), s);
         CHECK(v.outcome == verdict::invalid);
         CHECK(str(v.reason) == "the stream does not stream: 40 of 40 answers began with over 5 % of "
-                               "their tokens at once, 5 % may: the server or a proxy buffers "
-                               "them");
+                               "their tokens at once, 5 % may: the server, a proxy or a busy "
+                               "machine holds them back");
     }
     // Seven of 128 in the first read are over 5 %; six are not, and their time is told by the rest.
     vector<int> seven{8}, six{7};
@@ -901,8 +965,10 @@ TEST_CASE("an answer that begins with many tokens at once hides how long those t
     const auto with = [](vector<int> reads) {
         return some_odd(40, [=](double at) { return read_in(at, 100, 10, reads); });
     };
-    CHECK(judged(with(seven), mean(tpot) <= 20_ms).outcome == verdict::invalid);
-    CHECK(judged(with(six), mean(tpot) <= 20_ms).outcome == verdict::pass);
+    const slo close = goodput(tpot <= 10_ms) >= 50_pct;
+    CHECK(judged(with(seven), close).outcome == verdict::invalid);
+    CHECK(judged(with(six), close).outcome == verdict::pass);
+    CHECK(judged(with(seven), mean(tpot) <= 20_ms).outcome == verdict::pass);  // 10.2 ms at most
 }
 
 namespace {
@@ -929,9 +995,10 @@ TEST_CASE("a pass far inside its limit stands, whatever a lump in one of its rep
         CHECK(judged(m, s).outcome == verdict::pass);
     CHECK(str(judged(m, mean(tpot) <= 5_ms).reason) ==
           "the stream does not stream: 8 of 80 answers began with over 5 % of their tokens at once, "
-          "5 % may: the server or a proxy buffers them");
-    // Where most answers lump no bound is worth anything.
-    CHECK(judged(coalesced_at(20, 4), mean(tpot) <= 1_s).outcome == verdict::invalid);
+          "5 % may: the server, a proxy or a busy machine holds them back");
+    // Where most answers lump their pace is worth nothing: 11.4 ms at most.
+    CHECK(judged(coalesced_at(20, 4), mean(tpot) <= 10_ms).outcome == verdict::invalid);
+    CHECK(judged(coalesced_at(20, 4), mean(tpot) <= 1_s).outcome == verdict::pass);
 }
 
 TEST_CASE("what began in lumps at a moment or two is a machine that stood still, and no habit") {
@@ -950,8 +1017,9 @@ TEST_CASE("an event of more tokens than a step brings may be a lump, too") {
             return q.finish(at + 120).usage(at + 120, 10, tokens).done(at + 120);
         });
     };
-    CHECK(judged(of(65), mean(tpot) <= 20_ms).outcome == verdict::pass);  // 16 an event
-    CHECK(mentions(judged(of(66), mean(tpot) <= 20_ms).reason, "40 of 40 answers began with"));
+    CHECK(judged(of(65), mean(tpot) <= 1_ms).outcome == verdict::pass);  // 16 an event
+    CHECK(mentions(judged(of(66), mean(tpot) <= 1_ms).reason,
+                   "40 of 40 answers came in events of 13.2 tokens each"));
 }
 
 TEST_CASE("a server whose tokens are as fast as the client's reads is not buffered") {
@@ -981,11 +1049,12 @@ TEST_CASE("a server whose tokens are as fast as the client's reads is not buffer
     // Lumps within the client's own turns are nobody's holding back; a tpot of 0 is none, though.
     const auto at_once = [](double wait, vector<int> reads) {
         const auto answer = [=](double at) { return read_in(at, wait, 0.1, reads); };
-        return judged(some_odd(40, answer), goodput(ttft <= 1_s && tpot <= 20_ms) >= 50_pct);
+        return judged(some_odd(40, answer), goodput(ttft <= 1_s && tpot <= 90_us) >= 50_pct);
     };
     CHECK(at_once(9, {6, 5}).outcome == verdict::pass);
     CHECK(at_once(11, {6, 5}).outcome == verdict::invalid);
     CHECK(at_once(1, {11}).outcome == verdict::invalid);
+    CHECK(at_once(0.8, {11}).outcome == verdict::pass);  // 80 us at most
 }
 
 TEST_CASE("events that are read together have no gaps of their own") {
@@ -1001,12 +1070,13 @@ TEST_CASE("events that are read together have no gaps of their own") {
     const slo_verdict v = judged(m, p75(itl) <= 15_ms);
     CHECK(v.outcome == verdict::invalid);
     CHECK(str(v.reason) == "the stream comes in lumps: 15.9 % of the content events were read "
-                           "together with an earlier one, 5 % may: the server or a proxy buffers "
-                           "them");
+                           "together with an earlier one, 5 % may: the server, a proxy or a busy "
+                           "machine holds them back");
     CHECK(judged(m, p75(itl) <= 25_ms).outcome == pass);
     CHECK(judged(some_odd(40, in_twos), p50(itl) <= 41_ms).outcome == pass);
     const auto in_fours = [](double at) { return read_in(at, 80, 20, {1, 4, 4, 2}); };
-    CHECK(judged(some_odd(40, in_fours), p50(itl) <= 1_s).outcome == verdict::invalid);
+    CHECK(judged(some_odd(40, in_fours), p50(itl) <= 5_ms).outcome == verdict::invalid);
+    CHECK(judged(some_odd(40, in_fours), p50(itl) <= 1_s).outcome == pass);
     CHECK(judged(some_odd(40, in_twos), mean(tpot) <= 40_ms).outcome == pass);
 }
 
@@ -1018,7 +1088,7 @@ TEST_CASE("a client that was late explains no more than it may have read togethe
         measurement m = measured({repeat_of(all), repeat_of(all)});
         for (repeat_data& d : m.candidate)
             for (record& r : d.records) r.first_early_ns = static_cast<long long>(ms * 1e6);
-        return slo_invalid_reason(m, mean(tpot) <= 10_s);
+        return slo_invalid_reason(m, mean(tpot) <= 20_ms);
     };
     const std::string unclear =
         "client: it was late and read the first tokens of 40 of 40 answers together";
