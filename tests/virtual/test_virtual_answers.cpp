@@ -7,6 +7,8 @@
 #include "virtual/scripted_server.hpp"
 #include "virtual/execution_environment.hpp"
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -405,4 +407,43 @@ TEST_CASE("a model that goes on without text, where its end is ignored, takes it
             CHECK(outcome_of(r, "mean(tpot) <= 11 ms") == verdict::pass);
             check_rejudged(r, s.slos);
         }
+}
+
+TEST_CASE("answers of several models, out of a cache, or capped are not those that were asked for") {
+    const auto run_with = [](const std::function<answer(std::size_t)>& answer_to) {
+        std::size_t n = 0;
+        const scripted::server server(
+            [&](const scripted::request&) { return answer_to(n++); });
+        scenario s = decoding_on(server.url(), 3);
+        s.workload = prompts({"How far is it?"});
+        s.options.max_tokens = 64;
+        const result r = run(s);
+        check_rejudged(r, s.slos);
+        return r;
+    };
+    const auto named = [](const std::string& model) {
+        std::string events = scripted::healthy_events(8);
+        for (std::size_t at = 0; (at = events.find("{\"object\"", at)) != std::string::npos; at += 9)
+            events.insert(at + 1, "\"model\":\"" + model + "\",");
+        return answer{scripted::send(scripted::sized_stream(events))};
+    };
+    const result mixed = run_with([&](std::size_t i) { return named(i % 5 < 3 ? "scripted" : "small"); });
+    check_invalid(mixed, "p50(e2e) <= 60 s", "name another model than the first ones (");
+    check_invalid(mixed, "p50(e2e) <= 60 s", "40.3 % \"small\"");
+    CHECK(outcome_of(run_with([&](std::size_t) { return named("alias"); }), "p50(e2e) <= 60 s") ==
+          verdict::pass);
+
+    const result cached = run_with([&](std::size_t i) {
+        const std::string fields = i % 10 < 7 ? "X-Cache-Status: Hit\r\n" : "X-Cache-Status: Miss\r\n";
+        return answer{scripted::send(scripted::sized_stream(scripted::healthy_events(8), fields))};
+    });
+    check_invalid(cached, "p50(e2e) <= 60 s", "came from a cache of answers, by their headers");
+
+    const result capped = run_with([](std::size_t) {
+        std::string events = scripted::role();
+        for (int i = 0; i < 16; ++i) events += scripted::chat_chunk(" word");
+        events += scripted::finish("length") + scripted::usage(5, 16) + scripted::done();
+        return answer{scripted::send(scripted::sized_stream(events))};
+    });
+    check_invalid(capped, "p50(e2e) <= 60 s", "48 of 48 completed requests ended with the finish reason");
 }

@@ -20,6 +20,20 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// Whether a field of the head says that a gateway's cache gave the answer: X-Cache-Status of Kong
+/// and nginx, x-portkey-cache-status ("SEMANTIC HIT"), cf-aig-cache-status, Helicone-Cache, X-Cache
+/// of CDNs. LiteLLM names the key of a hit.
+inline bool tells_of_cache(std::string_view name, std::string_view value) {
+    const std::string field = in_lower_case(name), says = in_lower_case(value);
+    if (field == "x-litellm-cache-key") return !is_nothing(says);
+    constexpr std::string_view fields[] = {
+        "x-cache-status", "x-portkey-cache-status", "cf-aig-cache-status", "cf-cache-status",
+        "helicone-cache", "x-cache", "x-proxy-cache", "x-litellm-cache-hit"};
+    const bool is_known = any_of(fields, [&](std::string_view f) { return field == f; });
+    return is_known && !has_any_of(says, {"miss"}) &&
+           (has_any_of(says, {"hit", "stale", "updating", "revalidated"}) || says == "true");
+}
+
 /// Reads one answer without I/O: it takes the bytes of a connection in pieces of any size with
 /// their times, and gives the result of the request.
 class answer_reader {
@@ -64,6 +78,11 @@ public:
     const stream_timeline& timeline() const { return timeline_; }
     const generated_text& said() const { return reader_.said(); }
     const std::string& words() const { return said().answer; }
+    /// As the answer names it, "" if it does not.
+    const std::string& model() const { return reader_.model(); }
+    bool is_from_cache() const {
+        return http_status() / 100 == 2 && http_.any_header(tells_of_cache);
+    }
     void reset(const api_traits& api = apis[0], const asked_answer& asked = {}) {
         timeline_.reset(asked);
         http_.reset();

@@ -30,6 +30,7 @@ public:
         framed_ = asked.is_streamed ? a.framed : framing::document;
     }
     const generated_text& said() const { return memory_.said; }
+    const std::string& model() const { return memory_.model; }
     /// Whether this content type is the one asked for; others are errors.
     bool takes(std::string_view content_type) const {
         switch (framed_) {

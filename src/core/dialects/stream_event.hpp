@@ -213,6 +213,8 @@ struct stream_memory {
     int tokens = 0;          // so far, if each event reports its own
     asked_answer asked{};
     generated_text said{};   // if kept
+    std::string model{};     // as its first events name it
+    int looked_for_model = 0;
 
     /// Takes the text of a member: the event counts it, the memory keeps it.
     void take(stream_event& e, const json_view& v, const char* name,
@@ -227,6 +229,13 @@ struct stream_memory {
     }
     void keep(std::string_view piece, taken_as as = taken_as::text) {
         if (asked.is_kept) (as == taken_as::thought ? said.reasoning : said.answer) += piece;
+    }
+    /// Looks in the first events alone: all others have the same, or none.
+    void note_model(const json_view& v) {
+        if (!model.empty() || looked_for_model++ >= 4) return;
+        for (const char* way : {"model", "model_name", "message.model", "response.model"})
+            if (const json_view* m = value_at(v, way); m && m->is_string() && model.empty())
+                model = printable(m->text, 100);
     }
     void keep_id(stream_event& e, const json_view& v) {
         e.is_like_no_other = true;
@@ -273,6 +282,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, const
     }
     e.error = is_error ? refusal_message(*v) : error_message(*v);
     if (is_of_tool(type) || is_of_tool(string_member(*v, "type"))) e.error.clear();
+    memory.note_model(*v);
     read(*v, e, memory);
     if (e.error.empty() && is_error) e.error = printable(data);
     e.note_if_alone();

@@ -80,6 +80,12 @@ cause of_answers(objective_in_check& o) {
     if (o.s.statistic.metric != m || o.v.repeats == 0) return {};
     return found(o.e, o.s.statistic, static_cast<std::size_t>(o.v.repeats));
 }
+/// What is told of a few answers of the candidate beside a pass.
+template <cause (*found)(const answer_counts&)>
+cause told_of_a_pass(objective_in_check& o) {
+    const bool matters = o.is_in(verdict::pass) && o.is_of(is_of_service);
+    return matters ? found(o.g.candidate) : cause{};
+}
 inline cause cut_off(objective_in_check& o);
 
 inline constexpr auto checks = [] {
@@ -129,6 +135,8 @@ inline constexpr auto checks = [] {
         {"untold_end", answers, too_much<because::untold_end, &c::untold_ends>, decoding,
          text_alone},
         {"none_selected", answers, none_selected},
+        {"several_models", answers, several_models},
+        {"from_cache", answers, too_much<because::from_cache, &c::from_cache>},
         {"too_short", answers, too_short},
         {"too_long", answers, too_much<because::too_long, &c::too_long>},
         {"filtered", answers, too_much<because::filtered, &c::filtered>},
@@ -163,6 +171,8 @@ inline constexpr auto checks = [] {
         {"too_close", objective, too_close, advises},
         {"holds_anyway", objective, [](o in) { return in.in_the_worst; }, adds},
         {"cached", objective, part_of_cache, adds},
+        {"some_other_models", objective, told_of_a_pass<a_few_others>, adds},
+        {"some_from_cache", objective, told_of_a_pass<a_few_from_cache>, adds},
         {"untold_history", objective,
          [](o in) {
              const bool matters = in.is_in(verdict::pass) && in.is_of(is_of_service);

@@ -16,12 +16,13 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
-#include <algorithm>  // max, min, nth_element, sort
+#include <algorithm>  // find_if, max, min, nth_element, sort
 #include <array>
 #include <cstddef>  // ptrdiff_t, size_t
 #include <iterator>  // prev
 #include <map>
 #include <set>
+#include <string>
 #include <utility>  // pair
 
 namespace llmbench {
@@ -40,6 +41,44 @@ struct value_count {
 struct cache_counts {
     long long requests = 0, prompt = 0, cached = 0, shared = 0;
 };
+/// The models that completed answers name, of each part of the workload. An alias that all have is
+/// one model; of several the first one is the one that was asked for.
+class model_names {
+public:
+    void add(const record& r) {
+        if (r.part >= parts_.size()) parts_.resize(r.part + std::size_t{1});
+        vector<named>& all = parts_[r.part];
+        const auto at = std::find_if(all.begin(), all.end(),
+                                     [&](const named& m) { return m.name == str(r.model); });
+        if (at != all.end()) ++at->n;
+        else if (all.size() < most_models) all.push_back({str(r.model), 1});
+        else ++all.back().n;
+    }
+    std::size_t of_others() const {
+        std::size_t n = 0;
+        for (const vector<named>& all : parts_)
+            for (std::size_t i = 1; i < all.size(); ++i) n += all[i].n;
+        return n;
+    }
+    /// The names of all models of parts with several, with their shares.
+    std::string shares(std::size_t completed) const {
+        std::string text;
+        for (const vector<named>& all : parts_)
+            for (std::size_t i = 0; all.size() > 1 && i < all.size(); ++i)
+                text += (text.empty() ? "" : ", ") +
+                        printed("%.3g %% ", 100 * as_number(all[i].n) / as_number(completed)) +
+                        (all[i].name.empty() ? "the name asked for" : "\"" + all[i].name + "\"");
+        return text;
+    }
+
+private:
+    static constexpr std::size_t most_models = 8;
+    struct named {
+        std::string name{};
+        std::size_t n = 0;
+    };
+    vector<vector<named>> parts_{};
+};
 /// The completed requests of one variant by what makes them invalid.
 struct answer_counts {
     std::size_t requests = 0;  // all, with failed ones
@@ -48,6 +87,9 @@ struct answer_counts {
     // Finish reasons, and the most tokens of a prompt and its answer together.
     std::size_t ended_by_themselves = 0, ended_at_length = 0, ended_without_reason = 0;
     long long most_tokens = 0;
+    std::size_t cut_short = 0;                // at their length, before the one asked for
+    std::size_t from_cache = 0;               // of a gateway
+    model_names models{};
     std::size_t of_choices = 0;               // with several choices
     std::size_t short_prompts = 0;            // read in part, of those with asked lengths
     std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
@@ -132,6 +174,9 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     c.ended_without_reason += r.finish_reason.empty();
     c.ended_by_themselves += !at_length && !r.finish_reason.empty();
     c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
+    c.cut_short += is_cut_short(r);
+    c.from_cache += r.from_cache;
+    c.models.add(r);
     c.of_choices += r.choices > 1;
     c.over_content += usage_is_over_content(r);
     c.without_usage += r.token_source == token_origin::no_usage;
@@ -267,9 +312,35 @@ inline cause missing_values(const answer_counts& c, metric_id m, const load_cond
     return values_missing(c, m);
 }
 
+/// Answers of several models: a gateway that falls back, or routes.
+inline cause several_models(const answer_counts& c) {
+    const std::size_t others = c.models.of_others();
+    if (!is_too_much(others, c.completed)) return {};
+    return cause_with<because::several_models>({{"requests", others}, {"completed", c.completed}},
+                                               whose::nobody, c.models.shares(c.completed));
+}
+/// What a few answers are, which spoils no verdict.
+inline cause a_few_others(const answer_counts& c) {
+    const std::size_t others = c.models.of_others();
+    if (others == 0) return {};
+    return cause_with<because::some_other_models>(
+        {{"requests", others}, {"completed", c.completed}}, whose::nobody,
+        c.models.shares(c.completed));
+}
+inline cause a_few_from_cache(const answer_counts& c) {
+    if (c.from_cache == 0) return {};
+    return cause_with<because::some_from_cache>(
+        {{"requests", c.from_cache}, {"completed", c.completed}});
+}
+
 /// Why answers are short, by their finish reasons.
 inline cause too_short(const answer_counts& c) {
-    if (!is_too_much(c.too_short, c.completed)) return {};
+    if (!is_too_much(c.too_short, c.completed)) {
+        if (!is_too_much(c.cut_short, c.completed)) return {};
+        return cause_with<because::cut_short>({{"requests", c.cut_short},
+                                               {"completed", c.completed},
+                                               {"most", c.most_tokens}});
+    }
     const std::size_t n = c.too_short, of = c.completed;
     const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
     if (c.ended_at_length > 0 && n > otherwise)

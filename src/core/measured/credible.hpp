@@ -4,6 +4,8 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/answers/timeline.hpp"
+#include "core/dialects/output.hpp"
+#include "core/dialects/stream_event.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // max, min
@@ -131,6 +133,12 @@ inline bool is_over_length(const record& r) {
     const bool by_usage = r.token_source == token_origin::usage;
     return r.most_output_tokens > 0 &&
            r.output_tokens > r.most_output_tokens * (by_usage ? 1 : 1.05);
+}
+
+/// Whether an answer says that it ended at its length, and has fewer tokens than were asked for.
+inline bool is_cut_short(const record& r) {
+    return stream_event::is_at_length(str(r.finish_reason)) &&
+           r.token_source == token_origin::usage && r.output_tokens < r.most_output_tokens;
 }
 
 /// A failed answer is not right, and equals none.

@@ -106,6 +106,12 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
                             "text came meanwhile", if_any},
             r.textless_ns, {0, max_count});
     answer_fields(v, r);
+    if (v.has("model", !r.model.empty()))
+        v.text({"model", "that the answer names, if it is another than the one asked for",
+                at_times}, r.model);
+    if (v.has("from_cache", r.from_cache))
+        v.flag({"from_cache", "a gateway's cache gave the answer, by its headers", at_times},
+               r.from_cache);
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few_range);
     v.whole({"idle_ns", "that its lost connection had not been used", if_any}, r.idle_ns);
 }

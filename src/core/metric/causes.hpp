@@ -20,7 +20,7 @@ enum class because : unsigned char {
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, holds_anyway, cached,
-    cached_in_both,
+    cached_in_both, some_other_models, some_from_cache,
     untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ, below_client,
@@ -39,7 +39,8 @@ enum class because : unsigned char {
     sent_late, client_lost, client_in_probes,
     // the server's answers
     over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
-    gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
+    gaps_of_all, lacks_values, other_tokens, several_models, from_cache, context_full, stops_early,
+    stops_by_itself, cut_short,
     too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
     known_prompts, cached_over_prompt, no_usage,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
@@ -112,6 +113,10 @@ inline constexpr auto cause_table = [] {
          "server's prefix cache"},
         {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
          "tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
+        {some_other_models, "some_other_models", "requests,completed", "{some_completed} name "
+         "another model than the first ones ({words})"},
+        {some_from_cache, "some_from_cache", "requests,completed", "{some_completed} came from a "
+         "cache of answers, by their headers"},
         {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
          "show whether it kept the history"},
         {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
@@ -240,6 +245,10 @@ inline constexpr auto cause_table = [] {
         {other_tokens, "other_tokens", "tokens,is_prompt,baseline", "the arms' requests differ "
          "by over 5 % in their tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and with "
          "the baseline {baseline:.4g}: tokens per second are not compared"},
+        {several_models, "several_models", "requests,completed", "{some_completed} name another "
+         "model than the first ones ({words}): a gateway falls back, or routes between several"},
+        {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "
+         "answers, by their headers, and 5 % may: nothing was generated for them"},
         {context_full, "context_full", "requests,completed,at_length,most", "{some_completed} "
          "brought fewer tokens than forced: {at_length:0} of these at least with the finish "
          "reason \"length\", and none had more than {most:0} tokens with its prompt: its context "
@@ -250,6 +259,9 @@ inline constexpr auto cause_table = [] {
         {stops_by_itself, "stops_by_itself", "requests,completed,by_themselves",
          "{some_completed} brought fewer tokens than forced: it does not heed ignore_eos, or "
          "stops by itself ({by_themselves:0} finish reasons are another than \"length\")"},
+        {cut_short, "cut_short", "requests,completed,most", "{some_completed} ended with the "
+         "finish reason \"length\" before the length that was asked for, and none had more than "
+         "{most:0} tokens with its prompt: its context is full, or it has a limit of its own"},
         {too_long, "too_long", "requests,completed", "{some_completed} report more tokens than "
          "forced: it does not heed the length, or its usage is wrong"},
         {filtered, "filtered", "requests,completed", "{some_completed} were cut off by a content "

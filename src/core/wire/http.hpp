@@ -170,6 +170,11 @@ public:
             if (same_ignoring_case(f.name, name)) return f.value;
         return {};
     }
+    /// Whether `f(name, value)` is true of any field of the head.
+    template <class F>
+    bool any_header(F&& f) const {
+        return any_of(fields_, [&](const header_field& h) { return f(h.name, h.value); });
+    }
     void reset() { *this = response_parser(); }
 
 private:

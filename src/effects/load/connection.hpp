@@ -419,6 +419,9 @@ private:
         drain_from_ns_ = now_ns();
         answer_.timeline().write_to(rec_);
         rec_.http_status = answer_.http_status();
+        rec_.from_cache = answer_.is_from_cache();
+        if (answer_.model() != io_.target.model)
+            rec_.model = without_secrets(answer_.model(), io_.target.secrets);
         rec_.error = without_secrets(str(rec_.error), io_.target.secrets);
         rec_.finish_reason = without_secrets(str(rec_.finish_reason), io_.target.secrets);
         if (rec_.end_ns == 0) rec_.end_ns = drain_from_ns_;

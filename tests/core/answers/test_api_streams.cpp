@@ -120,6 +120,48 @@ TEST_CASE("what follows the end of an answer adds nothing to its words") {
     CHECK(heard_lines(ollama, line + "{\"error\":\"boom\"}\n" + line).words == "Hi");
 }
 
+TEST_CASE("an answer names its model, in any API that does, and a cache its hits") {
+    const auto heard_with = [](api_format api, const std::string& fields, const std::string& body) {
+        answer_reader reader;
+        reader.reset(traits_of(api), {});
+        const bool lines = traits_of(api).framed == framing::lines;
+        reader.feed("HTTP/1.1 200 OK\r\nContent-Type: " +
+                        std::string(lines ? "application/x-ndjson" : "text/event-stream") + "\r\n" +
+                        fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body,
+                    1'000'000);
+        return std::pair(reader.model(), reader.is_from_cache());
+    };
+    const auto event = [](const std::string& json) { return "data: " + json + "\n\n"; };
+    const std::string chat =
+        R"({"model":"big","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]})";
+    CHECK(heard_with(openai_chat, "", event(chat)).first == "big");
+    // Another answer's events may be like these but for the model; its end is not.
+    CHECK(heard_with(openai_completions, "",
+                     event(R"({"model":"a","choices":[{"text":"Hi","finish_reason":null}]})")).first == "a");
+    CHECK(heard_with(openai_completions, "",
+                     event(R"({"model":"b","choices":[{"text":"Ho","finish_reason":null}]})") +
+                         event(R"({"model":"b","choices":[{"text":"","finish_reason":"stop"}]})"))
+              .first == "b");
+    CHECK(heard_with(anthropic, "", event(R"({"type":"message_start","message":{"model":"c"}})")).first == "c");
+    CHECK(heard_with(openai_responses, "", event(R"({"type":"response.created","response":{"model":"d"}})"))
+              .first == "d");
+    CHECK(heard_with(ollama, "", R"({"model":"e","message":{"content":"Hi"},"done":false})" "\n").first == "e");
+    CHECK(heard_with(triton, "", event(R"({"model_name":"f","text_output":"Hi"})")).first == "f");
+    CHECK(heard_with(openai_chat, "", event(R"({"choices":[]})")).first == "");
+    for (const char* hit : {"X-Cache-Status: Hit", "x-portkey-cache-status: SEMANTIC HIT",
+                            "cf-aig-cache-status: HIT", "x-litellm-cache-key: 5f1c", "Helicone-Cache: HIT",
+                            "X-Cache: Hit from cloudfront", "X-Cache-Status: STALE"}) {
+        CAPTURE(std::string(hit));
+        CHECK(heard_with(openai_chat, std::string(hit) + "\r\n", event(chat)).second);
+    }
+    for (const char* none : {"X-Cache-Status: Miss", "x-portkey-cache-status: SEMANTIC MISS",
+                             "cf-aig-cache-status: MISS", "x-litellm-cache-key: None", "X-Cache-Status: Bypass",
+                             "X-Request-Id: hit", "x-portkey-cache-status: DISABLED"}) {
+        CAPTURE(std::string(none));
+        CHECK_FALSE(heard_with(openai_chat, std::string(none) + "\r\n", event(chat)).second);
+    }
+}
+
 // ---- Text Generation Inference -----------------------------------------------------------------
 
 TEST_CASE("TGI: a token an event, the last one tells of all, special tokens are no output") {

@@ -230,6 +230,14 @@ vector<row_case> all_rows() {
              });
          }},
         {"none_selected", because::none_selected, invalid, p50(ttft).of(turns(3)) <= 1_s},
+        {"several_models", because::several_models, invalid, usual, [](measurement& m) {
+             each_request(m.candidate, [](record& r, std::size_t i) {
+                 if (i % 5 > 2) r.model = "small";
+             });
+         }},
+        {"from_cache", because::from_cache, invalid, usual, [](measurement& m) {
+             each_request(m.candidate, [](record& r, std::size_t i) { r.from_cache = i % 5 > 0; });
+         }},
         {"too_short", because::stops_by_itself, invalid, usual,
          [](measurement& m) { m.candidate[0].short_outputs = 20; }},
         {"too_long", because::too_long, invalid, usual,
@@ -329,6 +337,10 @@ vector<row_case> all_rows() {
         {"cached", because::cached, pass, usual, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t) { r.cached_tokens = 4; });
          }},
+        {"some_other_models", because::some_other_models, pass, usual,
+         [](measurement& m) { m.candidate[1].records[7].model = "small"; }},
+        {"some_from_cache", because::some_from_cache, pass, usual,
+         [](measurement& m) { m.candidate[1].records[7].from_cache = true; }},
         {"untold_history", because::untold_history, pass, usual, [](measurement& m) {
              go_on(m);
              each_request(m.candidate, [](record& r, std::size_t) { r.prompt_tokens *= r.turn == 0; });
@@ -404,7 +416,9 @@ vector<order_case> all_orders() {
         {"starts_read_together", "comes_in_bursts",
          goodput(tpot <= 12_ms && itl <= 1_s) >= 90_pct},
         {"comes_in_bursts", "untold_end", goodput(tpot <= 5.5_ms && itl <= 1_s) >= 90_pct},
-        {"none_selected", "too_short", p50(ttft).of(turns(3)) <= 1_s},
+        {"none_selected", "several_models", p50(ttft).of(turns(3)) <= 1_s},
+        {"several_models", "from_cache", usual},
+        {"from_cache", "too_short", usual},
         {"too_short", "too_long", usual},
         {"too_long", "filtered", usual},
         {"filtered", "several_choices", usual},
@@ -424,8 +438,10 @@ vector<order_case> all_orders() {
         {"baseline_may_fail", "stopped", mean(ttft) <= 1.0 * baseline},
         {"stopped", "undisturbed", recovery_time <= 15_s,
          [](measurement& m) { recover_in(m, {8, 30, 8.2}); }},
-        {"cached", "untold_history", usual},
+        {"some_from_cache", "untold_history", usual},
         {"holds_anyway", "cached", goodput(ttft <= 1_s && tpot <= 20_ms) >= 60_pct},
+        {"cached", "some_other_models", usual},
+        {"some_other_models", "some_from_cache", usual},
         {"client_lost", "client_late", mean(ttft) <= 65_ms},
         {"wrong_answers", "server_queue", accuracy >= 99.9_pct, answer_rightly},
         {"server_queue", "server_cache", missed},

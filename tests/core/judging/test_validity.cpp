@@ -688,6 +688,75 @@ TEST_CASE("answers that a length cut short are told as such, with the longest of
                                           "finish reasons are another than \"length\")");
 }
 
+TEST_CASE("answers that end at their length before the one asked for are not what was asked for") {
+    const auto with = [](int cut, int tokens, token_origin by = token_origin::usage) {
+        measurement m = measured(repeats_with_ttft({80, 80}));
+        int i = 0;
+        for (repeat_data& d : m.candidate)
+            for (record& r : d.records) {
+                r.finish_reason = i++ < cut ? "length" : "stop";
+                r.most_output_tokens = tokens;
+                r.token_source = by;
+            }
+        return judged(m, mean(e2e) <= 1_s);
+    };
+    CHECK(str(with(3, 64).reason) ==
+          "server: 3 of 40 completed requests ended with the finish reason \"length\" before the "
+          "length that was asked for, and none had more than 21 tokens with its prompt: its context "
+          "is full, or it has a limit of its own");
+    CHECK(with(3, 64).outcome == verdict::invalid);
+    CHECK(with(2, 64).outcome == verdict::pass);
+    CHECK(with(40, 11).outcome == verdict::pass);  // that was it
+    CHECK(with(40, 0).outcome == verdict::pass);   // nothing was asked for
+    CHECK(with(40, 64, token_origin::events).outcome == verdict::pass);  // events may bring several
+}
+
+TEST_CASE("answers of several models are told with their shares, and over 5 percent decide nothing") {
+    const auto with = [](int others, const char* first = "") {
+        measurement m = measured(repeats_with_ttft({80, 80}));
+        int i = 0;
+        for (repeat_data& d : m.candidate)
+            for (record& r : d.records) r.model = i++ < 40 - others ? first : "small";
+        return judged(m, mean(ttft) <= 100_ms);
+    };
+    CHECK(str(with(0).reason) == "");
+    CHECK(str(with(40).reason) == "");  // an alias
+    CHECK(with(16).outcome == verdict::invalid);
+    CHECK(str(with(16).reason) ==
+          "server: 16 of 40 completed requests name another model than the first ones (60 % the name "
+          "asked for, 40 % \"small\"): a gateway falls back, or routes between several");
+    CHECK(mentions(with(16, "large").reason, "(60 % \"large\", 40 % \"small\")"));
+    CHECK(with(2).outcome == verdict::pass);
+    CHECK(str(with(2).reason) == "2 of 40 completed requests name another model than the first ones "
+                                 "(95 % the name asked for, 5 % \"small\")");
+    // Parts of a mix may have their own.
+    measurement m = measured(repeats_with_ttft({80, 80}));
+    for (repeat_data& d : m.candidate) {
+        d.labels = {"base", "sql"};
+        for (std::size_t i = 0; i < d.records.size(); i += 2) {
+            d.records[i].part = 1;
+            d.records[i].model = "sql-lora";
+        }
+    }
+    CHECK(str(judged(m, mean(ttft) <= 100_ms).reason) == "");
+}
+
+TEST_CASE("answers from a gateway's cache are told, and over 5 percent decide nothing") {
+    const auto with = [](int cached) {
+        measurement m = measured(repeats_with_ttft({80, 80}));
+        int i = 0;
+        for (repeat_data& d : m.candidate)
+            for (record& r : d.records) r.from_cache = i++ < cached;
+        return judged(m, mean(ttft) <= 100_ms);
+    };
+    CHECK(str(with(0).reason) == "");
+    CHECK(with(2).outcome == verdict::pass);
+    CHECK(str(with(2).reason) ==
+          "2 of 40 completed requests came from a cache of answers, by their headers");
+    CHECK(with(3).outcome == verdict::invalid);
+    CHECK(mentions(with(28).reason, "server: 28 of 40 completed requests came from a cache"));
+}
+
 TEST_CASE("answers whose finish reason nobody told are not said to be at their length") {
     measurement m = measured(repeats_with_ttft({80, 80}));
     for (repeat_data& d : m.candidate)
