@@ -146,11 +146,6 @@ inline std::optional<std::string> bytes_of_file(const std::string& path) {
         refuse({printable(path), ": it has over 1 GiB, which no file of a run has"});
     return file_content(path, "files");
 }
-inline vector<imported_run> imported_runs_of(const std::string& path) {
-    const std::optional<std::string> bytes = bytes_of_file(path);
-    if (!bytes.has_value()) refuse({"files: ", printable(path), " cannot be read as a file"});
-    return read_imported_runs(*bytes, path, bytes_of_file);
-}
 
 /// Refuses objectives that files of finished runs cannot answer.
 inline void check_slos_of_files(const plan& p) {
@@ -170,10 +165,7 @@ inline void check_slos_of_files(const plan& p) {
 
 /// Each run in the files is a repeat of one load.
 inline measured_gate gate_of_files(const vector<std::string>& files, const slo_list& slos) {
-    vector<imported_run> runs;
-    for (const std::string& path : files)
-        for (imported_run& run : imported_runs_of(path)) runs.push_back(std::move(run));
-    measured_gate g = gate_of_runs(std::move(runs), slos);
+    measured_gate g = gate_of_runs(read_runs_of(files, bytes_of_file), slos);
     check_slos_of_files(g.what);
     return g;
 }

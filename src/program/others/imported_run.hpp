@@ -15,6 +15,7 @@
 #include "core/base/time_interval.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/measurements.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/repeat_fields.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
@@ -26,6 +27,7 @@
 #include <cmath>  // isnan, llround, round
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -114,6 +116,23 @@ inline std::string setting_text(const picojson::value& of, const char* name) {
     if (v->is<std::string>()) return printable(v->get<std::string>(), 200);
     return v->is<double>() ? printed("%.9g", number_in(*v)) : shown_value(*v);
 }
+/// Whether a member of a result file is a number that the tool measured, or names one run.
+inline bool is_of_one_run(std::string_view name) {
+    for (const char* of : {"mean_", "median_", "std_", "total_", "spec_decode_"})
+        if (name.starts_with(of)) return true;
+    const bool is_percentile =
+        name.size() > 1 && name[0] == 'p' && name[1] >= '0' && name[1] <= '9';
+    if (is_percentile || name.ends_with("_ms") || name.ends_with("_per_s")) return true;
+    while (!name.empty())
+        if (is_one_of(taken_part(name, "_-. "),
+                      {"run", "repeat", "repetition", "trial", "iteration", "attempt", "seed", "id",
+                       "date", "time", "timestamp", "start", "end", "job", "uuid", "label", "tag",
+                       "file", "filename", "path", "dir", "url", "host", "hostname", "port", "addr",
+                       "pid", "duration", "completed", "failed", "throughput", "goodput", "rtfx",
+                       "concurrent", "concurrency", "accept", "status", "key", "log", "total", "req"}))
+            return true;
+    return false;
+}
 /// Metrics that a file cannot support for the same reason.
 using metric_group = vector<metric_id>;
 template <class Belongs>
@@ -177,10 +196,12 @@ struct imported_run {
     std::string identity{}; // of the run, "" if the file has none
     std::uint64_t hash = 0; // of the file's bytes
     vector<imported_setting> settings{};
+    std::map<std::string, std::string> more{};  // what else its user or its server says of the setting
     arrival_data arrivals{};
     bool knows_arrivals = true;    // the file has the planned load
     bool knows_sends = true;       // and when each request was sent
     bool has_late_sends = false;   // and when it was planned
+    bool has_untold_chunks = false;  // what a chat's first chunk is, another file may tell
     vector<unsupported_metrics> unsupported{};
     vector<std::string> notes{};  // notes on its numbers, a sentence each
     vector<imported_request> requests{};
@@ -194,6 +215,22 @@ struct imported_run {
                       const std::string& before = "") {
         for (const char* name : names)
             settings.push_back({before + name, setting_text(of, name)});
+    }
+    bool has_setting(const std::string& name) const {
+        return any_of(settings, [&](const imported_setting& s) { return s.name == name; });
+    }
+    /// Adds what else stands in an object: metadata, the parameters of a sweep, the server's
+    /// options. A number with many digits is measured.
+    void add_more(const picojson::value& of, const std::string& before = "") {
+        if (!of.is<picojson::object>()) return;
+        for (const auto& [name, v] : of.get<picojson::object>()) {
+            const bool is_measured =
+                v.is<double>() && printed("%.4g", number_in(v)) != printed("%.9g", number_in(v));
+            if (v.is<picojson::array>() || v.is<picojson::object>() || v.is<picojson::null>() ||
+                is_measured || is_of_one_run(name) || has_setting(name))
+                continue;
+            more[before + printable(name, 60)] = setting_text(of, name.c_str());
+        }
     }
     void lacks(metric_group of, std::string why) {
         unsupported.push_back({std::move(why), std::move(of)});
@@ -263,6 +300,30 @@ inline imported_span span_of(const vector<imported_request>& all) {
         if (!(s.to >= to)) s.to = to;
     }
     return s;
+}
+
+/// Marks what a client read late, where some answers came in one piece or several tokens at once
+/// and others did not. Their first tokens came earlier than it says, and a verdict must hold for
+/// both. If nearly all came in one piece, the server or a proxy held them, which is what users get.
+inline void mark_late_reads(imported_run& run) {
+    long long events = 0, together = 0, answers = 0, in_one_piece = 0;
+    for (const imported_request& r : run.requests) {
+        if (r.what.status != request_status::ok || r.what.reads == 0 || r.what.events < 2) continue;
+        events += r.what.events - 1;
+        together += r.what.events - r.what.reads;
+        ++answers;
+        in_one_piece += is_in_one_piece(r.what);
+    }
+    if (20 * together <= events || 20 * in_one_piece >= 19 * answers) return;
+    for (imported_request& r : run.requests) {
+        if (r.what.status != request_status::ok || r.what.reads == 0) continue;
+        r.what.unknown_gaps = r.what.events - r.what.reads;
+        if (r.what.first_read_events > 1) r.what.first_early_ns = buffered_ns(r.what);
+    }
+    run.notes.push_back(printed("%s: %.0f %% of the gaps are under 0.1 ms: its client was late and "
+                                "read several chunks together", run.file.c_str(),
+                                100.0 * static_cast<double>(together) /
+                                    static_cast<double>(events)));
 }
 
 /// Shifts all times so that the first planned send is at one second, because 0 means none.

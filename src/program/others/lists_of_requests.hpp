@@ -183,49 +183,62 @@ inline bool is_vllm_file(const picojson::value& v) {
     return member(v, "num_prompts") && member(v, "model_id") && member(v, "backend");
 }
 
-/// The API decides what vLLM's bench counts as the first token.
-enum class vllm_stream : unsigned char { completions, chat, unknown };
+/// What vLLM's bench takes for the first token: its API decides, and of a chat also its version,
+/// which no file has.
+enum class vllm_stream : unsigned char { text, role, untold_chat, unknown };
 inline vllm_stream vllm_stream_of(const std::string& backend) {
-    if (backend == "openai" || backend == "vllm") return vllm_stream::completions;
-    return backend == "openai-chat" ? vllm_stream::chat : vllm_stream::unknown;
+    if (backend == "openai" || backend == "vllm") return vllm_stream::text;
+    return backend == "openai-chat" ? vllm_stream::untold_chat : vllm_stream::unknown;
 }
 
-/// Drops the chunks that are no tokens, and returns whether those are unknown. Before vLLM 0.33 a
-/// chat's first chunk has only the role; a chunk right after the last token may have only the reason
-/// for the end.
+inline constexpr const char first_chunk_setting[] = "the first chunk of a chat";
+
+inline constexpr double together_s = same_read_us * 1e-6;
+/// Drops the chunk behind the last token that has only the reason for the end.
+inline void drop_reason_chunk(vector<double>& gaps_s, std::size_t most) {
+    if (gaps_s.size() == most + 1 && gaps_s.back() < together_s) gaps_s.pop_back();
+}
+/// Drops the chunks that are no tokens, and returns whether those are unknown.
 inline bool drop_chunks(listed_request& q, vllm_stream s, int tokens) {
-    constexpr double together_s = same_read_us * 1e-6;
     bool is_odd = false;
-    if (s == vllm_stream::chat && !q.gaps_s.empty()) {
+    const bool has_role = s == vllm_stream::role || s == vllm_stream::untold_chat;
+    if (has_role && !q.gaps_s.empty()) {
         is_odd = q.gaps_s.front() >= together_s;
         q.ttft_s += q.gaps_s.front();
         q.gaps_s.erase(q.gaps_s.begin());
     }
     const auto max_gaps = static_cast<std::size_t>(std::max(tokens - 1, 0));
-    if (q.gaps_s.size() == max_gaps + 1 && q.gaps_s.back() < together_s) q.gaps_s.pop_back();
+    drop_reason_chunk(q.gaps_s, max_gaps);
     return is_odd || q.gaps_s.size() > max_gaps;
 }
-/// Whether a chat's first chunk is its first token, as since vLLM 0.33; no file has the version.
-/// Then each answer has one gap fewer than tokens, and first gaps are as long as others; else the
-/// first gap is the prefill, or nothing.
-inline bool begins_with_text(const request_lists& lists) {
-    odd_answers odd;
-    double first_s = 0, later_s = 0, later = 0;
-    for (std::size_t i = 0; i < lists.size(); ++i) {
-        const int tokens = lists.tokens("output_lens", i);
-        if (!lists.error(i).empty() || tokens < 3) continue;
-        listed_request q{.gaps_s = lists.gaps(i)};
-        ++odd.completed;
-        odd.odd += drop_chunks(q, vllm_stream::completions, tokens) ||
-                   q.gaps_s.size() + 1 != static_cast<std::size_t>(tokens);
-        for (std::size_t k = 0; k < q.gaps_s.size(); ++k)
-            (k == 0 ? first_s : later_s) += q.gaps_s[k];
-        later += static_cast<double>(tokens - 2);
+/// Counts the answers whose number of gaps tells what their first chunk is. Before vLLM 0.33 it has
+/// the role, so there are as many gaps as tokens; since then it has text, and there is one gap
+/// fewer, or two if the token that ends the answer has no text. Tokens that came in one chunk, as
+/// drafts do, tell nothing.
+struct first_chunks {
+    std::size_t text = 0, role = 0, untold = 0;
+    void add(vector<double> gaps_s, int tokens) {
+        if (tokens < 3) return;
+        const auto n = static_cast<std::size_t>(tokens);
+        // As many gaps as tokens, without a role in front: the last is of the reason for the end.
+        if (!gaps_s.empty() && gaps_s.front() >= together_s) drop_reason_chunk(gaps_s, n - 1);
+        if (gaps_s.size() >= n) ++role;
+        else if (gaps_s.size() + 2 >= n) ++text;
+        else ++untold;
     }
-    const double first_of_later = first_s * later;
-    const double later_of_first = later_s * static_cast<double>(odd.completed);
-    return odd.completed > 0 && !odd.too_many() && first_of_later <= 2 * later_of_first &&
-           later_of_first <= 2 * first_of_later;
+    vllm_stream told() const {
+        const std::size_t told = text + role;
+        if (told < untold || told == 0) return vllm_stream::untold_chat;
+        if (!is_too_much(role, told)) return vllm_stream::text;
+        // Chunks of a role's file may be lost, too, but half of its answers have all of them.
+        return 2 * role >= told ? vllm_stream::role : vllm_stream::untold_chat;
+    }
+};
+inline first_chunks first_chunks_of(const request_lists& lists) {
+    first_chunks c;
+    for (std::size_t i = 0; i < lists.size(); ++i)
+        if (lists.error(i).empty()) c.add(lists.gaps(i), lists.tokens("output_lens", i));
+    return c;
 }
 
 inline void set_listed_arrivals(imported_run& run, const picojson::value& v) {
@@ -310,7 +323,12 @@ inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_ans
         run.lacks(of_tokens_in_time(),
                   "what the backend takes for a token is not known here; "
                   "openai, vllm and openai-chat are allowed");
-    else if (odd.too_many() && s == vllm_stream::chat)
+    else if (odd.too_many() && s == vllm_stream::untold_chat)
+        run.lacks(of_tokens_in_time(),
+                  "whether its chats begin with the role, as before vLLM 0.33, or with text is not "
+                  "known, as most answers have far fewer chunks than tokens: --backend openai (with "
+                  "/v1/completions) has no role");
+    else if (odd.too_many() && s == vllm_stream::role)
         run.lacks(of_tokens_in_time(),
                   "vLLM's bench before 0.33 takes the chunk with the role for the first token, "
                   "and " +
@@ -321,16 +339,28 @@ inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_ans
                                                  "are none is unknown"));
 }
 
-inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_stream stream) {
+/// What a chat's first chunk is, by its own numbers of chunks, else by those of the other files
+/// (`known`).
+inline vllm_stream chat_stream_of(imported_run& run, const request_lists& lists,
+                                  vllm_stream known) {
+    vllm_stream s = first_chunks_of(lists).told();
+    run.has_untold_chunks = s == vllm_stream::untold_chat && known == vllm_stream::untold_chat;
+    if (s == vllm_stream::untold_chat) s = known;
+    run.settings.push_back({first_chunk_setting, s == vllm_stream::text   ? "text"
+                                                 : s == vllm_stream::role ? "the role"
+                                                                          : ""});
+    if (s == vllm_stream::text)
+        run.notes.push_back("its chats are read as vLLM 0.33 writes them: the first chunk with "
+                            "text is the first token");
+    return s;
+}
+
+inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_stream stream,
+                              vllm_stream known) {
     const request_lists lists(v, run.file);
     run.knows_sends = lists.has("start_times");
     const bool queues = lists.has("queue_times");
-    if (stream == vllm_stream::chat && begins_with_text(lists)) {
-        stream = vllm_stream::completions;
-        run.notes.push_back(
-            "its chats are read as vLLM 0.33 writes them: the first chunk with "
-            "text is the first token");
-    }
+    if (stream == vllm_stream::untold_chat) stream = chat_stream_of(run, lists, known);
     const odd_answers odd = add_listed(
         run, v, lists, empty_answer::failed,
         [&](record& r, std::size_t i) {
@@ -346,6 +376,7 @@ inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_
             add_gaps(run, t, q.gaps_s);
             return is_odd;
         });
+    mark_late_reads(run);
     set_vllm_definitions(run, stream, odd, lists);
 }
 
@@ -387,7 +418,9 @@ inline imported_span vllm_calendar(const picojson::value& v) {
     return {s + 1 - number_member(v, "duration"), s};
 }
 
-inline imported_run read_vllm_run(const picojson::value& v, const std::string& file) {
+/// `known`: what the first chunk of chats is in other files of the same client.
+inline imported_run read_vllm_run(const picojson::value& v, const std::string& file,
+                                  vllm_stream known = vllm_stream::untold_chat) {
     imported_run run{.file = file};
     // The client in Rust writes another date, and begins its clock with each run.
     const bool is_rust = string_member(v, "date").find('T') != std::string::npos;
@@ -396,6 +429,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
     run.add_settings(v, {"backend", "model_id", "tokenizer_id", "num_prompts", "request_rate",
                          "burstiness", "max_concurrency", "ramp_up_strategy",
                          "ramp_up_start_rps", "ramp_up_end_rps"});
+    run.add_more(v);
     set_listed_arrivals(run, v);
     if (member(v, "aggregated_repetitions"))  // of perf-eval; has lists of the first one
         run.lacks_all(
@@ -405,7 +439,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
         run.lacks_all(
             "it holds aggregates alone, and a verdict needs every request: "
             "--save-result --save-detailed writes them");
-    else add_vllm_requests(run, v, vllm_stream_of(setting_text(v, "backend")));
+    else add_vllm_requests(run, v, vllm_stream_of(setting_text(v, "backend")), known);
     if (is_rust && !run.requests.empty())
         count_chunks_without_usage(run, request_lists(v, run.file));
     if (is_rust)

@@ -84,6 +84,7 @@ inline void add_sglang_requests(imported_run& run, const picojson::value& v,
             r.token_source = token_origin::events;
             return is_odd;
         });
+    mark_late_reads(run);
     set_sglang_definitions(run, backend, odd);
 }
 
@@ -94,10 +95,12 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
         run.model = setting_text(*info, "model_path");
         if (member(*info, "version"))
             run.version = "(server " + setting_text(*info, "version") + ")";
+        run.add_more(*info, "server_info.");
     }
     run.add_settings(v, {"backend", "dataset_name", "request_rate", "max_concurrency",
                          "sharegpt_output_len", "random_input_len", "random_output_len",
                          "random_range_ratio"});
+    run.add_more(v);
     set_listed_arrivals(run, v);
     if (!member(v, "ttfts"))
         run.lacks_all(

@@ -26,6 +26,11 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// Adds what a user has put into each request.
+inline void add_body(imported_run& run, const picojson::value& body) {
+    if (body.is<picojson::object>()) run.more["the body of requests"] = printable(body.serialize(), 200);
+}
+
 inline bool is_guidellm_file(const picojson::value& v) {
     return member(v, "benchmarks") && (value_at(v, "metadata.guidellm_version") ||
                                        value_at(v, "metadata.version") || member(v, "args"));
@@ -172,6 +177,7 @@ inline void set_guidellm_settings(imported_run& run, const picojson::value& benc
     run.add_settings(strategy, {"rate", "streams", "max_concurrency", "time_scale"});
     run.settings.push_back({"backend", setting_text(backend, "kind")});
     run.add_settings(backend, {"model", "request_format", "stream", "max_tokens"});
+    if (const picojson::value* extras = member(backend, "extras")) add_body(run, *extras);
     run.model = setting_text(backend, "model");
 }
 inline imported_run read_guidellm_run(const picojson::value& v, const std::string& file) {
@@ -404,6 +410,7 @@ inline void set_aiperf_settings(imported_run& run, const picojson::value& summar
     run.settings.push_back({"model", run.model});
     if (const picojson::value* endpoint = member(*config, "endpoint"))
         run.add_settings(*endpoint, {"type", "streaming", "use_server_token_count"}, "endpoint ");
+    if (const picojson::value* extra = value_at(*config, "endpoint.extra")) add_body(run, *extra);
     if (const picojson::value* phase = aiperf_phase(summary)) {
         run.add_settings(
             *phase, {"type", "rate", "concurrency", "requests", "duration", "smoothness"},
@@ -473,6 +480,7 @@ inline imported_run read_aiperf_run(const vector<picojson::value>& records,
         run.lacks(of_event_times(), "without inter_chunk_latency it is unknown how many tokens "
                                     "came inside the steady window");
     }
+    mark_late_reads(run);
     run.clock = span_of(run.requests);
     run.notes.push_back("its times are of the wall clock, which may be set while it runs");
     return run;

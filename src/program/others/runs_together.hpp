@@ -25,6 +25,7 @@
 #include <cmath>  // fabs
 #include <cstddef>  // size_t
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,8 +52,9 @@ inline imported_run read_aiperf_files(const vector<picojson::value>& values,
 }
 
 /// Reads a run that is one JSON value. `file` names the file, and the run in it.
-inline imported_run read_whole_run(const picojson::value& v, const std::string& file) {
-    if (is_vllm_file(v)) return read_vllm_run(v, file);
+inline imported_run read_whole_run(const picojson::value& v, const std::string& file,
+                                   vllm_stream known) {
+    if (is_vllm_file(v)) return read_vllm_run(v, file, known);
     if (is_sglang_file(v)) return read_sglang_run(v, file);
     if (is_guidellm_file(v)) return read_guidellm_run(v, file);
     refuse({file, ": no tool that is known wrote it; vLLM bench serve (--save-result "
@@ -61,9 +63,10 @@ inline imported_run read_whole_run(const picojson::value& v, const std::string& 
 }
 
 /// Returns the runs of a file of any tool; tools append their runs. Throws std::invalid_argument if
-/// it has none, or an unknown value.
+/// it has none, or an unknown value. `known`: see read_vllm_run.
 inline vector<imported_run> read_imported_runs(std::string_view bytes, const std::string& file,
-                                               const file_beside& beside) {
+                                               const file_beside& beside,
+                                               vllm_stream known = vllm_stream::untold_chat) {
     constexpr std::size_t max_runs = 100;
     const vector<picojson::value> values = read_json_values(bytes, file);
     for (const picojson::value& v : values) {
@@ -86,8 +89,44 @@ inline vector<imported_run> read_imported_runs(std::string_view bytes, const std
     for (const picojson::value& v : values) {
         const bool is_alone = values.size() == 1;
         runs.push_back(read_whole_run(
-            v, is_alone ? file : file + printed(", run %zu", runs.size() + 1)));
+            v, is_alone ? file : file + printed(", run %zu", runs.size() + 1), known));
         runs.back().hash = hash_of(is_alone ? std::string(bytes) : v.serialize()).value();
+    }
+    return runs;
+}
+
+/// What the first chunk of a chat is in those runs that tell; untold if they differ.
+inline vllm_stream first_chunk_in(const vector<imported_run>& runs) {
+    vllm_stream known = vllm_stream::untold_chat;
+    for (const imported_run& run : runs)
+        for (const imported_setting& s : run.settings) {
+            if (s.name != first_chunk_setting || s.value.empty()) continue;
+            const vllm_stream own = s.value == "text" ? vllm_stream::text : vllm_stream::role;
+            if (known != vllm_stream::untold_chat && known != own) return vllm_stream::untold_chat;
+            known = own;
+        }
+    return known;
+}
+/// Reads the runs of several files, which are of one client: a file that does not tell what its
+/// first chunks are is read as those that do. `bytes_of` returns nothing if there is no such file.
+inline vector<imported_run> read_runs_of(const vector<std::string>& files,
+                                         const file_beside& bytes_of) {
+    const auto read = [&](const std::string& file, vllm_stream known) {
+        const std::optional<std::string> bytes = bytes_of(file);
+        if (!bytes.has_value()) refuse({"files: ", printable(file), " cannot be read as a file"});
+        return read_imported_runs(*bytes, file, bytes_of, known);
+    };
+    vector<vector<imported_run>> all;
+    vector<imported_run> runs;
+    for (const std::string& file : files) all.push_back(read(file, vllm_stream::untold_chat));
+    vllm_stream known = vllm_stream::untold_chat;
+    for (const auto& of_file : all)
+        if (known == vllm_stream::untold_chat) known = first_chunk_in(of_file);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const bool is_untold =
+            any_of(all[i], [](const imported_run& run) { return run.has_untold_chunks; });
+        if (is_untold && known != vllm_stream::untold_chat) all[i] = read(files[i], known);
+        for (imported_run& run : all[i]) runs.push_back(std::move(run));
     }
     return runs;
 }
@@ -166,6 +205,23 @@ inline vector<std::string> not_two_repeats(const imported_run& first, const impo
                              "loads on one server");
     return why;
 }
+/// "max_num_seqs (64 and 32) and tp (2 and 1)": what two files say otherwise of their setting.
+inline std::string other_keys(const imported_run& first, const imported_run& run) {
+    constexpr std::size_t max_shown = 6;
+    std::map<std::string, std::pair<std::string, std::string>> values;
+    for (const auto& [name, value] : run.more) values[name].first = value;
+    for (const auto& [name, value] : first.more) values[name].second = value;
+    vector<std::string> keys;
+    for (const auto& [name, both] : values) {
+        if (both.first == both.second) continue;
+        const auto shown = [](const std::string& s) { return s.empty() ? "none" : printable(s, 40); };
+        keys.push_back(name + " (" + shown(both.first) + " and " + shown(both.second) + ")");
+    }
+    const std::size_t others = keys.size() > max_shown ? keys.size() - max_shown : 0;
+    keys.resize(keys.size() - others);
+    if (others > 0) keys.push_back(printed("%zu more", others));
+    return keys.empty() ? "" : enumerated(keys);
+}
 inline vector<std::string> other_settings(const imported_run& first, const imported_run& run) {
     vector<std::string> why;
     const auto differs = [&](const std::string& name, const std::string& a, const std::string& b) {
@@ -180,6 +236,9 @@ inline vector<std::string> other_settings(const imported_run& first, const impor
     for (std::size_t i = 0; i < std::min(first.settings.size(), run.settings.size()); ++i)
         if (first.settings[i].value != first.model || run.settings[i].value != run.model)
             differs(first.settings[i].name, first.settings[i].value, run.settings[i].value);
+    if (const std::string keys = other_keys(first, run); !keys.empty())
+        why.push_back(run.file + " and " + first.file + " differ in " + keys +
+                      ": repeats are of one setting");
     return why;
 }
 

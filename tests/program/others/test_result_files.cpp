@@ -209,22 +209,56 @@ TEST_CASE("a chat whose first chunk is its first token is read so, as vLLM 0.33 
     CHECK_FALSE(lacks(read(fixture("vllm-0.33-chat-ok-1.json")), metric_id::itl));
     CHECK(read(fixture("vllm-chat-ok-1.json")).notes.size() == 1);
 
-    SUBCASE("one that comes together with the first token is none either") {
+    SUBCASE("also if its client read the first two tokens together") {
         for (answer& a : f.answers) a.gaps[0] = 0.00001;
-        CHECK(read(vllm_text(f)).notes.size() == 1);
+        const imported_run late = read(vllm_text(f));
+        CHECK(late.requests[0].what.events == 16);
+        CHECK(late.requests[0].what.first_read_events == 2);
     }
-    SUBCASE("a role that comes long before the first token is none") {
-        for (answer& a : f.answers) a.gaps[0] = 0.195;
-        CHECK(lacks(read(vllm_text(f)), metric_id::ttft));
+    SUBCASE("also if the second token takes longer than the others") {
+        for (answer& a : f.answers) a.gaps[0] = 0.050;
+        const imported_run slow = read(vllm_text(f));
+        CHECK_FALSE(lacks(slow, metric_id::ttft));
+        CHECK(value_of(slow, metric_id::ttft) == doctest::Approx(f.answers[0].ttft));
     }
-    SUBCASE("nor is one that comes a gap before it, where each event is a token") {
+    SUBCASE("also where some answers have tokens that came in one chunk") {
+        for (std::size_t i = 0; i < 19; ++i) f.answers[i].gaps.resize(9);
+        CHECK_FALSE(lacks(read(vllm_text(f)), metric_id::ttft));
+    }
+    SUBCASE("also where the token that ends the answer has no text") {
+        for (answer& a : f.answers) a.gaps.pop_back();
+        CHECK_FALSE(lacks(read(vllm_text(f)), metric_id::ttft));
+    }
+    SUBCASE("a role that comes a gap before the first token, where each event is a token, is not") {
         for (answer& a : f.answers) a.gaps.push_back(0.020);
         CHECK(lacks(read(vllm_text(f)), metric_id::ttft));
     }
-    SUBCASE("nor where the number of chunks does not say it") {
-        for (std::size_t i = 0; i < 4; ++i) f.answers[i].gaps.pop_back();
-        CHECK(lacks(read(vllm_text(f)), metric_id::ttft));
+    SUBCASE("and where most answers have far fewer chunks than tokens, it is not told") {
+        for (std::size_t i = 0; i < 21; ++i) f.answers[i].gaps.resize(9);
+        const imported_run untold = read(vllm_text(f));
+        CHECK(lacks(untold, metric_id::ttft));
+        CHECK(untold.has_untold_chunks);
     }
+}
+
+TEST_CASE("a client that read late is told by what it wrote, and not as another version") {
+    for (int i = 1; i <= 3; ++i) {
+        const std::string name = printed("vllm-0.33-chat-busy-%d.json", i);
+        CAPTURE(name);
+        const imported_run run = read(fixture(name));
+        CHECK(run.requests.size() == 60);
+        CHECK_FALSE(lacks(run, metric_id::ttft));
+        CHECK_FALSE(lacks(run, metric_id::tpot));
+        for (const std::string& note : run.notes)
+            CHECK(note.find("before 0.33") == std::string::npos);
+        // 54, 55 and 49 % of its gaps are of one read.
+        CHECK(any_of(run.notes, [](const std::string& note) {
+            return note.find("its client was late") != std::string::npos;
+        }));
+    }
+    CHECK_FALSE(any_of(read(fixture("vllm-chat-ok-1.json")).notes, [](const std::string& note) {
+        return note.find("late") != std::string::npos;
+    }));
 }
 
 TEST_CASE("vLLM's client in Rust takes chunks for tokens where a server reports no usage") {

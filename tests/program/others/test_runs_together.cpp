@@ -92,6 +92,59 @@ TEST_CASE("the genuine files of each tool are judged") {
     }
 }
 
+TEST_CASE("files of one client are read alike: one that tells what its first chunk is tells for all") {
+    run_file told = run_of(60, 1), untold = run_of(60, 2), role = run_of(60, 3);
+    for (run_file* f : {&told, &untold, &role}) f->backend = "openai-chat";
+    for (answer& a : untold.answers) a.gaps.resize(9);  // drafts, or a busy server
+    for (answer& a : role.answers) a.gaps.insert(a.gaps.begin(), 0.00001);
+    const auto runs_of = [](const vector<std::string>& texts) {
+        vector<std::string> names;
+        for (std::size_t i = 0; i < texts.size(); ++i) names.push_back(std::to_string(i));
+        return read_runs_of(names, [&](const std::string& name) {
+            return std::optional<std::string>(texts[*parsed_number<std::size_t>(name)]);
+        });
+    };
+    const auto is_judged = [](const imported_run& run) {
+        return !any_of(run.unsupported, [](const unsupported_metrics& u) {
+            return any_of(u.of, [](metric_id m) { return m == metric_id::ttft; });
+        });
+    };
+    vector<imported_run> both = runs_of({vllm_text(untold), vllm_text(told)});
+    REQUIRE(both.size() == 2);
+    CHECK(is_judged(both[0]));
+    CHECK(both[0].requests[0].what.events == 10);
+    CHECK_FALSE(is_judged(runs_of({vllm_text(untold)})[0]));
+    const vector<slo_verdict> v = verdicts_of(
+        gate_of_runs(runs_of({vllm_text(told), vllm_text(role)}), {p50(ttft) <= 300_ms}));
+    CHECK(str(v[0].reason).find("the first chunk of a chat is the role in 1 and text in 0") !=
+          std::string::npos);
+}
+
+TEST_CASE("the files of a client that read late are judged by what they show") {
+    const vector<std::string> names = {"vllm-0.33-chat-busy-1.json", "vllm-0.33-chat-busy-2.json",
+                                       "vllm-0.33-chat-busy-3.json"};
+    const vector<slo_verdict> v = verdicts_of(
+        gate_of_fixtures(names, {p50(ttft) <= 300_ms, mean(tpot) <= 2_ms, p50(itl) <= 1_ms}));
+    CHECK(v[0].outcome != verdict::invalid);
+    // Their means are 1.6 ms and the server's were over 3 ms: no pass, by the true cause.
+    for (const std::size_t i : {1u, 2u}) {
+        CHECK(v[i].outcome == verdict::invalid);
+        CHECK(str(v[i].reason).starts_with("client: it was late and read "));
+    }
+    CHECK(v[3].outcome != verdict::invalid);
+}
+
+TEST_CASE("a stream that always comes in one piece is its server's or a proxy's, not the client's") {
+    const auto text = [](unsigned seed) {
+        run_file f = run_of(60, seed);
+        for (answer& a : f.answers) a.gaps.assign(15, 0.00001);
+        return vllm_text(f);
+    };
+    const slo_verdict v = verdict_of({text(1), text(2), text(3)}, mean(tpot) <= 25_ms);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(str(v.reason).find("the server or a proxy buffers them") != std::string::npos);
+}
+
 TEST_CASE("what a tool defines otherwise is invalid, with the definition, and no number of it shown") {
     const slo_verdict v = verdict_of({vllm_of(60, 1), vllm_of(60, 2)}, p50(e2e) <= 1_s);
     CHECK(v.outcome == verdict::invalid);
@@ -183,6 +236,49 @@ TEST_CASE("files of different models, rates, tools or traffic are no repeats") {
                                             "are of the same traffic");
     CHECK(why_invalid({a, vllm_text(run_of(60, 2, 0.05, 0.02, 8))})
               .find("b.json has tokens in an answer: 8, a.json 16") == 0);
+}
+
+TEST_CASE("files of different settings are no repeats, and the keys that differ are named") {
+    const auto vllm_with = [](unsigned seed, const std::string& more) {
+        run_file f = run_of(60, seed);
+        f.more = more;
+        return vllm_text(f);
+    };
+    // A sweep writes its parameters as they are, --metadata as texts.
+    CHECK(why_invalid({vllm_with(1, "\"run_number\": 0, \"max_num_seqs\": 32, "),
+                       vllm_with(2, "\"run_number\": 0, \"max_num_seqs\": 64, ")}) ==
+          "b.json and a.json differ in max_num_seqs (64 and 32): repeats are of one setting");
+    CHECK(why_invalid({vllm_with(1, "\"tp\": \"1\", \"pp\": \"1\", "),
+                       vllm_with(2, "\"tp\": \"2\", \"pp\": \"2\", ")}) ==
+          "b.json and a.json differ in pp (2 and 1) and tp (2 and 1): repeats are of one setting");
+    CHECK(why_invalid({vllm_with(1, "\"gpu_memory_utilization\": 0.9, "), vllm_with(2, "")}) ==
+          "b.json and a.json differ in gpu_memory_utilization (none and 0.9): repeats are of one "
+          "setting");
+    CHECK(why_invalid({vllm_with(1, "\"enforce_eager\": true, "),
+                       vllm_with(2, "\"enforce_eager\": false, ")}).find("enforce_eager") !=
+          std::string::npos);
+
+    // What each run has of its own does not matter, nor what the tool measured.
+    CHECK(why_invalid({vllm_with(1, "\"tp\": \"2\", \"run\": \"1\", \"commit_date\": \"a\", "),
+                       vllm_with(2, "\"tp\": \"2\", \"run\": \"2\", \"commit_date\": \"b\", ")})
+              .empty());
+    CHECK(why_invalid({vllm_with(1, "\"run_number\": 0, \"energy\": 12.34567, \"p95_ttft_ms\": 50, "),
+                       vllm_with(2, "\"run_number\": 1, \"energy\": 12.45678, \"p95_ttft_ms\": 51, ")})
+              .empty());
+
+    const auto sglang_with = [](unsigned seed, const std::string& info) {
+        run_file f = run_of(60, seed);
+        f.backend = "sglang-oai";
+        std::string text = sglang_text(f);
+        const std::string before = "\"server_info\": {";
+        return text.insert(text.find(before) + before.size(), info);
+    };
+    CHECK(why_invalid({sglang_with(1, "\"tp_size\": 1, \"random_seed\": 17, "),
+                       sglang_with(2, "\"tp_size\": 2, \"random_seed\": 18, ")}) ==
+          "b.json and a.json differ in server_info.tp_size (2 and 1): repeats are of one setting");
+    CHECK(why_invalid({sglang_with(1, "\"random_seed\": 17, \"max_total_num_tokens\": 100, "),
+                       sglang_with(2, "\"random_seed\": 18, \"max_total_num_tokens\": 101, ")})
+              .empty());
 }
 
 TEST_CASE("files without failures that are counted, or without requests, show nothing") {
