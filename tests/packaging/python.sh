@@ -28,6 +28,12 @@ echo "no program" > "$work/text"
 python3 ci/packaging/wheel.py "$work/text" "$work" 2> "$work/told" && die "a text becomes a wheel"
 grep -q 'text is no program of a 64-bit Linux' "$work/told" || die "$(< "$work/told")"
 
+python3 -m zipfile -e "$wheel" "$work/unpacked"  # keeps no modes
+status=0
+PYTHONPATH=$work/unpacked python3 -m llmbench --version > "$work/told" 2>&1 || status=$?
+((status == 2)) && [[ $(< "$work/told") == "llmbench: $work/unpacked/llmbench/bin/llmbench may not be executed, "*"chmod +x"* ]] ||
+    die "unpacked without modes it ends with $status: $(< "$work/told")"
+
 if ! python3 -c 'import ensurepip, venv' 2> /dev/null; then
     echo "python3 has no venv: nothing shows that the wheel can be installed"
     exit 77

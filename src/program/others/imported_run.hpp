@@ -232,6 +232,11 @@ struct imported_run {
             more[before + printable(name, 60)] = setting_text(of, name.c_str());
         }
     }
+    /// Adds what a user has put into each request.
+    void add_body(const picojson::value& body) {
+        if (body.is<picojson::object>())
+            more["the body of requests"] = printable(body.serialize(), 200);
+    }
     void lacks(metric_group of, std::string why) {
         unsupported.push_back({std::move(why), std::move(of)});
     }

@@ -435,6 +435,10 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
         run.lacks_all(
             "it is made from several runs, and is none: judge the files that its "
             "individual_result_files names");
+    else if (!member(v, "ttfts") && member(v, "errors") && member(v, "input_lens"))
+        run.lacks_all("its backend, " + setting_text(v, "backend") + ", generates nothing, so its "
+                      "requests have no times of tokens: `llmbench run --api openai_embeddings` "
+                      "(rerank, score) measures such servers");
     else if (!member(v, "ttfts"))
         run.lacks_all(
             "it holds aggregates alone, and a verdict needs every request: "

@@ -16,6 +16,7 @@
 #include "core/planning/target_facts.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "program/others/records_of_aiperf.hpp"
 #include "program/others/records_of_requests.hpp"
 #include "program/others/imported_run.hpp"
 #include "program/others/lists_of_requests.hpp"
@@ -40,6 +41,16 @@ namespace detail {
 /// Returns the bytes of a file that may be beside another one; nothing if there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
 
+/// Whether AIPerf made it of several runs: profile_export_aiperf_aggregate.json, ..._collated.json.
+inline bool is_aiperf_of_several(const vector<picojson::value>& values) {
+    const auto is_of_several = [](const picojson::value& v) {
+        return member(v, "schema_version") &&
+               (member(v, "per_run") || member(v, "combined") ||
+                value_at(v, "metadata.aggregation_type") ||
+                value_at(v, "metadata.num_profile_runs"));
+    };
+    return (values.size() > 1 && is_aiperf_summary(values[1])) || is_of_several(values[0]);
+}
 inline imported_run read_aiperf_files(const vector<picojson::value>& values,
                                       const std::string& file, const file_beside& beside) {
     const std::string other = aiperf_file_beside(file);
@@ -62,13 +73,26 @@ inline imported_run read_whole_run(const picojson::value& v, const std::string& 
                   "and AIPerf are allowed"});
 }
 
+/// Returns the runs of lists, as vLLM's sweep writes them, beside values that are none.
+inline vector<picojson::value> in_lists(vector<picojson::value> values) {
+    vector<picojson::value> all;
+    for (picojson::value& v : values) {
+        const bool is_list = v.is<picojson::array>() && !v.get<picojson::array>().empty() &&
+                             v.get<picojson::array>()[0].is<picojson::object>();
+        if (!is_list) all.push_back(std::move(v));
+        else
+            for (picojson::value& one : v.get<picojson::array>()) all.push_back(std::move(one));
+    }
+    return all;
+}
+
 /// Returns the runs of a file of any tool; tools append their runs. Throws std::invalid_argument if
 /// it has none, or an unknown value. `known`: see read_vllm_run.
 inline vector<imported_run> read_imported_runs(std::string_view bytes, const std::string& file,
                                                const file_beside& beside,
                                                vllm_stream known = vllm_stream::untold_chat) {
     constexpr std::size_t max_runs = 100;
-    const vector<picojson::value> values = read_json_values(bytes, file);
+    const vector<picojson::value> values = in_lists(read_json_values(bytes, file));
     for (const picojson::value& v : values) {
         if (!v.is<picojson::object>())
             refuse({file, ": it is ", shown_value(v),
@@ -77,6 +101,9 @@ inline vector<imported_run> read_imported_runs(std::string_view bytes, const std
             refuse({file,
                     ": it is a result of llmbench itself, whose records.jsonl judge() reads"});
     }
+    if (is_aiperf_of_several(values))
+        refuse({file, ": it holds aggregates of several runs of AIPerf, and a verdict needs every "
+                      "request: name the profile_export.jsonl of each run"});
     vector<imported_run> runs;
     if (is_aiperf_summary(values[0]) || is_aiperf_record(values[0])) {
         runs.push_back(read_aiperf_files(values, file, beside));

@@ -393,6 +393,71 @@ TEST_CASE("aggregates alone, and lists that are not what is counted, support not
     CHECK(lacks_everything(read(fixture("aiperf-ok-1/profile_export_aiperf.json"))));
 }
 
+TEST_CASE("files that are none of one run of generated text say what they are") {
+    run_file f = run_of(20, 1);
+    f.backend = "openai-embeddings";
+    std::string text = vllm_text(f);
+    for (const char* list : {"\"ttfts\": ", "\"itls\": ", "\"output_lens\": "})
+        text = replaced(text, list, "\"no " + std::string(list).substr(1));
+    CHECK(read(text).unsupported[0].why ==
+          "its backend, openai-embeddings, generates nothing, so its requests have no times of "
+          "tokens: `llmbench run --api openai_embeddings` (rerank, score) measures such servers");
+
+    // A sweep's summary.json is a list of its runs.
+    const auto nothing = [](const std::string&) { return std::optional<std::string>(); };
+    const std::string list = "[" + vllm_text(run_of(20, 1)) + ", " + vllm_text(run_of(20, 2)) + "]";
+    const vector<imported_run> runs = read_imported_runs(list, "summary.json", nothing);
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[1].file == "summary.json, run 2");
+    CHECK(runs[1].requests.size() == 20);
+
+    const std::string of_several = "it holds aggregates of several runs of AIPerf, and a verdict "
+                                   "needs every request: name the profile_export.jsonl of each run";
+    const std::string one = fixture("aiperf-ok-1/profile_export_aiperf.json");
+    CHECK(refusal("[" + one + ", " + one + "]") == "run.json: " + of_several);
+    CHECK(refusal(R"({"schema_version": "1.0.0", "combined": {}, "per_run": []})") ==
+          "run.json: " + of_several);
+    CHECK(refusal(R"({"schema_version": "1.0", "metadata": {"aggregation_type": "confidence"}})") ==
+          "run.json: " + of_several);
+}
+
+TEST_CASE("what AIPerf says against its own run is told, and prompts over the context are failures") {
+    const std::string name = "aiperf-ok-1/profile_export.jsonl";
+    const auto with = [&](const std::string& more) {
+        return [=](const std::string& path) {
+            std::string bytes = fixture(path);
+            return std::optional(bytes.replace(bytes.find('{'), 1, "{" + more));
+        };
+    };
+    const auto failures = [](const imported_run& run) {
+        std::size_t n = 0;
+        for (const imported_request& r : run.requests) n += r.what.status == request_status::server;
+        return n;
+    };
+    const std::string invalid = "\"submission_valid\": false, \"context_overflow_count\": 6, "
+                                "\"runtime_submission_invalid_reasons\": "
+                                "[\"context_overflow_rate_exceeded\"],";
+    const imported_run run = only_run(fixture(name), name, with(invalid));
+    CHECK_FALSE(lacks_everything(run));
+    CHECK(run.requests.size() == 46);
+    CHECK(failures(run) == 6);
+    CHECK(str(run.requests.back().what.error).find("longer than its context") != std::string::npos);
+    CHECK(any_of(run.notes, [](const std::string& note) {
+        return note.find("not valid for a submission: context_overflow_rate_exceeded") !=
+               std::string::npos;
+    }));
+
+    // As a metric, and as records of their own.
+    const auto block = with("\"context_overflow_count\": {\"unit\": \"requests\", \"avg\": 6.0},");
+    CHECK(failures(only_run(fixture(name), name, block)) == 6);
+    const std::string record = replaced(fixture(name), "\"context_overflow_skip\": false",
+                                        "\"context_overflow_skip\": true");
+    CHECK(failures(only_run(record, name, with("\"context_overflow_count\": 6,"))) == 6);
+    CHECK(failures(only_run(fixture(name), name, with("\"submission_valid\": true,"))) == 0);
+    CHECK_THROWS_WITH(only_run(fixture(name), name, with("\"context_overflow_count\": 1e12,")),
+                      doctest::Contains("context_overflow_count"));
+}
+
 TEST_CASE("what is no result file, or no time, is refused in one sentence") {
     const std::string good = vllm_text(run_of(2, 1));
     CHECK(refusal("") == "run.json: it is empty");
