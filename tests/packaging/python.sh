@@ -31,7 +31,7 @@ grep -q 'text is no program of a 64-bit Linux' "$work/told" || die "$(< "$work/t
 python3 -m zipfile -e "$wheel" "$work/unpacked"  # keeps no modes
 status=0
 PYTHONPATH=$work/unpacked python3 -m llmbench --version > "$work/told" 2>&1 || status=$?
-((status == 2)) && [[ $(< "$work/told") == "llmbench: $work/unpacked/llmbench/bin/llmbench may not be executed, "*"chmod +x"* ]] ||
+[[ $status == 2 && $(< "$work/told") == "llmbench: $work/unpacked/llmbench/bin/llmbench may not be executed, "*"chmod +x"* ]] ||
     die "unpacked without modes it ends with $status: $(< "$work/told")"
 
 if ! python3 -c 'import ensurepip, venv' 2> /dev/null; then

@@ -18,7 +18,7 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 
-#include <algorithm>  // count_if, max, sort
+#include <algorithm>  // count_if, max, sort, upper_bound
 #include <cmath>  // fabs, isnan, round
 #include <cstddef>  // size_t
 #include <limits>
@@ -71,10 +71,40 @@ inline double typically_in_flight(const repeat_facts& d) {
     std::sort(read.begin(), read.end());
     return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
 }
+/// Our requests in flight when the page was read, the median over the steady window. Unknown if the
+/// page does not tell of a queue.
+inline double typically_ours(const repeat_facts& d, const repeat_data* ours,
+                             const repeat_data* twin) {
+    vector<double> sent, ended;
+    for (const repeat_data* of : {ours, twin})
+        for (std::size_t i = 0; of && i < of->records.size(); ++i)
+            if (const record& r = of->records[i]; r.sent_ns > 0 && r.end_ns > 0) {
+                sent.push_back(static_cast<double>(r.sent_ns));
+                ended.push_back(static_cast<double>(r.end_ns));
+            }
+    std::sort(sent.begin(), sent.end());
+    std::sort(ended.begin(), ended.end());
+    vector<double> read = read_in_window(d, [&](const page_reading& r) {
+        if (std::isnan(r.value(server_quantity::waiting))) return not_a_number;
+        const auto until = [&](const vector<double>& times) {
+            return std::upper_bound(times.begin(), times.end(), static_cast<double>(r.at_ns)) -
+                   times.begin();
+        };
+        return static_cast<double>(until(sent) - until(ended));
+    }).values;
+    std::sort(read.begin(), read.end());
+    return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
+}
 /// A server that reports more requests than ours counts some twice, or serves others. An answered
 /// request may still be reported.
 inline bool reports_too_many(const cross_check& c) {
     return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
+}
+/// A server that has all our requests and reports less than half of those in flight: the others
+/// wait where its page does not say, as in front of it or in a queue of another name.
+inline bool reports_too_few(const cross_check& c) {
+    return !(c.requests_reported < 0.9 * c.finished) &&
+           c.typically_at_once >= 2 * c.at_once_reported + 4;
 }
 inline void add_requests(cross_check& c, const repeat_data& d) {
     c.sent += sent_requests(d);
@@ -113,6 +143,7 @@ inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin 
     if (c.tokens != 0) {  // without tokens each text may be a request
         c.at_once = most_in_flight(d, twin);
         c.at_once_reported = typically_in_flight(d);
+        c.typically_at_once = typically_ours(d, &d, twin);
     }
     c.requests_reported = s.change(server_quantity::requests_done);
     c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
@@ -237,7 +268,8 @@ inline cause restarted_before(const measurements& e, const repeat_data& d) {
     const bool is_one = history_of(d.server) == page_history::one_process &&
                         history_of(before->server) == page_history::one_process;
     const long long last_ns = before->server.readings.back().at_ns;
-    const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
+    const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) &&
+                            !is_one_start(was, is) &&
                             may_have_begun_in(before->server, is) &&
                             !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
     return began_anew ? cause_with<because::restarted_before>({{"repeat", d.index + 1}})
@@ -249,7 +281,7 @@ inline cause restarted_in(const repeat_data& d) {
     const vector<page_reading>& read = d.server.readings;
     for (std::size_t i = 1; i < read.size(); ++i)
         if ((have_fallen(read[i - 1], read[i]) ||
-             (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
+             (!std::isnan(read[i].began) && !is_one_start(read[i - 1].began, read[i].began))) &&
             is_excused(d, read[i - 1].at_ns, read[i].at_ns))
             return {};
     return cause_with<because::restarted_in>({{"repeat", d.index + 1}});

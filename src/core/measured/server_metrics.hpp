@@ -9,10 +9,11 @@
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
 
-#include <algorithm>  // find, max, min, min_element
-#include <cmath>  // isnan
+#include <algorithm>  // find, max, max_element, min, min_element
+#include <cmath>  // fabs, isnan
 #include <cstddef>  // size_t
 #include <cstdlib>  // llabs
+#include <map>
 #include <optional>
 #include <string>
 
@@ -43,6 +44,7 @@ struct cross_check {
            tokens_reported = not_a_number;
     double unfinished_before = 0;  // ours of earlier repeats that it may have finished since
     double at_once = 0, at_once_reported = not_a_number;  // in flight: maximum, typical value
+    double typically_at_once = not_a_number;  // of ours, when the page with all queues was read
     bool is_made = false;
 };
 
@@ -54,6 +56,39 @@ inline void drop_partial_gauges(vector<page_reading>& readings) {
             if (r.series[q] < most) r.values[q] = not_a_number;
             most = std::max(most, r.series[q]);
         }
+    }
+}
+
+/// Stages of a server, and workers through which each request goes, as of prefill and of decoding,
+/// count each request once each: the same number, and not fewer than ours. Then each counter is the
+/// one of the place where it grew most. Replicas share our requests, so each has fewer.
+inline void count_stages_once(vector<page_reading>& readings, double finished) {
+    if (readings.size() < 2 || !(finished > 0)) return;
+    const auto grown = [&](std::size_t q) {
+        std::map<std::string, double> by;
+        for (const auto& [place, last] : readings.back().places[q])
+            if (const auto first = readings.front().places[q].find(place);
+                first != readings.front().places[q].end() && last > first->second)
+                by[place] = last - first->second;
+        return by;
+    };
+    const auto done = grown(static_cast<std::size_t>(server_quantity::requests_done));
+    double most = 0, least = infinity;
+    for (const auto& [place, by] : done) {
+        most = std::max(most, by);
+        least = std::min(least, by);
+    }
+    if (done.size() < 2 || least < most - std::max(1.0, 0.01 * most) || most < 0.98 * finished)
+        return;
+    for (std::size_t q = 0; q < quantity_count; ++q) {
+        const auto by = grown(q);
+        const auto largest = std::max_element(
+            by.begin(), by.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+        if (largest == by.end()) continue;
+        for (page_reading& r : readings)
+            if (const auto at = r.places[q].find(largest->first); at != r.places[q].end())
+                r.values[q] = at->second;
+            else r.values[q] = not_a_number;
     }
 }
 
@@ -92,6 +127,8 @@ inline bool have_fallen(const page_reading& before, const page_reading& now) {
     return fell(server_quantity::requests_done) || fell(server_quantity::prompt_tokens) ||
            fell(server_quantity::generation_tokens);
 }
+/// Whether two start times are one: some exporters compute it from the uptime, or round it.
+inline bool is_one_start(double a, double b) { return std::fabs(a - b) <= 2; }
 /// Whether a process may have begun since the first reading. Dates and starts are in whole seconds.
 inline bool may_have_begun_in(const server_metrics& w, double began_s) {
     return !(began_s < w.from_s - 2);
@@ -102,15 +139,19 @@ inline bool may_have_begun_in(const server_metrics& w, double began_s) {
 enum class page_history : unsigned char { one_process, restarted, several_servers };
 inline page_history history_of(const server_metrics& w) {
     vector<double> beginnings;
-    int falls = 0;
+    int falls = 0, moves = 0;
     bool returned = w.is_of_several, is_new = false;
     for (std::size_t i = 0; i < w.readings.size(); ++i) {
         const page_reading& r = w.readings[i];
         if (!std::isnan(r.began)) {
-            const bool is_known = any_of(beginnings, [&](double b) { return b == r.began; });
-            returned = returned || (is_known && beginnings.back() != r.began);
+            const bool is_known =
+                any_of(beginnings, [&](double b) { return is_one_start(b, r.began); });
+            const bool is_last = is_known && is_one_start(beginnings.back(), r.began);
+            returned = returned || (is_known && !is_last);
             is_new = is_new || (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
             if (!is_known) beginnings.push_back(r.began);
+            else if (is_last) beginnings.back() = r.began;  // it may drift
+            moves += i > 0 && r.began != w.readings[i - 1].began;
         }
         falls += i > 0 && have_fallen(w.readings[i - 1], r);
     }
@@ -118,8 +159,11 @@ inline page_history history_of(const server_metrics& w) {
     if (beginnings.size() > 1)
         return is_new ? page_history::restarted : page_history::several_servers;
     if (falls == 0) return page_history::one_process;
-    // A process with one start time has counters that fall for other reasons.
-    if (beginnings.size() == 1) return page_history::one_process;
+    // A process with one start time has counters that fall for other reasons. Several may have
+    // started together.
+    if (moves > 1 || (moves == 1 && !may_have_begun_in(w, beginnings.back())))
+        return page_history::several_servers;
+    if (beginnings.size() == 1 && moves == 0) return page_history::one_process;
     return falls == 1 ? page_history::restarted : page_history::several_servers;
 }
 

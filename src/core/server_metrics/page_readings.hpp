@@ -41,6 +41,8 @@ struct page_reading {
     vector<double> named{};           // of the series that objectives name
     std::map<std::string, double> joules{};  // of each accelerator's counter of energy
     std::array<std::size_t, quantity_count> series{};  // behind a gauge
+    /// Of counters, by stage, engine or worker; empty if there is one.
+    std::array<std::map<std::string, double>, quantity_count> places{};
     double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
     double count(server_quantity q) const { return counts[static_cast<std::size_t>(q)]; }
 };
@@ -160,6 +162,7 @@ inline void read_quantity(page_reading& into, const metrics_page& page,
     if (!std::isnan(value)) value = joined(gauges_of(q), value, reported->value);
     else value = reported->value;
     if (reported->count) into.counts[static_cast<std::size_t>(q)] = *reported->count;
+    into.places[static_cast<std::size_t>(q)] = reported->places;
 }
 /// The accelerator of a series: its UUID under any exporter's label, else its identity on this
 /// page.

@@ -7,13 +7,14 @@
 #include "core/base/text.hpp"
 #include "core/wire/series.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // max, min, replace
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
@@ -88,6 +89,7 @@ struct server_name {
     const char* label_value = "";
     bool adds = false;           // to the previous row; else rows are other versions
     bool is_of_stages = false;   // each stage counts all requests, so the largest counts
+    bool may_lack = false;       // a part of a sum that not all versions and modes have
     bool is_of(const server_traits& s, server_quantity q) const {
         return of == q && std::string_view(name).starts_with(s.prefix);
     }
@@ -98,6 +100,12 @@ namespace server_table {
 using q = server_quantity;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
                              histogram = series_kind::histogram;
+
+/// A queue beside the first one, of servers that prefill or decode for others, or wait for grammars.
+constexpr server_name queue_of_sglang(const char* name) {
+    return {.of = q::waiting, .kind = gauge, .name = name, .label = "priority", .adds = true,
+            .may_lack = true};
+}
 
 // Names of vLLM 0.26, SGLang 016d860 and 0.5.23, TGI 3.3.7, TEI 1.9.3, TensorRT-LLM 050f80d, Triton
 // 2.51 with the TensorRT-LLM backend, llama.cpp 00dc805 and build 11434, LMDeploy 0168eed and
@@ -125,8 +133,15 @@ inline constexpr server_name rows[] = {
     // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
     // there are series of each, and the total with "".
     {q::running, gauge, "sglang:num_running_reqs", 1, "priority", ""},
-    // Without the grammar queue.
+    // A request waits in one of these queues at a time. num_decode_host_receive_queue_reqs is a part
+    // of the transfer queue.
     {q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
+    queue_of_sglang("sglang:num_grammar_queue_reqs"),
+    queue_of_sglang("sglang:num_prefill_bootstrap_queue_reqs"),
+    queue_of_sglang("sglang:num_prefill_prealloc_queue_reqs"),  // older name of the one above
+    queue_of_sglang("sglang:num_prefill_inflight_queue_reqs"),
+    queue_of_sglang("sglang:num_decode_prealloc_queue_reqs"),
+    queue_of_sglang("sglang:num_decode_transfer_queue_reqs"),
     {q::kv_usage, gauge, "sglang:token_usage"},
     {q::queue_time, histogram, "sglang:queue_time_seconds"},
     {q::prompt_tokens, counter, "sglang:prompt_tokens_total"},
@@ -238,17 +253,31 @@ inline constexpr server_name rows[] = {
 
 }  // namespace server_table
 
-/// The suffix of counters is optional in some servers and versions, and required by OpenMetrics.
+/// The names under which a page may have a row. The suffix of counters is optional in some servers
+/// and versions, and required by OpenMetrics; collectors write _ for the colon.
+inline vector<std::string> names_of(const server_name& row) {
+    constexpr std::string_view suffix = "_total";
+    vector<std::string> names = {row.name};
+    if (row.kind == series_kind::counter) {
+        const std::string_view name = row.name;
+        names.push_back(name.ends_with(suffix)
+                            ? std::string(name.substr(0, name.size() - suffix.size()))
+                            : std::string(name) + "_total");
+    }
+    const std::size_t n = names.size();
+    for (std::size_t i = 0; i < n; ++i)
+        if (std::string name = names[i]; name.find(':') != std::string::npos) {
+            std::replace(name.begin(), name.end(), ':', '_');
+            names.push_back(std::move(name));
+        }
+    return names;
+}
 inline vector<const page_sample*> samples_of(const metrics_page& page, const server_name& row) {
     page_labels wanted;
     if (*row.label) wanted.push_back({row.label, row.label_value});
-    auto found = samples_of(page, row.name, wanted);
-    if (row.kind != series_kind::counter || !found.empty()) return found;
-    constexpr std::string_view suffix = "_total";
-    std::string_view name = row.name;
-    if (!name.ends_with(suffix)) return samples_of(page, std::string(name) + "_total", wanted);
-    name.remove_suffix(suffix.size());
-    return samples_of(page, name, wanted);
+    for (const std::string& name : names_of(row))
+        if (auto found = samples_of(page, name, wanted); !found.empty()) return found;
+    return {};
 }
 
 /// A quantity on a page, in SI.
@@ -257,6 +286,7 @@ struct server_value {
     double value = 0;                // of a histogram, the sum
     std::optional<double> count{};   // of a histogram, the count
     std::size_t series = 0;          // behind a gauge
+    std::map<std::string, double> places{};  // parts of a counter, by stage, engine or worker
 };
 
 /// Whether a label separates ranks of one replica that share all its requests, such as tp_rank and
@@ -286,6 +316,22 @@ inline std::string replica_of(const metrics_page& page, const page_sample& s) {
     return has_ranks ? without_ranks : all;
 }
 
+/// The stage, engine or worker of a series, "" if its labels name none.
+inline std::string place_of(const metrics_page& page, const page_sample& s) {
+    std::string place;
+    for (const page_label& l : labels_of(page, s)) {
+        std::string_view label = l.name;
+        bool is_place = false;
+        if (is_of_sharing_ranks(label)) continue;
+        while (!label.empty())
+            is_place = is_one_of(taken_part(label, "_"), {"stage", "engine", "worker", "instance",
+                                                          "role", "replica", "pod"}) ||
+                       is_place;
+        if (is_place) place += printable(l.value) + ",";
+    }
+    return place;
+}
+
 /// NaN means that the server does not know the value, so the combination is unknown, too. Sums are
 /// over replicas.
 inline std::optional<double> combined(const metrics_page& page,
@@ -305,11 +351,26 @@ inline std::optional<double> combined(const metrics_page& page,
     return all;
 }
 
+/// A counter by stage, engine or worker; none if the labels name fewer than two.
+inline std::map<std::string, double> values_of_places(const metrics_page& page,
+                                                      const vector<const page_sample*>& samples,
+                                                      double to_si) {
+    std::map<std::string, vector<const page_sample*>> of_places;
+    for (const page_sample* s : samples) of_places[place_of(page, *s)].push_back(s);
+    std::map<std::string, double> values;
+    if (of_places.size() < 2) return values;
+    for (const auto& [place, own] : of_places)
+        if (const auto value = combined(page, own, joined_by::sum)) values[place] = *value * to_si;
+    return values;
+}
+
 inline std::optional<server_value> value_of(const metrics_page& page, const server_name& row) {
     if (row.kind == series_kind::histogram) {
         page_labels wanted;
         if (*row.label) wanted.push_back({row.label, row.label_value});
-        const auto totals = totals_of(page, row.name, wanted);
+        std::optional<histogram_totals> totals;
+        for (const std::string& name : names_of(row))
+            if (!totals) totals = totals_of(page, name, wanted);
         if (!totals || std::isnan(totals->sum) || std::isnan(totals->count)) return std::nullopt;
         return server_value{&row, totals->sum * row.to_si, totals->count, 0};
     }
@@ -319,7 +380,9 @@ inline std::optional<server_value> value_of(const metrics_page& page, const serv
                                                : row.is_of_stages ? joined_by::largest
                                                                   : joined_by::sum);
     if (!value) return std::nullopt;
-    return server_value{&row, *value * row.to_si, std::nullopt, is_gauge ? samples.size() : 0};
+    server_value v{&row, *value * row.to_si, std::nullopt, is_gauge ? samples.size() : 0};
+    if (!is_gauge && !row.is_of_stages) v.places = values_of_places(page, samples, row.to_si);
+    return v;
 }
 
 /// By the newest name on the page. A sum needs all its parts.
@@ -331,23 +394,38 @@ inline std::optional<server_value> value_on(const metrics_page& page, const serv
         if (found && !row.adds) break;
         if (!found && row.adds) continue;
         const auto value = value_of(page, row);
-        if (!row.adds) found = value;
-        else if (value) found->value += value->value;
-        else found.reset();
+        if (!row.adds) {
+            found = value;
+        } else if (value) {
+            found->value += value->value;
+            found->series += value->series;
+            for (const auto& [place, more] : value->places) found->places[place] += more;
+        } else if (!row.may_lack) {
+            found.reset();
+        }
     }
     return found;
 }
 
+/// Whether a name is in the table for a server, maybe with _ for the colon.
+inline bool is_name_of(std::string_view name, const server_traits& server) {
+    return any_of(server_table::rows, [&](const server_name& row) {
+        return row.is_of(server, row.of) &&
+               any_of(names_of(row), [&](const std::string& known) { return known == name; });
+    });
+}
 /// The server of a page, by the first name that only one server has; nullptr if unknown. Metrics of
 /// the runtime (python_info, process_cpu_seconds_total) identify none.
 inline const server_traits* found_in(const metrics_page& page) {
     for (const std::string_view name : page.names)
         for (const server_traits& s : known_servers)
-            if (name.starts_with(s.prefix) &&
-                (s.has_own_prefix || any_of(server_table::rows, [&](const server_name& row) {
-                     return name == row.name;
-                 })))
-                return &s;
+            if (name.starts_with(s.prefix) && (s.has_own_prefix || is_name_of(name, s))) return &s;
+    for (const std::string_view name : page.names)
+        for (const server_traits& s : known_servers) {
+            std::string prefix = s.prefix;
+            std::replace(prefix.begin(), prefix.end(), ':', '_');
+            if (prefix != s.prefix && name.starts_with(prefix) && is_name_of(name, s)) return &s;
+        }
     return nullptr;
 }
 

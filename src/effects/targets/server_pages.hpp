@@ -241,6 +241,7 @@ public:
             sleep_s(0.2);
         }
         drop_partial_gauges(metrics_.readings);
+        count_stages_once(metrics_.readings, finished);
         if (metrics_.has_both_ends) metrics_.is_of_several = are_several();
         return std::move(metrics_);
     }
@@ -289,8 +290,8 @@ private:
             const parsed_page read = read_page(pages_.all[0]);
             if (!read.problem.empty()) return false;
             page_reading now = reading_of({read.page});
-            const bool began_otherwise =
-                !std::isnan(now.began) && reports_its_start && now.began != before.began;
+            const bool began_otherwise = !std::isnan(now.began) && reports_its_start &&
+                                         !is_one_start(now.began, before.began);
             if (began_otherwise || have_fallen(before, now)) return true;
             before = std::move(now);
         }

@@ -193,6 +193,56 @@ TEST_CASE("a restart in mid-run makes a gate invalid, several servers behind an 
     CHECK(!cross_check_of(d).is_made);
 }
 
+TEST_CASE("a start time that moves by 2 s at most is one") {
+    for (const double step : {0.01, 1.0, 2.0}) {
+        CAPTURE(step);
+        repeat_data d = repeat_reported(50, 50, 500);
+        for (std::size_t i = 0; i < 6; ++i) d.server.readings[i].began = 100 + (i % 2 ? step : 0);
+        CHECK(history_of(d.server) == page_history::one_process);
+        CHECK(cross_check_of(d).is_made);
+    }
+    // It may drift by more over a load, and between two.
+    measurement m = measured({repeat_reported(50, 50, 500), repeat_reported(50, 50, 500)});
+    m.candidate[1].index = 1;
+    for (std::size_t i = 0; i < 6; ++i) {
+        m.candidate[0].server.readings[i].began = 100 + static_cast<double>(i);
+        m.candidate[1].server.readings[i].began = 106 + static_cast<double>(i);
+    }
+    CHECK(history_of(m.candidate[0].server) == page_history::one_process);
+    CHECK(!cross_check_fault(m, m.candidate[1]));
+
+    // Two processes that started together have counters that fall.
+    repeat_data two = repeat_reported(50, 50, 500);
+    two.server.from_s = 1000;
+    report(two, quantity::requests_done, {100, 40, 110, 50, 120, 60});
+    for (std::size_t i = 0; i < 6; ++i) two.server.readings[i].began = i % 2 ? 101 : 100;
+    CHECK(history_of(two.server) == page_history::several_servers);
+}
+
+TEST_CASE("a page with fewer requests than are in flight says where the others may be") {
+    // Of 12 requests in flight 4 run, and none waits in the queue that the page tells of.
+    vector<timelines::request> all;
+    for (int i = 0; i < 60; ++i) {
+        timelines::request r(1000 + 100.0 * i);
+        for (int k = 0; k < 10; ++k) r.content(1100 + 100.0 * i + 100 * k);
+        const double end = 2200 + 100.0 * i;
+        all.push_back(r.finish(end).usage(end, 20, 10).done(end));
+    }
+    const auto with = [&](double running, double waiting) {
+        repeat_data d = timelines::repeat_of(all);
+        read_at_each_second(d, 8);
+        report(d, quantity::requests_done, {100, 100, 110, 120, 130, 140, 150, 160});
+        report(d, quantity::running, vector<double>(8, running));
+        report(d, quantity::waiting, vector<double>(8, waiting));
+        return difference_text(cross_check_of(d));
+    };
+    CHECK(with(4, 0) == "it tells of 4 requests that run or wait, of ours 12 were in flight: the "
+                        "others wait where it does not say");
+    CHECK(with(4, 8) == "");
+    CHECK(with(10, 0) == "");
+    CHECK(with(4, not_a_number) == "");  // without a queue it cannot be all
+}
+
 TEST_CASE("a restart between repeats is one, unless it was asked for") {
     measurement m = measured({repeat_reported(50, 50, 500), repeat_reported(50, 50, 500)});
     m.candidate[1].index = 1;

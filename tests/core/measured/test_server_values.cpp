@@ -234,7 +234,7 @@ TEST_CASE("without a page, or with one of several servers, there is no value") {
     report(turns, quantity::queue_time, rising(0, 5, 6));
     count(turns, quantity::queue_time, rising(0, 50, 6));
     CHECK(why_none(turns, waits) == "");
-    for (std::size_t i = 0; i < 6; ++i) turns.server.readings[i].began = 100.0 + static_cast<double>(i % 2);
+    for (std::size_t i = 0; i < 6; ++i) turns.server.readings[i].began = i % 2 ? 200 : 100;
     CHECK(why_none(turns, waits).find("of several servers in turns") != std::string::npos);
     repeat_data other;
     report(other, quantity::running, {1, 1, 1, 1, 1, 1});
@@ -256,8 +256,13 @@ TEST_CASE("a process is one, restarted, or several in turns") {
     CHECK(history({}, {0, 5, 2, 3}) == page_history::restarted);
     CHECK(history({}, {9, 5, 9, 5}) == page_history::several_servers);
     CHECK(history({1, 1, 1, 1}, {0, 1, 2, 3}) == page_history::one_process);
-    CHECK(history({1, 1, 2, 2}, {5, 6, 7, 8}) == page_history::restarted);
-    CHECK(history({1, 2, 1, 2}, {5, 6, 7, 8}) == page_history::several_servers);
+    CHECK(history({1, 1, 9, 9}, {5, 6, 7, 8}) == page_history::restarted);
+    CHECK(history({1, 9, 1, 9}, {5, 6, 7, 8}) == page_history::several_servers);
+    // Starts within 2 s are one, unless counters fall.
+    CHECK(history({1, 2, 1, 3}, {5, 6, 7, 8}) == page_history::one_process);
+    CHECK(history({1, 2, 1, 2}, {5, 60, 6, 61}) == page_history::several_servers);
+    CHECK(history({100, 101}, {60, 5}, 1000) == page_history::several_servers);
+    CHECK(history({1000, 1001}, {60, 0}, 1000) == page_history::restarted);
     // One that says that it did not begin anew is believed.
     CHECK(history({1, 1, 1, 1}, {5, 6, 2, 3}) == page_history::one_process);
     // Whoever was there before the first reading has not begun since, however few readings there

@@ -1,5 +1,6 @@
 // Readings of several pages at one time, and the series that objectives name.
 #include "core/wire/metrics_page.hpp"
+#include "core/measured/server_metrics.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "support/metrics_pages.hpp"
 
@@ -38,6 +39,45 @@ TEST_CASE("a server's page and its exporters' make one reading") {
     CHECK(r.value(quantity::energy) == doctest::Approx(2));
     CHECK(r.began == 1700000000.5);
     CHECK(r.value(quantity::running) != r.value(quantity::running));
+}
+
+TEST_CASE("stages and workers that each count each request are told apart from replicas") {
+    // So many requests of two places, each with its tokens; the second reading after 50 more.
+    const auto readings_of = [](const std::string& label, const char* a, const char* b, int grown_a,
+                                int grown_b) {
+        vector<page_reading> readings;
+        for (const int k : {0, 1}) {
+            const auto line = [&](const char* name, const char* value, int n) {
+                return printed("vllm:%s{%s=\"%s\",finished_reason=\"stop\"} %d\n", name,
+                               label.c_str(), value, n);
+            };
+            readings.push_back(reading_of({page_of(
+                line("request_success_total", a, 10 + k * grown_a) +
+                line("request_success_total", b, 20 + k * grown_b) +
+                line("generation_tokens_total", a, 10 + k * grown_a) +
+                line("generation_tokens_total", b, 100 + 10 * k * grown_b))}));
+        }
+        return readings;
+    };
+    const auto requests_of = [](vector<page_reading> readings, double finished) {
+        count_stages_once(readings, finished);
+        return readings[1].value(quantity::requests_done) - readings[0].value(quantity::requests_done);
+    };
+    for (const char* label : {"stage", "stage_id", "engine", "worker", "worker_id", "engine_type"}) {
+        CAPTURE(label);
+        CHECK(requests_of(readings_of(label, "0", "1", 50, 50), 50) == 50);
+        CHECK(requests_of(readings_of(label, "0", "1", 50, 49), 50) == 50);  // one is not counted yet
+        CHECK(requests_of(readings_of(label, "0", "1", 25, 25), 50) == 50);  // replicas
+        CHECK(requests_of(readings_of(label, "0", "1", 70, 30), 50) == 100);  // somebody else's, too
+        CHECK(requests_of(readings_of(label, "0", "1", 50, 0), 50) == 50);
+    }
+    CHECK(requests_of(readings_of("model_name", "a", "b", 50, 50), 50) == 100);
+
+    // Tokens are those of the stage that generates them.
+    vector<page_reading> readings = readings_of("stage", "0", "1", 50, 50);
+    count_stages_once(readings, 50);
+    CHECK(readings[1].value(quantity::generation_tokens) -
+              readings[0].value(quantity::generation_tokens) == 500);
 }
 
 TEST_CASE("an accelerator is one by its UUID, however often its exporters tell of it") {

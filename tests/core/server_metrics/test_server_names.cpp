@@ -111,6 +111,38 @@ TEST_CASE("counters are found with and without their suffix") {
     CHECK(value(page_of("vllm:num_requests_running_total 4\n"), quantity::running) == -1);
 }
 
+TEST_CASE("names are found with _ for their colon, as collectors write them") {
+    const metrics_page page = page_of(
+        gauge("vllm_num_requests_waiting", "vllm_num_requests_waiting{engine=\"0\"} 3\n") +
+        counter("vllm_prompt_tokens", "vllm_prompt_tokens_total{engine=\"0\"} 40\n") +
+        histogram("vllm_request_queue_time_seconds", "", "2.5", "20.0"));
+    REQUIRE(server_on(page) == "vLLM");
+    CHECK(value(page, quantity::waiting) == 3);
+    CHECK(value(page, quantity::prompt_tokens) == 40);
+    CHECK(value(page, quantity::queue_time) == 2.5);
+    CHECK(count(page, quantity::queue_time) == 20);
+    // Names of others that begin so are theirs.
+    CHECK(server_on(page_of("vllm_router_requests_total 3\nvllm_mine 4\n")) == "");
+}
+
+TEST_CASE("all queues of a page are its queue") {
+    const auto queue = [](const std::string& name, int n) {
+        return gauge("sglang:" + name, printed("sglang:%s{tp_rank=\"0\"} %d\n", name.c_str(), n));
+    };
+    const std::string first = queue("num_queue_reqs", 1);
+    CHECK(value(page_of(first), quantity::waiting) == 1);
+    // A worker that decodes has requests in two more queues, and a part of one is told again.
+    const metrics_page decoding = page_of(first + queue("num_decode_prealloc_queue_reqs", 5) +
+                                          queue("num_decode_transfer_queue_reqs", 3) +
+                                          queue("num_decode_host_receive_queue_reqs", 2));
+    CHECK(value(decoding, quantity::waiting) == 9);
+    CHECK(value_on(decoding, *found_in(decoding), quantity::waiting)->series == 3);
+    CHECK(value(page_of(first + queue("num_prefill_bootstrap_queue_reqs", 4) +
+                        queue("num_prefill_inflight_queue_reqs", 2) +
+                        queue("num_grammar_queue_reqs", 1)),
+                quantity::waiting) == 8);
+}
+
 TEST_CASE("SGLang") {
     const metrics_page page = page_of(
         histogram("sglang:queue_time_seconds", "model_name=\"m\"", "2.5", "20.0") +

@@ -152,3 +152,20 @@ TEST_CASE("a process that began again between two readings has restarted, and is
         CHECK(history_of(w) == page_history::restarted);
     }
 }
+
+TEST_CASE("a request that goes through two stages is one of ours, and no other client's") {
+    std::atomic<int> done{100};
+    scripted::server server;
+    server.report([&](const scripted::request&) {
+        const int n = done.load();
+        return "vllm:num_requests_waiting 0\n" +
+               printed("vllm:request_success_total{stage=\"0\"} %d\n", n) +
+               printed("vllm:request_success_total{stage=\"1\"} %d\n", n + 7);
+    });
+    const server_pages pages = pages_at(server.url());
+    page_watch watch(pages, {});
+    done += 50;
+    const server_metrics reported = watch.metrics(50);
+    REQUIRE(reported.readings.size() >= 2);
+    CHECK(whole_span(reported)->change(server_quantity::requests_done) == 50);
+}
