@@ -301,7 +301,7 @@ inline server_findings examined_server(const given_options& o) {
         return f;
     }
     f = read_findings(environment("LLMBENCH_REPORT_DIR"), name);
-    f.url = o["--url"];
+    f.url = known_secrets::of_this_program().without(o["--url"]);
     f.load = s.arrivals.data().kind == arrival_kind::closed_loop
                  ? printed("%lld users", static_cast<long long>(s.arrivals.data().users))
                  : printed("%g requests/s", s.arrivals.data().rate);

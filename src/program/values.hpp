@@ -17,6 +17,7 @@
 #include <cstdlib>  // setenv
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,7 @@ struct given {
 /// The options and files of a verb by name, with their texts.
 struct given_options {
     std::map<std::string, vector<std::string>> texts{};
+    std::set<std::string> off{};  // flags that a table of gates.toml sets to false
     const vector<std::string>& all(const char* name) const {
         static const vector<std::string> none;
         const auto at = texts.find(name);
@@ -186,7 +188,9 @@ inline warmup_amount warmup_of(const given& g) {
 /// "NAME=value" or "Name: value".
 inline name_value pair_of(const given& g, char between, const char* allowed) {
     const std::size_t at = g.text.find(between);
-    if (at == std::string::npos || trimmed(g.text.substr(0, at)).empty()) g.refuse_as(allowed);
+    if (at == std::string::npos || trimmed(g.text.substr(0, at)).empty())
+        refuse({g.option, " has no ", between == ':' ? "colon" : "=", " behind a name: it must be ",
+                allowed, "; it is not repeated here, for it may hold a key"});
     return {std::string(trimmed(g.text.substr(0, at))),
             std::string(trimmed(g.text.substr(at + 1)))};
 }

@@ -103,7 +103,7 @@ refusals() {
     refused '--slo: the SLO "p90(ttft) <= 500" cannot be read from character 17 on' "${here[@]}" --slo 'p90(ttft) <= 500'
     refused "--url and --command are both given" "${here[@]}" --command true
     refused "--env is of a server that is started: it needs --command" "${here[@]}" --env A=1
-    refused '--header is "blue": it must be such as' "${here[@]}" --header blue
+    refused "--header has no colon behind a name: it must be such as 'X-Tenant: blue'" "${here[@]}" --header blue
     # What a gate itself is refused for is in its reports, too.
     ends 2 "${here[@]}" --rate 8 --slo 'output_throughput >= 400 tok/s'
     says "llmbench run: refused" "below saturation a throughput only measures the arrival rate"
@@ -452,7 +452,15 @@ assert sys.argv[1] in html.unescape(open(sys.argv[2], encoding="utf-8").read())'
     repeats 1 llmbench-judged/report.html
     # Nor does a refusal.
     ends 2 run --url "$url" --header 'Authorization Bearer sk-pl4nted-1'
-    says '--header is "Authorization Bearer ***"'
+    says "--header has no colon behind a name"
+    says_not pl4nted
+    ends 2 run --command true --env 'HF_TOKEN pl4nted-22'
+    says "--env has no = behind a name"
+    says_not pl4nted
+    ends 2 run --url "$url" --key-variable PL4NTED --report keyed
+    says "it is not repeated here"
+    says_not PL4NTED
+    if grep -rq PL4NTED keyed; then wrong "a key in place of its variable is in the report"; else ok; fi
     ends 2 run --url "$url" --extra-body '{"api_key":"sk-pl4nted-1"'
     says_not pl4nted
     ends 3 run --command "exit 3; --api-key sk-pl4nted-1 {port}"

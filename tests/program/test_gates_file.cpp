@@ -86,6 +86,55 @@ TEST_CASE("each table is a gate, and what stands above them is of all") {
     CHECK(b.options.stream);
 }
 
+TEST_CASE("a gate's own false wins over the file's true, for each flag and each part of a mix") {
+    const std::string gate = "slo = \"p50(e2e) <= 1 s\"\nusers = 4\n";
+    const gates_at file(server + std::string("insecure = true\nno-stream = true\n"
+                                             "[as-the-file]\n") + gate + "[own]\n" + gate +
+                        "insecure = false\nno-stream = false\n");
+    const gates_in_file all = file.read();
+    REQUIRE(all.gates.size() == 2);
+    for (const bool own : {false, true}) {
+        const scenario& s = all.gates[own ? 1 : 0].what;
+        CAPTURE(own);
+        CHECK(s.target.what().get<endpoint>()->tls.verify == own);
+        CHECK(s.options.stream == own);
+    }
+    const gates_at mixed(server + std::string("no-stream = true\n[mixed]\n") + gate +
+                         "[[mixed.part]]\nname = \"a\"\nno-stream = false\n"
+                         "[[mixed.part]]\nname = \"b\"\nno-stream = false\ntemperature = 0\n"
+                         "[silent]\n" + gate + "[[silent.part]]\nname = \"a\"\ntemperature = 0\n");
+    const gates_in_file both = mixed.read();
+    REQUIRE(both.gates.size() == 2);
+    for (const gate_in_file& g : both.gates)
+        for (const part& p : g.what.workload.what().get<mix_of_parts>()->parts)
+            CHECK((*p.options).stream == (g.name == "mixed"));
+    // Each flag of a gate, by the table of options.
+    for (const option_group& g : run_groups())
+        for (const option_row& row : g.options) {
+            if (row.values != takes::nothing) continue;
+            given_options of_file, of_gate;
+            of_file.texts[row.name] = {""};
+            of_gate.off.insert(row.name);
+            CAPTURE(row.name);
+            CHECK(merged(of_file, {}).has(row.name));
+            CHECK_FALSE(merged(of_file, of_gate).has(row.name));
+        }
+    // The command line's flag and a gate's own false are no agreement.
+    given_options called;
+    called.texts["--insecure"] = {""};
+    CHECK_THROWS_WITH_AS(gates_reader(file.path).read(called),
+                         doctest::Contains("insecure is here, and --insecure on the command line"),
+                         std::invalid_argument);
+}
+
+TEST_CASE("a header without a colon may hold a key, so it is not repeated") {
+    for (const char* key : {"header = \"X-Api-Key sk-12345678\"\n", "header = [\"X-Team: a\", \"sk-12345678\"]\n"}) {
+        const std::string why = refusal_of(server + std::string(chat) + key);
+        CHECK_MESSAGE(why.find("header has no colon behind a name") != std::string::npos, why);
+        CHECK(why.find("12345678") == std::string::npos);
+    }
+}
+
 TEST_CASE("a server that keeps the history, on one socket a conversation") {
     const std::string kept = "[agents]\n"
                              "api = \"openai_responses\"\n"
@@ -156,7 +205,7 @@ TEST_CASE("a mistake is refused with file, line, table, key, value and what is a
          ":3: [chat] slo is 5: it must be a text in quotes, or a list of them"},
         {up + "[chat]\nslo = [\n\"p90(ttft) <= 1 s\",\n\"p90(ttft) <= 500\"]\n",
          ":5: [chat] slo: the SLO \"p90(ttft) <= 500\" cannot be read from character 17"},
-        {up + chat + "[chat]\n", ":4: [chat] is there twice, first in line 2"},
+        {up + chat + "[chat]\n", ":4: [chat] is there twice"},
         {up + chat + "usrs = 8\n", ":4: [chat] usrs is no key of a gate, is users meant?"},
         {up + chat + "name = \"x\"\n", ":4: [chat] name is no key: the name of a gate is that of"},
         {up + chat + "users = true\n",

@@ -1,16 +1,18 @@
 // secrets in texts
+// Each form of a secret, such as JSON's or a URL's, is a text of its own, made once and searched as
+// it is: nothing here decodes what others write, nothing throws, and all is linear in their text.
 #pragma once
 
 #include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
-#include <algorithm>  // find, find_if, min
-#include <cstring>  // strlen
+#include <algorithm>  // find, find_if, max, min
+#include <bitset>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>  // pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -18,78 +20,91 @@ namespace detail {
 
 /// Shorter words are not secrets, and masking them would garble texts.
 inline constexpr std::size_t shortest_secret = 4;
-/// The same for a line of a secret that has several.
+/// The same for a line or a word of a secret that has several.
 inline constexpr std::size_t shortest_line = 8;
 
-/// How much of a secret stands at the beginning of a text, in bytes of both.
-struct found_secret {
-    std::size_t in_text = 0, of_secret = 0;
-};
-/// One character of a secret as texts may have it: itself, or escaped for JSON (also for JSON in
-/// JSON), a console, Markdown, a URL, HTML or XML; a blank may be a broken line. 0: it is not
-/// there.
-inline found_secret found_character(std::string_view text, std::string_view secret) {
-    if (text.empty() || secret.empty()) return {};
-    const char c = secret[0];
-    const auto code = [&](std::size_t at, std::size_t digits, int base) {
-        return parsed_number<unsigned>(text.substr(std::min(at, text.size()), digits), base)
-            .value_or(0);
-    };
-    const auto is_byte = [&](unsigned n) { return n != 0 && n == static_cast<unsigned char>(c); };
-    if (text[0] == '%' && is_byte(code(1, 2, 16))) return {3, 1};
-    if (c == ' ' && (text[0] == '+' || text[0] == '\n'))
-        return {text[0] == '+' ? 1 : std::min(text.find_first_not_of(" \n"), text.size()), 1};
-    if (text[0] == '&') {
-        for (const auto& [name, meant] : {std::pair{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'},
-                                          {"&quot;", '"'}, {"&apos;", '\''}})
-            if (c == meant && text.starts_with(name)) return {std::strlen(name), 1};
-        const std::size_t end = text.substr(0, 8).find(';');
-        const bool is_hex = text.size() > 2 && (text[2] | 0x20) == 'x';
-        if (end != text.npos && text.starts_with("&#") &&
-            is_byte(code(is_hex ? 3 : 2, end - (is_hex ? 3 : 2), is_hex ? 16 : 10)))
-            return {end + 1, 1};
-    }
-    const std::size_t bars = std::min(text.find_first_not_of('\\'), text.size());
-    if (bars == 0) return {std::size_t{text[0] == c}, std::size_t{text[0] == c}};
-    if (c == '\\') return {bars, std::min(secret.find_first_not_of('\\'), secret.size())};
-    if (bars == text.size()) return {};
-    const char escaped = text[bars];
-    if (escaped == '&' || escaped == '%')  // JSON in HTML or in a URL
-        if (const found_secret then = found_character(text.substr(bars), secret); then.in_text > 0)
-            return {bars + then.in_text, then.of_secret};
-    if (escaped == 'x' && is_byte(code(bars + 1, 2, 16))) return {bars + 3, 1};
-    if (escaped == 'u') {
-        const unsigned of_text = code(bars + 1, 4, 16);
-        const auto byte = [&](unsigned shift, unsigned mark) {
-            return static_cast<char>(mark | (of_text >> shift & 63));
-        };
-        const std::string character =
-            of_text < 0x80    ? std::string(1, static_cast<char>(of_text))
-            : of_text < 0x800 ? std::string{byte(6, 0xC0), byte(0, 0x80)}
-                              : std::string{byte(12, 0xE0), byte(6, 0x80), byte(0, 0x80)};
-        if (of_text != 0 && secret.starts_with(character)) return {bars + 5, character.size()};
-    }
-    const std::size_t control = std::string_view("ntrbf").find(escaped);
-    if (control != std::string_view::npos && c == "\n\t\r\b\f"[control]) return {bars + 1, 1};
-    const bool is_sign = std::string_view("\"'/&<>[](){}*_~`|#!+-.@:").find(c) != std::string::npos;
-    return is_sign && escaped == c ? found_secret{bars + 1, 1} : found_secret{};
+/// Adds a text that is masked as it is, the longest first.
+inline void add_form(vector<std::string>& secrets, const std::string& s) {
+    if (s.size() < shortest_secret ||
+        std::find(secrets.begin(), secrets.end(), s) != secrets.end())
+        return;
+    secrets.insert(std::find_if(secrets.begin(), secrets.end(),
+                                [&](const std::string& x) { return x.size() < s.size(); }),
+                   s);
 }
-/// The secret at the beginning of a text, however it is escaped.
-inline found_secret found_at(std::string_view text, std::string_view secret) {
-    if (text.starts_with(secret)) return {secret.size(), secret.size()};
-    found_secret all;
-    while (all.of_secret < secret.size()) {
-        const found_secret one =
-            found_character(text.substr(all.in_text), secret.substr(all.of_secret));
-        if (one.in_text == 0) break;
-        all.in_text += one.in_text;
-        all.of_secret += one.of_secret;
-    }
-    return all;
+
+/// A text with another one in place of each character.
+template <class Instead> std::string rewritten(std::string_view s, const Instead& instead) {
+    std::string out;
+    for (const char c : s) out += instead(c);
+    return out;
 }
-/// Whether a secret may begin here; a quick look.
-inline bool may_begin(char in_text, char of_secret) {
-    return in_text == of_secret || in_text == '\\' || in_text == '%' || in_text == '&';
+/// The same where only these characters have a `before` in front of them.
+inline std::string marked(std::string_view s, std::string_view characters, char before) {
+    return rewritten(s, [&](char c) {
+        const bool is_one = characters.find(c) != characters.npos;
+        return is_one ? std::string{before, c} : std::string(1, c);
+    });
+}
+inline std::string in_json(std::string_view s) {
+    const std::string quoted = json_quoted(s);
+    return quoted.substr(1, quoted.size() - 2);
+}
+/// JSON of ASCII alone, as Python writes it.
+inline std::string in_ascii(std::string_view json) {
+    std::string out;
+    for (std::size_t i = 0, n = 1; i < json.size(); i += n) {
+        n = std::max<std::size_t>(utf8_length(json, i), 1);
+        const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(json[i + k]); };
+        unsigned code = n == 1 ? 0 : byte(0) & (0xFFu >> (n + 1));
+        for (std::size_t k = 1; k < n; ++k) code = code << 6 | (byte(k) & 0x3Fu);
+        if (code == 0) out += json[i];
+        else if (code < 0x10000) out += printed("\\u%04x", code);
+        else
+            out += printed("\\u%04x\\u%04x", 0xD7C0u + (code >> 10), 0xDC00u + (code & 0x3FFu));
+    }
+    return out;
+}
+/// As Go writes JSON, and our pages theirs.
+inline std::string without_markup(std::string_view json) {
+    return rewritten(json, [](char c) {
+        const bool is_markup = c == '<' || c == '>' || c == '&';
+        return is_markup ? printed("\\u%04x", static_cast<unsigned>(c)) : std::string(1, c);
+    });
+}
+/// `byte`: how one is printed; `blank` and `slash`: what stands for these.
+inline std::string in_url(std::string_view s, const char* byte, const char* blank,
+                          const char* slash) {
+    return rewritten(s, [&](char c) -> std::string {
+        if (c == ' ' || c == '/') return c == ' ' ? blank : slash;
+        if (is_letter_or_digit(c) || std::string_view("-_.~").find(c) != std::string::npos)
+            return std::string(1, c);
+        return printed(byte, static_cast<unsigned>(static_cast<unsigned char>(c)));
+    });
+}
+/// Adds a secret in each form in which a server, or a file of ours, may repeat it.
+inline void add_forms(vector<std::string>& secrets, const std::string& s) {
+    const std::string json = in_json(s), ascii = in_ascii(json);
+    const std::string shown = printable(s, 8 * s.size());
+    for (const std::string& form :
+         {s, shown, json, ascii, marked(json, "/", '\\'), marked(ascii, "/", '\\'),
+          without_markup(json), without_markup(ascii), in_json(json), in_json(ascii),
+          xml_escaped(s), xml_escaped(json)})
+        add_form(secrets, form);
+    const std::string markdown = marked(shown, "\\|<>`*_[]~", '\\');
+    add_form(secrets, rewritten(markdown, [](char c) {
+                 return c == '&' ? "&amp;" : std::string(1, c);
+             }));
+    for (const char* slash : {"%2F", "/"})
+        for (const char* blank : {"%20", "+"}) {
+            add_form(secrets, in_url(s, "%%%02X", blank, slash));
+            add_form(secrets, in_url(s, "%%%02x", blank, *slash == '/' ? slash : "%2f"));
+        }
+    const std::string of_64 = base64(s), bare = of_64.substr(0, of_64.find('='));
+    add_form(secrets, bare);
+    add_form(secrets, rewritten(bare, [](char c) {  // of a URL
+                 return std::string(1, c == '+' ? '-' : c == '/' ? '_' : c);
+             }));
 }
 
 /// Decodes what is percent-encoded.
@@ -116,16 +131,11 @@ inline std::string base64_decoded(std::string_view s) {
     return out;
 }
 
-/// Adds a secret, the longest first, and what it is made of: without_secrets() knows each however
-/// it is escaped.
+/// Adds a secret and what it is made of, each in its forms.
 inline void add_secret(vector<std::string>& secrets, const std::string& s) {
-    if (s.size() < shortest_secret ||
-        std::find(secrets.begin(), secrets.end(), s) != secrets.end())
-        return;
-    secrets.insert(std::find_if(secrets.begin(), secrets.end(),
-                                [&](const std::string& x) { return x.size() < s.size(); }),
-                   s);
-    if (s.find('%') != std::string::npos) add_secret(secrets, percent_decoded(s));
+    if (s.size() < shortest_secret) return;
+    add_forms(secrets, s);
+    if (const std::string plain = percent_decoded(s); plain != s) add_secret(secrets, plain);
     if (same_ignoring_case(std::string_view(s).substr(0, 6), "Basic ")) {
         const std::string user_and_password = base64_decoded(std::string_view(s).substr(6));
         add_secret(secrets, user_and_password);
@@ -137,9 +147,11 @@ inline void add_secret(vector<std::string>& secrets, const std::string& s) {
         end = std::min(s.find('\n', at), s.size());
         if (end - at >= shortest_line) add_secret(secrets, s.substr(at, end - at));
     }
-    // "Bearer abc": the server may repeat only the second word.
-    if (const std::size_t space = s.find(' '); space != std::string::npos)
+    // "Bearer abc": the server may repeat only the second word. A line may end behind the first.
+    if (const std::size_t space = s.find(' '); space != std::string::npos) {
+        if (space >= shortest_line) add_forms(secrets, s.substr(0, space));
         add_secret(secrets, s.substr(space + 1));
+    }
 }
 /// Whether the name of a variable or a header marks a secret: HF_TOKEN, DB_PASSWORD, X-Api-Key.
 inline bool names_secret(std::string_view name) {
@@ -195,34 +207,67 @@ inline void add_secrets_named_in(vector<std::string>& secrets, std::string_view 
         add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
     }
 }
-/// Masks secrets in a text of others, whole or cut off by printable().
-inline std::string without_secrets(std::string s, const vector<std::string>& secrets) {
-    for (const std::string& secret : secrets)
-        for (std::size_t at = 0; at + shortest_secret <= s.size(); ++at) {
-            if (!may_begin(s[at], secret[0])) continue;
-            const found_secret found = found_at(std::string_view(s).substr(at), secret);
-            const bool is_cut = found.of_secret >= shortest_secret &&
-                                s.compare(at + found.in_text, 3, "...") == 0;
-            if (!is_cut && found.of_secret < secret.size()) continue;
-            s.replace(at, found.in_text, "***");
-            at += 2;
-        }
-    return s;
-}
-/// The number of bytes at the end of `s` that may begin a secret.
-inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
+/// The bytes of a text from `at` on that are to be masked: a secret, or its beginning if the text
+/// is cut off behind it.
+inline std::size_t secret_at(std::string_view s, std::size_t at,
+                             const vector<std::string>& secrets) {
+    const std::string_view rest = s.substr(at);
     std::size_t most = 0;
     for (const std::string& secret : secrets) {
-        const std::size_t longest = std::min(s.size(), 7 * secret.size());
-        for (std::size_t n = longest; n > most; --n) {
-            const std::string_view end = s.substr(s.size() - n);
-            if (!may_begin(end[0], secret[0])) continue;
-            const found_secret found = found_at(end, secret);
-            const std::size_t escape =  // that may go on
-                std::min(end.find_first_of("\\%&", n - std::min<std::size_t>(n, 8)), n);
-            if (found.of_secret < secret.size() && found.in_text >= escape) most = n;
-        }
+        std::size_t n = 0;
+        while (n < std::min(rest.size(), secret.size()) && rest[n] == secret[n]) ++n;
+        const bool is_cut = n >= shortest_secret && rest.substr(n, 3) == "...";
+        if (n == secret.size() || is_cut) most = std::max(most, n);
     }
+    return most;
+}
+/// The same for the end of a secret behind "...", with which a text begins.
+inline std::size_t secret_end_in(std::string_view s, const vector<std::string>& secrets) {
+    std::size_t most = 0;
+    for (const std::string_view secret : secrets)
+        for (std::size_t n = secret.size(); n >= shortest_secret && n > most; --n)
+            if (s.substr(3).starts_with(secret.substr(secret.size() - n))) most = n;
+    return most;
+}
+/// Masks secrets in a text, whole or cut off where "..." stands.
+inline std::string without_secrets(std::string_view s, const vector<std::string>& secrets) {
+    if (s.size() < shortest_secret || secrets.empty()) return std::string(s);
+    const auto pair_at = [](std::string_view of, std::size_t i) {
+        return static_cast<std::size_t>(static_cast<unsigned char>(of[i])) << 8 |
+               static_cast<unsigned char>(of[i + 1]);
+    };
+    std::bitset<1 << 16> begins;  // by two bytes, as most places of a text begin no secret
+    for (const std::string& secret : secrets)
+        if (secret.size() > 1) begins.set(pair_at(secret, 0));
+    std::string out;
+    std::size_t masked_to = 0;
+    const auto mask = [&](std::size_t from, std::size_t n) {
+        if (n > 0 && from >= masked_to) out += "***";
+        if (n > 0) masked_to = std::max(masked_to, from + n);
+    };
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        if (i == 3 && s.starts_with("...")) mask(3, secret_end_in(s, secrets));
+        if (i + 1 < s.size() && begins[pair_at(s, i)]) mask(i, secret_at(s, i, secrets));
+        if (i >= masked_to) out += s[i];
+    }
+    return out;
+}
+/// The beginning of a text of others for a sentence: cut off first, so that a long one costs
+/// nothing, then masked, on one line.
+inline std::string excerpt_without_secrets(std::string_view s, const vector<std::string>& secrets,
+                                           std::size_t at_most = 300) {
+    std::size_t n = std::min(s.size(), at_most);
+    while (n > 0 && n < s.size() && (static_cast<unsigned char>(s[n]) & 0xC0) == 0x80) --n;
+    const std::string some = std::string(s.substr(0, n)) + (n < s.size() ? "..." : "");
+    return printable(without_secrets(some, secrets), at_most + 3);
+}
+/// The number of bytes at the end of a text that may begin a secret.
+inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
+    std::size_t most = 0;
+    for (const std::string_view secret : secrets)
+        for (std::size_t n = std::min(s.size(), std::max<std::size_t>(secret.size(), 1) - 1);
+             n > most; --n)
+            if (s.ends_with(secret.substr(0, n))) most = n;
     return most;
 }
 

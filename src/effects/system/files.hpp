@@ -6,6 +6,7 @@
 #include "core/files/byte_stream.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
+#include "effects/system/known_secrets.hpp"
 
 #include <cerrno>  // errno, EINTR
 #include <cstddef>  // size_t
@@ -121,6 +122,7 @@ public:
     ~drafted_files() {
         for (const std::filesystem::path& path : paths_) ::unlink(draft_of(path).c_str());
     }
+    /// No file has a secret that this program was told.
     void add(const std::filesystem::path& path, std::string_view content) {
         std::error_code none;
         if (std::filesystem::is_other(path, none))  // a device: publish() would replace it
@@ -128,7 +130,8 @@ public:
         paths_.push_back(path);
         new_file out;
         int problem = out.open(draft_of(path));
-        if (problem == 0) problem = out.append(content);
+        if (problem == 0)
+            problem = out.append(known_secrets::of_this_program().masked(content));
         if (const int at_end = out.close(); problem == 0) problem = at_end;
         check(problem, path);
     }

@@ -8,7 +8,6 @@
 #include <mutex>  // lock_guard
 #include <string>
 #include <string_view>
-#include <utility>  // move
 
 namespace llmbench {
 inline namespace v1 {
@@ -21,31 +20,32 @@ public:
         static known_secrets* const all = new known_secrets;  // outlives every static object
         return *all;
     }
+    /// Of secrets with all their forms.
     void add(const vector<std::string>& more) {
         const std::lock_guard lock(mutex_);
         for (const std::string& s : more) {
-            add_secret(all_, s);
-            if (is_no_word_of_ours(s)) add_secret(in_output_, s);
+            add_form(all_, s);
+            if (is_no_word_of_ours(s)) add_form(in_output_, s);
         }
     }
     /// Values of headers may be secrets, which is no reason to mask them in another gate.
     void add_sent(const vector<std::string>& more) {
         const std::lock_guard lock(mutex_);
-        for (const std::string& s : more) add_secret(sent_, s);
+        for (const std::string& s : more) add_form(sent_, s);
     }
     vector<std::string> all() const {
         const std::lock_guard lock(mutex_);
         return all_;
     }
     /// A text of others, or one that quotes the scenario or the command line.
-    std::string without(std::string s) const {
+    std::string without(std::string_view s) const {
         const std::lock_guard lock(mutex_);
-        return without_secrets(without_secrets(std::move(s), sent_), all_);
+        return without_secrets(without_secrets(s, sent_), all_);
     }
     /// A whole file or text of ours: what may be a word or a number of its own stays.
-    std::string masked(std::string s) const {
+    std::string masked(std::string_view s) const {
         const std::lock_guard lock(mutex_);
-        return without_secrets(std::move(s), in_output_);
+        return without_secrets(s, in_output_);
     }
 
 private:

@@ -12,6 +12,7 @@
 #include "core/wire/http.hpp"
 #include "core/wire/url.hpp"
 #include "core/dialects/table.hpp"
+#include "effects/system/settings.hpp"
 
 #include <algorithm>  // min
 #include <string>
@@ -44,6 +45,12 @@ inline void add_query_secrets(vector<std::string>& secrets, std::string_view url
         if (s.size() >= 8) add_secret(secrets, std::string(s));
 }
 
+/// Whether a text is a variable's name, rather than the key itself by mistake.
+inline bool looks_like_variable(std::string_view s) {
+    constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    return s.find_first_not_of(letters) == s.npos && (s.find('_') != s.npos || names_secret(s));
+}
+
 /// Adds the secrets in the texts of a scenario's servers, requests and commands.
 inline void add_secrets_of(vector<std::string>& secrets, const any_target& t) {
     const auto add = [&](const text& s) {
@@ -59,6 +66,9 @@ inline void add_secrets_of(vector<std::string>& secrets, const any_target& t) {
         for (const text& s : {e->url, e->path, e->metrics_url, e->cold}) add(s);
         for (const text& s : e->telemetry) add(s);
         for (const name_value& h : e->headers) add_named(h);
+        const std::string variable = str(e->api_key_env);
+        if (!looks_like_variable(variable) && environment(variable.c_str()).empty())
+            add_secret(secrets, variable);
     }
     if (const auto* p = t.what().get<process>()) {
         for (const text& s : {p->command, p->ready, p->path, p->metrics_url}) add(s);
@@ -107,10 +117,8 @@ inline std::string key_variable(const endpoint& e, const char* usual = "LLMBENCH
 
 /// Throws std::invalid_argument if a requested key is missing, or cannot be sent.
 inline void check_key(const endpoint& e, const std::string& key, const std::string& variable) {
-    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                         std::string::npos;
     if (!e.api_key_env.empty() && key.empty()) {
-        if (is_name)
+        if (looks_like_variable(variable))
             refuse({"endpoint.api_key_env is \"", variable, "\": that variable is not set"});
         refuse({"endpoint.api_key_env names a variable that is not set; it is not repeated here, "
                 "for it looks like a key and not like a name"});

@@ -40,9 +40,10 @@ inline std::string quoted_answer(const load_target& to, const char* method,
     json_reader reader;
     const json_view* v = reader.read(a.body);
     const std::string reported = v ? refusal_message(*v) : "";
-    const std::string words = without_secrets(reported.empty() ? a.body : reported, to.secrets);
+    const std::string words = excerpt_without_secrets(
+        trimmed(reported.empty() ? a.body : reported), to.secrets, 160);
     return method + (" " + path) + " answered HTTP " + std::to_string(a.status) +
-           (words.empty() ? " and nothing else" : ": " + printable(trimmed(words), 160));
+           (words.empty() ? " and nothing else" : ": " + words);
 }
 
 inline bool is_this_host(const http_url& u) {
@@ -193,7 +194,7 @@ inline bool is_named(const vector<listed_model>& models, const std::string& name
 inline std::string names_of(const vector<listed_model>& models, const load_target& to) {
     std::string names;
     for (const listed_model& m : models)
-        names += (names.empty() ? "" : ", ") + printable(without_secrets(m.name, to.secrets), 100);
+        names += (names.empty() ? "" : ", ") + excerpt_without_secrets(m.name, to.secrets, 100);
     return names;
 }
 /// Whether the server is probably starting.
@@ -371,7 +372,7 @@ inline http_answer ask_for_one_token(const load_target& to, request_spec r, doub
 /// perhaps without text.
 inline std::string why_no_answer(const load_target& to, const request_spec& r,
                                  const http_answer& a) {
-    if (a.status == 0) return printable(without_secrets(a.error, to.secrets), 200);
+    if (a.status == 0) return excerpt_without_secrets(a.error, to.secrets, 200);
     if (a.status / 100 != 2) return printed("HTTP %d", a.status);
     body_reader reader;
     reader.reset(*to.api, {.is_streamed = r.stream});

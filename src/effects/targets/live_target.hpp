@@ -314,7 +314,7 @@ private:
         credentials key;
         if (has_key) key.keep_secret(environment(variable.c_str()));
         known.add(key.secrets);
-        for (const std::string& s : known.all()) add_secret(own.secrets, s);
+        for (const std::string& s : known.all()) add_form(own.secrets, s);
         if (process_) {
             at_.url = process_->start(*load_.api, own.secrets, at_most_s);
         } else if (own_) {
@@ -410,7 +410,7 @@ private:
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
         if (const std::string note = unlisted_text(load_, first); !note.empty())
             facts_.notes.push_back(facts_.url + ": " + note);
-        facts_.model = printable(without_secrets(load_.model, load_.secrets));
+        facts_.model = excerpt_without_secrets(load_.model, load_.secrets);
         for (const auto& [path, to] : {std::pair{load_.api->path, &load_.path},
                                        std::pair{load_.api->whole_path, &load_.whole_path}})
             *to = !load_.own_path.empty()

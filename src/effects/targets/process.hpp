@@ -69,7 +69,7 @@ class server_process : not_copied {
 public:
     server_process(const process& p, int port, const std::string& log,
                    const vector<std::string>& secrets)
-        : what_(printable(without_secrets(str(p.command), secrets), 200)), log_(log, secrets) {
+        : what_(excerpt_without_secrets(str(p.command), secrets, 200)), log_(log, secrets) {
         const std::string command = filled_in(str(p.command), "{port}", std::to_string(port));
         vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
@@ -154,7 +154,7 @@ private:
 /// Text of others on one line, with secrets masked.
 inline std::string masked_words_of(std::string_view s, const load_target& to) {
     s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
-    return printable(without_secrets(std::string(s), to.secrets), 200);
+    return excerpt_without_secrets(s, to.secrets, 200);
 }
 
 /// Returns why a post failed, "" if it did not.
@@ -329,7 +329,7 @@ private:
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
         return no_server("process \"" +
-                         printable(without_secrets(str(what.command), secrets), 200) + "\" " +
+                         excerpt_without_secrets(str(what.command), secrets, 200) + "\" " +
                          without_secrets(why, secrets) + "; log " +
                          log_ + (tail.empty() ? " is empty" : " ends:") + barred_lines(tail));
     }

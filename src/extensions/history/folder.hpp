@@ -177,7 +177,8 @@ inline bool add_file(const std::filesystem::path& path, std::string_view content
     } const at_end{draft};
     new_file out;
     int problem = out.open(draft);
-    if (problem == 0) problem = out.append(content);
+    if (problem == 0)
+        problem = out.append(known_secrets::of_this_program().masked(content));
     if (problem == 0 && ::fsync(out.fd()) != 0) problem = errno;
     if (const int at_close = out.close(); problem == 0) problem = at_close;
     check(problem);

@@ -91,7 +91,7 @@ inline void ask_for_version(const live_target& of, fingerprint& f) {
         const std::string version = a.status == 200 ? reported_version(page, a.body) : "";
         if (version.empty()) continue;
         if (f.server.empty()) f.server = server_behind(page.path);
-        f.version = printable(without_secrets(version, to.secrets));
+        f.version = excerpt_without_secrets(version, to.secrets);
         return;
     }
 }

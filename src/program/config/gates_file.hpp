@@ -75,6 +75,7 @@ inline given_options merged(const given_options& common, const given_options& ow
         for (const auto* names : {&c.one_of, &c.with})
             for (const char* name : *names) all.texts.erase(name);
     }
+    for (const std::string& flag : own.off) all.texts.erase(flag);
     for (const auto& [name, texts] : own.texts)
         if (!texts.empty()) all.texts[name] = texts;
     return all;
@@ -200,6 +201,7 @@ private:
         if (row->values == takes::nothing) {
             if (v.is != toml_value::kind::boolean) refuse_type(v);
             if (v.text == "true") texts = {""};
+            else to.off.insert("--" + key);
             return;
         }
         const auto take = [&](const toml_value& x) {
@@ -270,7 +272,7 @@ private:
             else if (key != "task" && key != "prepare") take_key(own, key, table.items[i], at);
         }
         for (const auto& [option, texts] : own.texts)
-            if (!texts.empty() && called.has(option.c_str()))
+            if ((!texts.empty() || own.off.contains(option)) && called.has(option.c_str()))
                 refuse_at(at, line_of(table, option),
                           option.substr(2) + " is here, and " + option +
                               " on the command line: one of the two must go");

@@ -40,7 +40,8 @@ TEST_CASE("the key stands where its API looks for it, behind all other lines") {
 
 TEST_CASE("keys are secrets, and so are values of headers of eight characters or more") {
     const endpoint e{.headers = {{"Accept-Encoding", "gzip"}, {"X-Gateway", "Token abcd-1"}}};
-    CHECK(openai(e, "sk-77").secrets == words{"Token abcd-1", "abcd-1", "sk-77"});
+    for (const char* s : {"Token abcd-1", "abcd-1", "sk-77"})
+        CHECK(any_of(openai(e, "sk-77").secrets, [&](const std::string& x) { return x == s; }));
     CHECK(openai({}, "abc").secrets.empty());  // too short to be one
 }
 
