@@ -70,6 +70,7 @@ need_compiler() {
     has_header doctest/doctest.h || missing+=(doctest-dev)
     has_header picojson.h picojson/picojson.h || missing+=(picojson-dev)
     has_header CLI/CLI.hpp || missing+=(libcli11-dev)
+    has_header toml++/toml.h || missing+=(libtomlplusplus-dev)
     has_header openssl/ssl.h || missing+=(libssl-dev)
     install "${missing[@]}"
 }

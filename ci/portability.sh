@@ -20,7 +20,7 @@ headers=$PWD/build/portability/headers
 take_headers() {
     local name from
     mkdir -p "$headers"
-    for name in asio asio.hpp doctest picojson picojson.h CLI; do
+    for name in asio asio.hpp doctest picojson picojson.h CLI toml++; do
         for from in /usr/include /usr/local/include; do
             if [[ -e $from/$name ]]; then ln -sfn "$from/$name" "$headers/$name"; fi
         done
@@ -75,7 +75,7 @@ program_on_arm64() {
     configure $name -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
         -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ -DLLMBENCH_BUILD_{TESTS,EXAMPLES,BENCH}=OFF \
         -DLLMBENCH_PROGRAM_STATIC=ON -DLLMBENCH_WITH_TLS=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON \
-        -DLLMBENCH_{ASIO,PICOJSON,DOCTEST,CLI11}_INCLUDE_DIR="$headers" \
+        -DLLMBENCH_{ASIO,PICOJSON,DOCTEST,CLI11,TOMLPLUSPLUS}_INCLUDE_DIR="$headers" \
         "-DCMAKE_CXX_FLAGS=-isystem $ssl/usr/include/aarch64-linux-gnu" \
         -DOPENSSL_INCLUDE_DIR="$ssl/usr/include" -DOPENSSL_SSL_LIBRARY="$libraries/libssl.a" \
         -DOPENSSL_CRYPTO_LIBRARY="$libraries/libcrypto.a"

@@ -57,7 +57,7 @@ cmake -S "$source" -B "$work/build" "${launcher[@]}" -DLLMBENCH_BUILD_PROGRAM=ON
 cmake --build "$work/build" --parallel "$(cores)" --target llmbench_program
 strip -o "$out/$program" "$work/build/llmbench"
 # What is linked into it asks for this: who wrote it, and the licences that Debian's files only name.
-cat /usr/share/doc/{libcli11-dev,picojson-dev,libssl-dev,libc6-dev,libstdc++-*-dev}/copyright \
+cat /usr/share/doc/{libcli11-dev,libtomlplusplus-dev,picojson-dev,libssl-dev,libc6-dev,libstdc++-*-dev}/copyright \
     /usr/share/common-licenses/{Apache-2.0,LGPL-2.1,GPL-3} > "$out/$program.licenses"
 
 say "the program alone, in a root that has nothing else"

@@ -11,6 +11,7 @@ class Llmbench < Formula
   depends_on "cli11" => :build
   depends_on "cmake" => :build
   depends_on "doctest" => :build
+  depends_on "tomlplusplus" => :build
   depends_on "openssl@3"
 
   resource "picojson" do

@@ -1,17 +1,23 @@
-// a file of TOML 1.0, with the line of each value
-// Dates, hexadecimal numbers, inf and nan are no value of any option: they are refused.
-// Our own: toml++ 3.3 (Debian 12) ends the program by an assertion at "[\u00e9]", names neither the
-// wrong word nor the earlier line, and would be two more packages. Both agree on 300,000 texts.
+// a file of TOML, with the line of each value
+// toml++ reads it. Tables between braces may have several lines, as in TOML 1.1. Dates, inf and nan
+// are no value of any option: they are refused.
 #pragma once
 
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
-#include <algorithm>  // min
+#define TOML_MAX_NESTED_VALUES 20
+#define TOML_ENABLE_UNRELEASED_FEATURES 1  // of TOML 1.1
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include <algorithm>  // count, max, min, sort
+#include <charconv>  // to_chars
+#include <cmath>  // isfinite
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>  // as_const, move
+#include <utility>  // move, pair
 
 namespace llmbench_program {
 
@@ -21,358 +27,161 @@ using namespace llmbench::detail;
 struct toml_value {
     enum class kind : unsigned char { text, number, boolean, list, table };
     kind is = kind::table;
-    std::string text{};          // a number and a boolean as written, without underscores
+    std::string text{};          // also a number in decimal, and a boolean
     vector<toml_value> items{};  // of a list, or of a table in the order of the file
     vector<std::string> keys{};  // of a table
     int line = 0;
-    bool is_open = false;        // a table that a header or a dotted key may still extend
-    bool is_of_dots = false;     // a table that a dotted key made, which no header may name
     bool is_of_headers = false;  // a list of [[tables]]
-    bool is_sealed = false;      // { }, which nothing extends
     const toml_value* find(std::string_view key) const {
         for (std::size_t i = 0; i < keys.size(); ++i)
             if (keys[i] == key) return &items[i];
         return nullptr;
-    }
-    toml_value* find(std::string_view key) {
-        return const_cast<toml_value*>(std::as_const(*this).find(key));
-    }
-    toml_value& add(const std::string& key, toml_value v) {
-        keys.push_back(key);
-        items.push_back(std::move(v));
-        return items.back();
     }
 };
 
 /// Reads a file's content. Throws std::invalid_argument with file and line.
 class toml_reader {
 public:
-    toml_reader(const std::string& content, const std::string& file) : rest_(content), file_(file) {
-        if (content.size() > most_bytes_)
-            refuse_here(printed("a file has at most %zu bytes", most_bytes_));
-    }
-    toml_value read() {
-        check_characters();
-        toml_value all;
-        toml_value* into = &all;
-        take("\xEF\xBB\xBF");
-        for (skip_lines(); !rest_.empty(); skip_lines()) {
-            if (rest_[0] == '[') into = &header(all);
-            else entry(*into);
-            end_line();
+    toml_reader(const std::string& content, const std::string& file)
+        : content_(content), file_(file) {}
+    toml_value read() const {
+        if (content_.size() > most_bytes_)
+            refuse_at(1, printed("a file has at most %zu bytes", most_bytes_));
+        check_keys();
+        try {
+            return value_of(toml::parse(content_, std::string_view(file_)));
+        } catch (const toml::parse_error& e) {
+            refuse_at(line_in(e.source()), sentence_on(e));
         }
-        return all;
     }
 
 private:
     static constexpr std::size_t most_bytes_ = 1 << 20;
-    static constexpr int deepest_ = 20;
+    static constexpr int most_parts_ = 32;
 
-    [[noreturn]] void refuse_here(const std::string& why) const {
-        refuse({printed("%s:%d: ", printable(file_, 200).c_str(), line_), why});
+    [[noreturn]] void refuse_at(int line, const std::string& why) const {
+        refuse({printed("%s:%d: ", printable(file_, 200).c_str(), line), why});
     }
-    void check_characters() {
-        for (std::size_t i = 0, length = 0; i < rest_.size(); i += length) {
-            length = utf8_length(rest_, i);
-            const bool ends_line = rest_[i] == '\n' || rest_.substr(i, 2) == "\r\n";
-            const bool is_control = static_cast<unsigned char>(rest_[i]) < 0x20 || rest_[i] == 0x7F;
-            if (length == 0) refuse_here("there are bytes that are no UTF-8");
-            if (is_control && rest_[i] != '\t' && !ends_line)
-                refuse_here("there is a control character");
-            if (rest_[i] == '\n') ++line_;
-        }
-        line_ = 1;
-    }
-    std::string next_word() const {
-        return printable(rest_.substr(0, rest_.find_first_of(" \t\r\n,]}#")), 60);
-    }
-    bool starts(std::string_view what) const { return rest_.substr(0, what.size()) == what; }
-    bool take(std::string_view what) {
-        if (!starts(what)) return false;
-        rest_.remove_prefix(what.size());
-        return true;
-    }
-    void skip_blanks() {
-        while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t')) rest_.remove_prefix(1);
-    }
-    bool take_line_end() {
-        if (!take("\r\n") && !take("\n")) return false;
-        ++line_;
-        return true;
-    }
-    void skip_comment() {
-        skip_blanks();
-        if (starts("#")) rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
-    }
-    void skip_lines() {
-        do skip_comment();
-        while (take_line_end());
-    }
-    void end_line() {
-        skip_comment();
-        if (!rest_.empty() && !take_line_end())
-            refuse_here("\"" + next_word() +
-                        "\" stands after the end of the value: a text with blanks "
-                        "or commas needs quotes, and each key a line of its own");
-    }
+    static int line_in(const toml::source_region& at) { return static_cast<int>(at.begin.line); }
 
-    static bool is_bare(char c) { return is_letter_or_digit(c) || c == '_' || c == '-'; }
-    std::string simple_key() {
-        if (starts("\"") || starts("'")) return quoted(rest_[0]);
-        std::size_t n = 0;
-        while (n < rest_.size() && is_bare(rest_[n])) ++n;
-        if (n == 0)
-            refuse_here("\"" + next_word() +
-                        "\" is no key of TOML: a line is key = value, and a key "
-                        "with other characters than letters, digits, - and _ needs quotes");
-        const std::string key(rest_.substr(0, n));
-        rest_.remove_prefix(n);
-        return key;
-    }
-    vector<std::string> dotted_key() {
-        vector<std::string> all;
-        do {
-            skip_blanks();
-            all.push_back(simple_key());
-            skip_blanks();
-        } while (take("."));
-        return all;
-    }
-    static std::string name_of(const vector<std::string>& key) {
-        std::string all;
-        for (const std::string& k : key) all += (all.empty() ? "" : ".") + printable(k, 80);
-        return all;
-    }
-    toml_value new_table() const {
-        toml_value t;
-        t.line = line_;
-        return t;
-    }
-    [[noreturn]] void refuse_second(const std::string& name, int first) const {
-        refuse_here(name + printed(" is there twice, first in line %d", first));
-    }
-    enum class key_of : unsigned char { header, entry };
-    /// The table that all names of a key but the last lead to.
-    toml_value& inside(toml_value& from, const vector<std::string>& key, key_of what) {
-        const bool is_header = what == key_of::header;
-        toml_value* at = &from;
-        for (std::size_t i = 0; i + 1 < key.size(); ++i) {
-            toml_value* next = at->find(key[i]);
-            if (!next) {
-                next = &at->add(key[i], new_table());
-                next->is_open = true;
-                next->is_of_dots = !is_header;
+    /// Refuses two keys outside of quotes that toml++ 3.3 does not outlive: of so many parts that
+    /// their tables overflow the stack, and of other letters than those of ASCII.
+    void check_keys() const {
+        const std::string_view s = content_;
+        const auto line_at = [&](std::size_t i) {
+            const std::string_view before = s.substr(0, i);
+            return 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+        };
+        int parts = 1;
+        for (std::size_t i = s.starts_with("\xEF\xBB\xBF") ? 3 : 0; i < s.size();) {
+            if (s[i] == '"' || s[i] == '\'') {
+                i = end_of_text(s, i);
+                continue;
             }
-            if (is_header && next->is_of_headers) next = &next->items.back();
-            const bool may_grow = next->is == toml_value::kind::table && !next->is_sealed &&
-                                  (is_header || next->is_open);
-            if (!may_grow) refuse_second(printable(key[i], 80), next->line);
-            at = next;
+            if (s[i] == '#') i = std::min(s.find('\n', i), s.size() - 1);
+            if (std::string_view("=,[]{}\n").find(s[i]) != std::string_view::npos) parts = 1;
+            if (s[i] == '.' && ++parts > most_parts_)
+                refuse_at(line_at(i), printed("a key has more than %d parts", most_parts_));
+            if (static_cast<unsigned char>(s[i]) >= 0x80)
+                refuse_at(line_at(i), "\"" + printable(word_at(s, i), 60) +
+                                          "\" stands outside of quotes: a text needs them, and so "
+                                          "does a key with other characters than letters, digits, "
+                                          "- and _");
+            ++i;
         }
-        return *at;
     }
-    toml_value& header(toml_value& all) {
-        const bool is_list = take("[[");
-        if (!is_list) take("[");
-        const vector<std::string> key = dotted_key();
-        if (!take(is_list ? "]]" : "]")) refuse_here(is_list ? "]] is missing" : "] is missing");
-        toml_value& in = inside(all, key, key_of::header);
-        toml_value* known = in.find(key[key.size() - 1]);
-        if (is_list) {
-            if (known && !known->is_of_headers) refuse_second(name_of(key), known->line);
-            if (!known) {
-                known = &in.add(key[key.size() - 1], new_table());
-                known->is = toml_value::kind::list;
-                known->is_of_headers = true;
-            }
-            known->items.push_back(new_table());
-            return known->items.back();
+    /// Where the text ends whose first quote is at `i`.
+    static std::size_t end_of_text(std::string_view s, std::size_t i) {
+        const char quote = s[i];
+        const bool has_lines = s.substr(i, 3) == std::string(3, quote);
+        const std::string_view close = s.substr(i, has_lines ? 3 : 1);
+        i += close.size();
+        while (i < s.size() && !s.substr(i).starts_with(close)) {
+            if (!has_lines && s[i] == '\n') return i;
+            i += s[i] == '\\' && quote == '"' && i + 1 < s.size() && s[i + 1] != '\n' ? 2 : 1;
         }
-        if (known && (!known->is_open || known->is_of_dots))
-            refuse_second("[" + name_of(key) + "]", known->line);
-        if (!known) known = &in.add(key[key.size() - 1], new_table());
-        known->is_open = false;
-        known->line = line_;
-        return *known;
+        i = std::min(i + close.size(), s.size());
+        for (int n = 0; has_lines && n < 2 && i < s.size() && s[i] == quote; ++n) ++i;
+        return i;
     }
-    void entry(toml_value& into) {
-        const vector<std::string> key = dotted_key();
-        if (!take("=")) refuse_here("\"" + name_of(key) + "\" has no value: a line is key = value");
-        skip_blanks();
-        const int at = line_;
-        toml_value& in = inside(into, key, key_of::entry);
-        if (const toml_value* known = in.find(key[key.size() - 1]))
-            refuse_second(name_of(key), known->line);
-        toml_value v = value(0);
-        v.line = at;
-        in.add(key[key.size() - 1], std::move(v));
+    static std::string_view word_at(std::string_view s, std::size_t i) {
+        return s.substr(i, std::min(s.find_first_of(" \t\r\n,]}#=", i), s.size()) - i);
     }
 
-    toml_value value(int depth) {
-        if (depth > deepest_) refuse_here(printed("values are nested deeper than %d", deepest_));
-        toml_value v = new_table();
-        v.is = toml_value::kind::text;
-        if (starts("\"\"\"") || starts("'''")) v.text = several_lines(rest_[0]);
-        else if (starts("\"") || starts("'")) v.text = quoted(rest_[0]);
-        else if (take("[")) fill_list(v, depth);
-        else if (take("{")) fill_table(v, depth);
-        else bare(v);
+    /// A sentence on what toml++ refused, which says "Error while parsing WHAT: WHY".
+    std::string sentence_on(const toml::parse_error& e) const {
+        const std::string said(e.description());
+        const auto says = [&](const char* words) { return said.find(words) != said.npos; };
+        std::string_view line = content_;
+        for (int i = 1; i < line_in(e.source()); ++i)
+            line.remove_prefix(std::min(line.find('\n') + 1, line.size()));
+        line = line.substr(0, line.find_first_of("\r\n"));
+        const std::string_view key = trimmed(line.substr(0, line.find('=')));
+        const std::string name = printable(key, 80);
+        if (says("could not determine value type") || says("parsing boolean")) {
+            // The columns before a value are those of ASCII, or of a quoted key.
+            const std::size_t at = std::min<std::size_t>(e.source().begin.column - 1, line.size());
+            return "\"" + printable(word_at(line, at), 60) +
+                   "\" is no value: a text needs quotes, a number is decimal, and true and false "
+                   "have small letters";
+        }
+        if (says("cannot redefine") && !says("' as ")) return name + " is there twice";
+        if (says("expected '='"))
+            return "\"" + name + "\" has no value: a line is key = value";
+        if (says("expected a comment or whitespace"))
+            return "\"" + name +
+                   "\": more stands behind the end of its value: a text with blanks or commas "
+                   "needs quotes, and each key a line of its own";
+        if (says("TOML_MAX_NESTED_VALUES"))
+            return printed("values are nested deeper than %d", TOML_MAX_NESTED_VALUES);
+        const std::size_t why = said.find(": ");
+        return "\"" + name + "\" is no TOML: " +
+               printable(why == said.npos ? said : said.substr(why + 2), 200);
+    }
+
+    toml_value value_of(const toml::node& n) const {
+        toml_value v;
+        v.line = line_in(n.source());
+        if (const toml::table* t = n.as_table()) fill_table(v, *t);
+        else if (const toml::array* list = n.as_array()) {
+            v.is = toml_value::kind::list;
+            for (const toml::node& item : *list) v.items.push_back(value_of(item));
+            const toml::table* const first = list->empty() ? nullptr : list->front().as_table();
+            v.is_of_headers = first && !first->is_inline();
+        } else fill_scalar(v, n);
         return v;
     }
-    void fill_list(toml_value& v, int depth) {
-        v.is = toml_value::kind::list;
-        for (;;) {
-            skip_lines();
-            if (take("]")) return;
-            v.items.push_back(value(depth + 1));
-            skip_lines();
-            if (take("]")) return;
-            if (!take(","))
-                refuse_here(rest_.empty()
-                                ? printed("the list of line %d has no ]", v.line)
-                                : "\"" + next_word() + "\": a comma or ] is expected in a list");
+    void fill_table(toml_value& v, const toml::table& t) const {
+        vector<std::pair<const toml::key*, const toml::node*>> all;
+        for (const auto& [key, value] : t) all.push_back({&key, &value});
+        std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+            return a.first->source().begin < b.first->source().begin;
+        });
+        for (const auto& [key, value] : all) {
+            v.keys.push_back(std::string(key->str()));
+            v.items.push_back(value_of(*value));
+            if (!value->is_table()) v.items.back().line = line_in(key->source());
         }
     }
-    void fill_table(toml_value& v, int depth) {
-        v.is = toml_value::kind::table;
-        v.is_sealed = true;
-        skip_blanks();
-        if (take("}")) return;
-        do {
-            const vector<std::string> key = dotted_key();
-            if (!take("=")) refuse_here("\"" + name_of(key) + "\" has no value");
-            skip_blanks();
-            toml_value& in = inside(v, key, key_of::entry);
-            if (in.find(key[key.size() - 1])) refuse_second(name_of(key), line_);
-            toml_value x = value(depth + 1);
-            in.add(key[key.size() - 1], std::move(x));
-            skip_blanks();
-        } while (take(","));
-        if (!take("}")) refuse_here("a comma or } is expected in { }, on the same line");
-    }
-    void bare(toml_value& v) {
-        const std::string word(rest_.substr(0, rest_.find_first_of(" \t\r\n,]}#")));
-        if (word == "true" || word == "false") v.is = toml_value::kind::boolean;
-        else if (is_number(word)) v.is = toml_value::kind::number;
-        else if (word.empty()) refuse_here("a value is missing after =");
-        else
-            refuse_here("\"" + printable(word, 60) +
-                        "\" is no value: a text needs quotes, a number is "
-                        "decimal, and true and false have small letters");
-        rest_.remove_prefix(word.size());
-        for (const char c : word)
-            if (c != '_' && !(c == '+' && v.text.empty())) v.text += c;
-    }
-    /// Decimal, with underscores between digits alone, and without needless zeros.
-    static bool is_number(std::string_view s) {
-        if (!s.empty() && (s[0] == '+' || s[0] == '-')) s.remove_prefix(1);
-        const auto digits = [&] {
-            std::size_t n = 0;
-            for (; n < s.size(); ++n) {
-                const bool between = s[n] == '_' && n > 0 && s[n - 1] != '_' && n + 1 < s.size() &&
-                                     s[n + 1] >= '0' && s[n + 1] <= '9';
-                if (!between && !(s[n] >= '0' && s[n] <= '9')) break;
-            }
-            s.remove_prefix(n);
-            return n;
-        };
-        const bool has_zero = s.size() > 1 && s[0] == '0';
-        const std::size_t whole = digits();
-        if (whole == 0 || (has_zero && whole > 1)) return false;
-        if (!s.empty() && s[0] == '.') {
-            s.remove_prefix(1);
-            if (digits() == 0) return false;
-        }
-        if (!s.empty() && (s[0] | 0x20) == 'e') {
-            s.remove_prefix(1);
-            if (!s.empty() && (s[0] == '+' || s[0] == '-')) s.remove_prefix(1);
-            if (digits() == 0) return false;
-        }
-        return s.empty();
+    void fill_scalar(toml_value& v, const toml::node& n) const {
+        v.is = toml_value::kind::number;
+        if (const auto* s = n.as_string()) {
+            v.is = toml_value::kind::text;
+            v.text = s->get();
+        } else if (const auto* b = n.as_boolean()) {
+            v.is = toml_value::kind::boolean;
+            v.text = b->get() ? "true" : "false";
+        } else if (const auto* i = n.as_integer()) v.text = std::to_string(i->get());
+        else if (const auto* x = n.as_floating_point(); x && std::isfinite(x->get())) {
+            char digits[400];
+            v.text.assign(digits, std::to_chars(digits, digits + sizeof digits, x->get()).ptr);
+        } else
+            refuse_at(v.line, "a date, a time, inf and nan are no value of any key: a text needs "
+                              "quotes");
     }
 
-    /// Only between double quotes there are escapes.
-    std::string quoted(char quote) {
-        rest_.remove_prefix(1);
-        std::string out;
-        while (!rest_.empty() && rest_[0] != quote) {
-            if (rest_[0] == '\n' || rest_[0] == '\r') refuse_here("a text has no closing quote");
-            if (quote == '"' && rest_[0] == '\\') escape(out);
-            else take_character(out);
-        }
-        if (rest_.empty()) refuse_here("a text has no closing quote");
-        rest_.remove_prefix(1);
-        return out;
-    }
-    std::string several_lines(char quote) {
-        const std::string end(3, quote);
-        const int from = line_;
-        rest_.remove_prefix(3);
-        take_line_end();
-        std::string out;
-        while (!starts(end)) {
-            if (rest_.empty())
-                refuse_here(printed("the text of line %d has no %s", from, end.c_str()));
-            if (take_line_end()) out += '\n';
-            else if (quote == '"' && rest_[0] == '\\') escape(out);
-            else take_character(out);
-        }
-        rest_.remove_prefix(3);
-        for (int i = 0; i < 2 && !rest_.empty() && rest_[0] == quote; ++i) take_character(out);
-        return out;
-    }
-    void take_character(std::string& out) {
-        out += rest_[0];
-        rest_.remove_prefix(1);
-    }
-    void escape(std::string& out) {
-        rest_.remove_prefix(1);
-        if (const std::size_t text = rest_.find_first_not_of(" \t\r");
-            text != std::string_view::npos && rest_[text] == '\n') {  // the line goes on
-            rest_.remove_prefix(text);
-            while (take_line_end()) skip_blanks();
-            return;
-        }
-        static constexpr std::string_view names = "btnfr\"\\", are = "\b\t\n\f\r\"\\";
-        const char c = rest_.empty() ? '\0' : rest_[0];
-        if (const std::size_t at = names.find(c); c != '\0' && at != names.npos) {
-            rest_.remove_prefix(1);
-            out += are[at];
-            return;
-        }
-        if (c != 'u' && c != 'U')
-            refuse_here("\"\\" + printable(rest_.substr(0, 1)) +
-                        "\" is no escape: write \\\\ for a "
-                        "backslash, or put the text in single quotes");
-        const std::size_t n = c == 'u' ? 4 : 8;
-        unsigned long code = 0;
-        for (std::size_t i = 1; i <= n; ++i) {
-            const char h = i < rest_.size() ? rest_[i] : '\0';
-            const int digit = h >= '0' && h <= '9'                     ? h - '0'
-                              : (h | 0x20) >= 'a' && (h | 0x20) <= 'f' ? (h | 0x20) - 'a' + 10
-                                                                       : -1;
-            if (digit < 0) refuse_here(printed("\\%c needs %zu hexadecimal digits", c, n));
-            code = code * 16 + static_cast<unsigned long>(digit);
-        }
-        if (code == 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-            refuse_here("\\u is no character");
-        rest_.remove_prefix(n + 1);
-        append_utf8(out, code);
-    }
-    static void append_utf8(std::string& out, unsigned long code) {
-        const auto byte = [&](unsigned long b) { out += static_cast<char>(b); };
-        if (code < 0x80) return byte(code);
-        if (code < 0x800) byte(0xC0 | code >> 6);
-        else if (code < 0x10000) byte(0xE0 | code >> 12), byte(0x80 | (code >> 6 & 0x3F));
-        else
-            byte(0xF0 | code >> 18), byte(0x80 | (code >> 12 & 0x3F)),
-                byte(0x80 | (code >> 6 & 0x3F));
-        byte(0x80 | (code & 0x3F));
-    }
-
-    std::string_view rest_;
-    const std::string file_;
-    int line_ = 1;
+    const std::string& content_;
+    const std::string& file_;
 };
 
 }  // namespace llmbench_program
