@@ -8,7 +8,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/capacity/load_search.hpp"
-#include "core/described/verdict_text.hpp"
+#include "core/described/limits.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/metric/table.hpp"
 #include "core/planning/plan_text.hpp"
@@ -86,9 +86,8 @@ inline explained_gate explained(const gate_in_file& g, const gate_report& r,
                                     o.inconclusive};
         x.would_be = to_string(o.would_be);
         if (!std::isnan(o.shows_from)) x.from_text = verdict_value_text(v, o.shows_from);
-        const double beyond = std::fabs(o.shows_from / v.limit - 1) * 100;
-        if (v.limit > 0 && beyond < 1000 && !is_request_fraction(v.objective.statistic.metric))
-            x.from_text += printed(", %.3g %% %s", beyond, v.objective.at_most ? "over" : "under");
+        if (std::fabs(o.shows_from / v.limit - 1) < 10)
+            fill(x.from_text, "[, {distance}]", {{"distance", distance_text(v, o.shows_from)}});
         e.objectives.push_back(x);
     }
     return e;

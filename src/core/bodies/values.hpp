@@ -213,15 +213,8 @@ slo slo::until(const types::text& date) const {
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
     const bool is_ratio = statistic.parts.size() == 2;
-    const std::string right =
-        is_ratio      ? detail::printed("%g * ", bound) + detail::str(statistic.parts[1].name)
-        : offset != 0 ? (factor == 1 ? "" : detail::printed("%g * ", factor)) + "baseline " +
-                            (offset > 0 ? "+ " : "- ") +
-                            detail::limit_text(statistic.metric, offset > 0 ? offset : -offset)
-        : factor != 0 ? detail::printed("%g * baseline", factor)
-                      : detail::limit_text(statistic.metric, bound);
-    const std::string whole =
-        detail::str(is_ratio ? statistic.parts[0].name : statistic.name) + side + right;
+    const std::string whole = detail::str(is_ratio ? statistic.parts[0].name : statistic.name) +
+                              side + detail::limit_text(*this);
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
 slo advisory(const slo& s) {

@@ -9,9 +9,10 @@
 #include "core/metric/table.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
+#include "core/described/limits.hpp"
 
 #include <algorithm>  // all_of, find_if
-#include <cmath>  // ceil, floor, isfinite, isnan, log10, pow
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <iterator>  // begin, end, size
 #include <string>
@@ -21,30 +22,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// Returns a limit that the objective would meet in most runs.
-inline std::string limit_to_write(const slo& s, double value) {
-    if (is_difference(s)) {
-        const double power = std::pow(10, std::floor(std::log10(std::fabs(value))) - 1);
-        slo close = s;
-        close.is_advisory = false;
-        close.offset = (s.at_most ? std::ceil(value / power) : std::floor(value / power)) * power;
-        const std::string text = str(close.text());
-        return text.substr(text.find(s.at_most ? "<=" : ">="));
-    }
-    const std::string side = s.at_most ? "<= " : ">= ";
-    if (facts_of(s.statistic.metric).is_whole && s.factor == 0)
-        return side +
-               limit_text(s.statistic.metric, s.at_most ? std::ceil(value) : std::floor(value));
-    // Two digits, three from 10 to 20, rounded to the side that is easier to meet.
-    const double power = std::pow(10, std::floor(std::log10(value)));
-    const double step = power / (value < 2 * power ? 100 : 10);
-    const auto rounded = [&](double unit) {
-        return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
-    };
-    return side + (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
-                                : limit_text(s.statistic.metric, rounded(step)));
-}
 
 inline const char* to_string(whose w) {
     return name_at({"", "client", "plan", "server", "baseline_server", "baseline"}, w);
@@ -56,15 +33,6 @@ inline std::string prefix_of(whose w) {
 inline std::string name_of(verdict_unit u) {
     return u == verdict_unit::none ? "repeat" : to_string(u);
 }
-/// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
-inline std::string verdict_value_text(const verdict_numbers& v, double x) {
-    if (is_difference(v.objective))
-        return (x > 0 ? "+" : std::isinf(x) ? "-" : "") +
-               value_text(v.objective.statistic.metric, x);
-    return v.objective.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
-                                                 : value_text(v.objective.statistic.metric, x);
-}
-
 /// The numbers of a cause by their names, and the verdict that it explains.
 struct cause_values {
     const cause& why;
@@ -135,7 +103,7 @@ using in_cause = const cause_values&;
 inline constexpr derived_value derived_values[] = {
     {"words", "", [](in_cause c) { return c.why.text; }},
     {"statistic", "", [](in_cause c) { return str(c.statistic.name); }},
-    {"limit", "", [](in_cause c) { return limit_text(c.statistic.metric, c.of.limit); }},
+    {"limit", "", [](in_cause c) { return limit_text(c.of.objective); }},
     {"some_completed", "requests,completed",
      [](in_cause c) {
          return printed("%.0f of %.0f completed requests", c["requests"], c["completed"]);

@@ -14,6 +14,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/described/causes.hpp"
+#include "core/described/limits.hpp"
 
 #include <cmath>  // isfinite, isnan
 #include <initializer_list>
@@ -38,8 +39,8 @@ inline std::string method_text(const decision& d) {
     const std::string against =
         d.past              ? filled("against {against}, ", {{"against", d.past->against(d)}})
         : d.paired          ? "paired "
-        : d.objective.factor > 0 ? "against a stored run, "
-                            : "";
+        : is_absolute(d.objective) ? ""
+                                   : "against a stored run, ";
     const bool is_calibrated = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
                                !is_of_start(d.objective.statistic.metric);
     const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
@@ -157,9 +158,7 @@ struct arithmetic {
     }
 };
 inline void add_values(arithmetic& a, const decision& d) {
-    const std::string what = is_difference(d.objective)  ? "differences"
-                             : d.objective.factor > 0 ? "ratios"
-                                                 : "values";
+    const std::string what = values_name(kind_of(d.objective));
     a.line = what + " " + listed(d.values);
     a.add(what, d.values);
     a.add("limit", {d.limit});
@@ -219,6 +218,14 @@ inline arithmetic arithmetic_of(const decision& d) {
     return a;
 }
 
+/// Of a difference: the interval is wider by what the client may have added.
+inline void add_client_part(arithmetic& a, const decision& d) {
+    if (!(d.client_part > 0) || a.line.empty()) return;
+    fill(a.line, "; the interval is wider by the client's part, {part:.6g} on each side",
+         {{"part", d.client_part}});
+    a.add("client_part", {d.client_part});
+}
+
 /// Returns a verdict with its sentences, which are the same in every report.
 inline slo_verdict described(const decision& d) {
     slo_verdict v;
@@ -227,7 +234,8 @@ inline slo_verdict described(const decision& d) {
     v.method = method_text(d);
     v.reason = described(d.why, d);
     v.advice = described(d.advice, d);
-    const arithmetic a = arithmetic_of(d);
+    arithmetic a = arithmetic_of(d);
+    add_client_part(a, d);
     v.arithmetic = a.line;
     v.inputs = a.inputs;
     for (const cause& c : d.why)

@@ -8,6 +8,7 @@
 #include "core/metric/table.hpp"
 #include "core/judging/decision.hpp"
 #include "core/described/causes.hpp"
+#include "core/described/limits.hpp"
 
 #include <algorithm>  // unique
 #include <cmath>  // isfinite, isnan, fabs
@@ -69,22 +70,6 @@ inline std::string joined_texts(std::initializer_list<std::string_view> texts,
         if (!t.empty()) out.append(out.empty() ? "" : between).append(t);
     return out;
 }
-/// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
-inline std::string ratio_of_text(const verdict_numbers& v) {
-    const statistic_data& what = v.objective.statistic;
-    const bool is_known = v.denominator > 0 || (is_difference(v.objective) && v.denominator == 0);
-    if (!is_known || !std::isfinite(v.numerator)) return {};
-    const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
-    return filled("{numerator} against {denominator}",
-                  {{"numerator", {m, v.numerator}}, {"denominator", {m, v.denominator}}});
-}
-/// As `verdict_value_text`; a ratio also names the baseline.
-inline std::string full_value_text(const verdict_numbers& v, double x) {
-    const bool ratio =
-        v.objective.factor > 0 && !is_difference(v.objective) && std::isfinite(x);
-    return filled("{value}{is_ratio? baseline}",
-                  {{"value", verdict_value_text(v, x)}, {"is_ratio", ratio}});
-}
 /// Whether the value that is judged tells no more than the measured one: the same to about three
 /// digits, and on the same side of the limit.
 inline bool is_judged_as_measured(const verdict_numbers& v) {
@@ -108,18 +93,6 @@ inline std::string interval_text(const verdict_numbers& v) {
                          low.compare(unit, std::string::npos, high, other) == 0;
     if (is_same) low.erase(unit);
     return filled("{low} to {high}", {{"low", low}, {"high", high}});
-}
-/// Returns "56.6 % over the limit", "" if that means nothing.
-inline std::string room_text(const verdict_numbers& v) {
-    const double room = headroom(v);
-    if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
-    const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
-    if (is_difference(v.objective))
-        return filled("{room} {side} the limit",
-                      {{"room", {v.objective.statistic.metric, std::fabs(room * v.limit)}},
-                       {"side", side}});
-    return filled("{percent} % {side} the limit",
-                  {{"percent", digits_text(std::fabs(room) * 100, 3)}, {"side", side}});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
@@ -208,15 +181,6 @@ inline std::string measured_text(const verdict_numbers& v, const char* how = "me
 }
 inline std::string measured_text(const slo_verdict& v) {
     return measured_text(v, is_of_model(v) ? "modelled" : "measured");
-}
-
-inline std::string verdict_limit_text(const verdict_numbers& v) {
-    if (is_difference(v.objective)) {
-        const std::string text = str(v.objective.text());
-        return text.substr(text.find("= ") + 2);
-    }
-    return v.objective.factor > 0 ? filled("{factor} x", {{"factor", digits_text(v.limit, 6)}})
-                             : limit_text(v.objective.statistic.metric, v.limit);
 }
 
 }  // namespace detail

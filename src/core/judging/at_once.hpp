@@ -272,6 +272,7 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
     d.paired = true;
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
+    d.client_part = c.client_error;
     values_at_once v{.is_fraction = of.at_once[0].is_fraction};
     const std::size_t n = of.at_once.size();
     const auto take = [&](std::size_t i) {

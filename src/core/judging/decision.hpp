@@ -175,6 +175,7 @@ struct decision : verdict_numbers {
     vector<double> values{};    // of repeats, pairs or slices
     vector<double> distances{}; // of these values from the limit
     double scale = 1;           // of a difference: the unit of its distances
+    double client_part = 0;     // of a difference, in its unit: what the client may have added
     interim_analysis last{};
     std::optional<analysis_of_misses> counted{};
     std::optional<fraction_pair> fractions{};  // of a difference of fractions in pairs
@@ -236,13 +237,14 @@ inline bool is_counted(const verdict_numbers& v) {
            v.decided_by == verdict_method::counted_misses;
 }
 
-/// How far inside the limit the estimate is, as a fraction; negative outside.
-inline double headroom(const verdict_numbers& v) {
-    if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
+/// How far inside the limit a value is, as a fraction of it; negative outside.
+inline double room_of(const verdict_numbers& v, double value) {
+    if (!std::isfinite(value) || v.limit == 0) return not_a_number;
     if (v.limit < 0 && is_difference(v.objective))
-        return (v.objective.at_most ? 1 : -1) * (v.estimate.value / v.limit - 1);
-    return (v.objective.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
+        return (v.objective.at_most ? 1 : -1) * (value / v.limit - 1);
+    return (v.objective.at_most ? 1 : -1) * (1 - value / v.limit);
 }
+inline double headroom(const verdict_numbers& v) { return room_of(v, v.estimate.value); }
 
 }  // namespace detail
 }  // inline namespace v1

@@ -183,8 +183,11 @@ inline decision estimated(decision d, const objective_columns& c) {
         break;
     default: break;
     }
-    if (is_request_fraction(d.objective.statistic.metric))
-        d.advice = {};  // none lowers a limit on quality
+    const slo& s = d.objective;
+    if (is_request_fraction(s.statistic.metric)) d.advice = {};  // none lowers a limit on quality
+    if (is_request_fraction(s.statistic.metric) && is_difference(s))  // as far as two can differ
+        for (double* const x : {&d.estimate.low, &d.estimate.high})
+            *x = std::clamp(*x, -std::max(s.factor, 1.0), 1.0);
     return d;
 }
 

@@ -26,9 +26,15 @@ inline namespace v1 {
 namespace detail {
 
 /// Sets the interval: each end is the bound that decides on its side, at the level of that side.
+/// So few repeats that they hardly fail have no such bound of a size: beside their pass both ends
+/// are at its level.
 inline void set_interval(decision& d) {
     const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
-    d.estimate = {back(d.last.mean), back(d.last.fail_bound), back(d.last.pass_bound)};
+    const interim_analysis& l = d.last;
+    const bool is_early_pass =
+        d.outcome == verdict::pass && !d.paired && d.repeats < first_fail;
+    const double fail_end = is_early_pass ? 2 * l.mean - l.pass_bound : l.fail_bound;
+    d.estimate = {back(l.mean), back(fail_end), back(l.pass_bound)};
     if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
 }
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
@@ -429,6 +435,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
     set_measured(d, c);
     d.scale = is_difference(s) ? c.scale : 1;
+    d.client_part = c.client_error;
     const bool startup = is_of_start(s.statistic.metric);
     const double s0 = prior_sd_of(of, t, s);
     const judging_rule rule = rule_for(of, t, s);

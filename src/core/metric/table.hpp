@@ -365,18 +365,31 @@ inline bool is_of_all(const statistic_data& w) {
     return selection_text(w.which) == selection_text(own_turns(w.metric));
 }
 inline bool is_of_all_errors(const slo& s) {
-    return s.statistic.metric == metric_id::error_rate && s.factor == 0 && !s.is_advisory &&
+    return s.statistic.metric == metric_id::error_rate && !(s.factor > 0) && !s.is_advisory &&
            is_all(s.statistic.which);
 }
-/// Whether the difference to a baseline is judged, not the ratio.
-inline bool is_difference(const slo& s) { return s.factor > 0 && s.offset != 0; }
+/// What is held against a limit: the value, its ratio to the baseline's, or its difference from
+/// that.
+enum class limit_kind : unsigned char { absolute, ratio, difference };
+inline limit_kind kind_of(const slo& s) {
+    return !(s.factor > 0) ? limit_kind::absolute
+           : s.offset != 0 ? limit_kind::difference
+                           : limit_kind::ratio;
+}
+inline bool is_absolute(const slo& s) { return kind_of(s) == limit_kind::absolute; }
+inline bool is_difference(const slo& s) { return kind_of(s) == limit_kind::difference; }
 /// The limit in the unit of the judged value: of a ratio its factor.
 inline double limit_of(const slo& s) {
-    return is_difference(s) ? s.offset : s.factor > 0 ? s.factor : s.bound;
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return s.factor;
+    case limit_kind::difference: return s.offset;
+    }
+    return s.bound;
 }
 /// Whether an objective is meaningless without a baseline.
 inline bool needs_baseline(const slo& s) {
-    return s.factor > 0 || s.statistic.metric == metric_id::same_answers;
+    return !is_absolute(s) || s.statistic.metric == metric_id::same_answers;
 }
 
 /// Whether the steps of a predicate leave one condition: each `&&` and `||` has two sides.
@@ -452,6 +465,21 @@ inline std::string limit_text(metric_id m, double v) {
     const metric_unit unit = facts_of(m).unit;
     if (unit == metric_unit::time && !(v < 1)) return digits_text(v, 6) + " s";
     return unit_text(unit, v, 6);
+}
+/// The limit of an objective as its author wrote it: "300 ms", "3 * p50(ttft)", "1.1 * baseline",
+/// "baseline - 1 %".
+inline std::string limit_text(const slo& s) {
+    const metric_id m = s.statistic.metric;
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return printed("%g * baseline", s.factor);
+    case limit_kind::difference:
+        return (s.factor == 1 ? "" : printed("%g * ", s.factor)) + "baseline " +
+               (s.offset > 0 ? "+ " : "- ") + limit_text(m, s.offset > 0 ? s.offset : -s.offset);
+    }
+    if (s.statistic.parts.size() == 2)
+        return printed("%g * ", s.bound) + str(s.statistic.parts[1].name);
+    return limit_text(m, s.bound);
 }
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #include "core/metric/table.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
+#include "core/described/limits.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
@@ -176,9 +177,6 @@ inline std::string summary_of(const gate_report& g) {
              {{"is_measured", g.rehearsal.model.empty()}});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
-        const double room = headroom(v);
-        const bool has_room =
-            !std::isnan(room) && !is_request_fraction(v.objective.statistic.metric);
         const bool noted = v.objective.is_advisory && v.outcome != verdict::pass;
         const char* mark = is_only_observed(v)                      ? "\u2796"
                            : v.outcome == verdict::pass             ? "\u2705"
@@ -186,12 +184,11 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
         fill(out, "| {mark} {verdict} | {objective:m} | {measured}[ ({ratio})] | {typical} | "
-             "{low} to {high} | {room} | {reason:c}[; {advice:m}] |\n",
+             "{interval} | {room} | {reason:c}[; {advice:m}] |\n",
              {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},
               {"measured", verdict_value_text(v, v.measured)}, {"ratio", ratio_of_text(v)},
-              {"typical", verdict_value_text(v, e.value)}, {"low", verdict_value_text(v, e.low)},
-              {"high", verdict_value_text(v, e.high)},
-              {"room", has_room ? printed("%+.1f %%", room * 100) : ""}, {"reason", v.reason},
+              {"typical", verdict_value_text(v, e.value)}, {"interval", interval_text(v)},
+              {"room", room_text(v)}, {"reason", v.reason},
               {"advice", v.advice}});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
@@ -211,30 +208,10 @@ inline std::string reason_md(const slo_verdict& v) {
     return filled("{objective:m}: {reason:c}",
                   {{"objective", v.objective.text()}, {"reason", v.reason}});
 }
-/// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
-inline std::string against_limit_text(const slo_verdict& v) {
-    const statistic_data& what = v.objective.statistic;
-    const bool is_ratio = v.denominator > 0, has_parts = !what.parts.empty();
-    if (std::isnan(is_ratio ? v.numerator : v.measured)) return reason_md(v);
-    const metric_id m = has_parts ? what.parts[0].metric : what.metric;
-    const text& name = has_parts ? what.parts[0].name : what.name;
-    if (!is_ratio)
-        return filled("{name:m} is {measured:m}, the limit is {limit:m}",
-                      {{"name", name}, {"measured", verdict_value_text(v, v.measured)},
-                       {"limit", verdict_limit_text(v)}});
-    const filling to(m, v.denominator);
-    const std::string times = digits_text(v.limit, 6);
-    if (!has_parts)
-        return filled("{name:m} is {measured:m}, the limit is {limit:m}, {times} times the "
-                      "baseline's {baseline:m}",
-                      {{"name", name}, {"measured", {m, v.numerator}},
-                       {"limit", {m, v.limit * v.denominator}}, {"times", times},
-                       {"baseline", to}});
-    return filled("{name:m} is {measured:m}, the limit is {limit:m}, {times} times the {other:m} "
-                  "of {other_name:m}",
-                  {{"name", name}, {"measured", {m, v.numerator}},
-                   {"limit", {m, v.limit * v.denominator}}, {"times", times}, {"other", to},
-                   {"other_name", what.parts[1].name}});
+/// Its value beside the limit, or the reason of one that has none.
+inline std::string against_limit_md(const slo_verdict& v) {
+    const std::string words = against_limit(v);
+    return words.empty() ? reason_md(v) : markdown_escaped(words);
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const vector<gate_report>& gates) {
@@ -249,7 +226,7 @@ inline std::string opening_of(const vector<gate_report>& gates) {
         for (const gate_report& g : gates)
             for (const slo_verdict& v : g.verdicts)
                 if (v.outcome == outcome && !v.objective.is_advisory)
-                    add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
+                    add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_md(v));
     };
     const auto opened = [&](const char* how) {
         return filled("**{how}: {first}[; and {more} more]**\n\n",

@@ -12,6 +12,7 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
+#include "core/described/limits.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
@@ -101,9 +102,7 @@ inline std::string calibration_text(const gate_report& g) {
             out += "judged on counts, or without a finite value in every repeat\n";
             continue;
         }
-        const std::string value = c.objective.factor > 0
-                                      ? printed("%.3f x", c.estimate)
-                                      : value_text(c.objective.statistic.metric, c.estimate);
+        const std::string value = value_text(c.objective, c.estimate);
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
                        suggestion_of(c).c_str());
     }

@@ -201,7 +201,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string which =
         is_of_all(of.objective.statistic) ? "" : selection_text(of.objective.statistic.which);
     std::string file = of.objective.at.file, until = str(of.objective.advisory_until);
-    bool relative = of.objective.factor > 0 && !is_difference(of.objective);
+    bool relative = kind_of(of.objective) == limit_kind::ratio;
     bool difference = is_difference(of.objective);
     double distance = headroom(of);
     good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;

@@ -101,11 +101,11 @@ TEST_CASE("a line in words") {
     slo_verdict v = verdict_on_added(2, mean(ttft) <= baseline + 4_ms);
     CHECK(verdict_line(v).find("mean(ttft) <= baseline + 4 ms  measured +2 ms (12 ms against 10 ms), "
                                "2 ms inside the limit (interval +") != std::string::npos);
-    CHECK(verdict_limit_text(v) == "baseline + 4 ms");
+    CHECK(limit_text(v.objective) == "baseline + 4 ms");
     v = verdict_on_added(6, mean(ttft) <= 1.1 * baseline + 2_ms);
     CHECK(verdict_line(v).find("measured +5 ms (16 ms against 10 ms), 3 ms over the limit") !=
           std::string::npos);
-    CHECK(verdict_limit_text(v) == "1.1 * baseline + 2 ms");
+    CHECK(limit_text(v.objective) == "1.1 * baseline + 2 ms");
     v = verdict_on_added(4, mean(ttft) <= baseline + 4_ms);
     CHECK(str(v.reason) == "too close to call");
     CAPTURE(str(v.advice));

@@ -35,7 +35,7 @@ inline plot_scale scale_of_values(const gate_report& g, metric_id id, double low
     low = std::max(low, high * 1e-5);
     for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
         if (v.objective.statistic.metric == id && is_of_all(v.objective.statistic) &&
-            v.objective.factor == 0 && v.limit > 0) {
+            is_absolute(v.objective) && v.limit > 0) {
             if (v.limit < 20 * high) high = std::max(high, v.limit);
             if (v.limit > low / 20) low = std::min(low, v.limit);
         }
@@ -74,7 +74,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     std::string limits;
     for (const slo_verdict& v : g.verdicts) {
         const statistic_data& what = v.objective.statistic;
-        if (what.metric != id || !is_of_all(what) || v.objective.factor > 0) continue;
+        if (what.metric != id || !is_of_all(what) || !is_absolute(v.objective)) continue;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
                          : what.kind == statistic_kind::min      ? y.low
@@ -83,7 +83,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
         p.limit(v.limit, q, v.objective,
                 filled("{statistic} {at_most?<|>}= {limit}[, far {far}]",
                        {{"statistic", name.substr(0, name.find('('))},
-                        {"at_most", v.objective.at_most}, {"limit", limit_text(id, v.limit)},
+                        {"at_most", v.objective.at_most}, {"limit", limit_text(v.objective)},
                         {"far", v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
         fill(limits, "; limit {objective}, {measured}",

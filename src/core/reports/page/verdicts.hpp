@@ -5,6 +5,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
+#include "core/described/limits.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/tables.hpp"
@@ -92,21 +93,20 @@ inline std::string gate_sentence(const gate_report& g) {
 inline std::string interval_svg(const slo_verdict& v) {
     vector<double> rug;
     for (const named_values& n : v.inputs)
-        if (str(n.name) == "values" || str(n.name) == "ratios")
+        if (str(n.name) == values_name(kind_of(v.objective)))
             for (const double x : n.values) rug.push_back(x);
     const estimate_t& e = v.estimate;
-    const std::string limit = verdict_limit_text(v);
+    const std::string limit = limit_text(v.objective);
     const std::string data =
         joined({"{\"bar\":", plot_numbers({v.limit, v.measured, e.value, e.low, e.high}),
                 ",\"atMost\":", v.objective.at_most ? "true" : "false",
                 ",\"repeats\":", plot_numbers(rug), ",\"words\":", json_quoted("limit " + limit),
                 "}"});
     return filled("<svg class=\"plot {look}\" role=\"img\" viewBox=\"0 0 320 42\" "
-                  "aria-label=\"{measured:x}, interval {low:x} to {high:x}, limit "
+                  "aria-label=\"{measured:x}, interval {interval:x}, limit "
                   "{limit:x}\"></svg>{data}",
                   {{"look", to_string(verdict_like(v))},
-                   {"measured", measured_text(v)},
-                   {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
+                   {"measured", measured_text(v)}, {"interval", interval_text(v)},
                    {"limit", limit}, {"data", data_of_drawing(data)}});
 }
 
@@ -133,11 +133,11 @@ inline std::string verdict_item(const slo_verdict& v) {
         return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
     fill(h, "<div class=\"found\"><b>{measured:x}</b>[<span class=\"note "
-         "basis\">{basis:x}</span>][{has_interval?}<span class=\"note interval\">{low:x} to "
-         "{high:x}</span>]</div>{drawing}</li>\n",
+         "basis\">{basis:x}</span>][<span class=\"note "
+         "interval\">{interval:x}</span>]</div>{drawing}</li>\n",
          {{"measured", verdict_value_text(v, v.measured)},
-          {"basis", basis_text(v, verdict_value_text)}, {"has_interval", has_interval(v)},
-          {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
+          {"basis", basis_text(v, verdict_value_text)},
+          {"interval", has_interval(v) ? interval_text(v) : ""},
           {"drawing", interval_svg(v)}});
     return h;
 }

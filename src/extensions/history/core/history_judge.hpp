@@ -126,6 +126,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
     if (o.scale > 0) d.scale = o.scale;
+    d.client_part = c.client_error;
     observed_repeats seen{.scale = d.scale};
     for (std::size_t i = 0; i < of.repeats(); ++i) {
         const double value = c.of_repeat(i);
@@ -293,8 +294,8 @@ public:
     }
     std::optional<interim_analysis> analysis_of(const slo& s, const vector<double>& distances,
                                                 const judging_rule& rule) const override {
-        const bool is_absolute = s.factor <= 0 && parameters.none.empty();
-        const objective_history* const o = is_absolute ? parameters.of(s) : nullptr;
+        const bool has_level = is_absolute(s) && parameters.none.empty();
+        const objective_history* const o = has_level ? parameters.of(s) : nullptr;
         if (!o || !o->none.empty()) return {};
         const history_noise known{prior_sd_of(o->learned.repeats), o->learned.repeats.df};
         if (!(known.sd > 0)) return {};

@@ -10,6 +10,7 @@
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/described/limits.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/measurements.hpp"
@@ -189,7 +190,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
 inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
                             const foreseen_noise& noise = {}) {
     if (input_of(v, "trials")) return foreseen_of_counts(v, rule);
-    const bool is_of_repeats = input_of(v, "values") || input_of(v, "ratios");
+    const bool is_of_repeats = input_of(v, values_name(kind_of(v.objective))) != nullptr;
     return is_of_repeats ? foreseen_of_repeats(v, rule, noise) : foreseen_within_a_run(v, rule);
 }
 
@@ -198,12 +199,9 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
     if (!f.is_known()) return {};
     std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
     if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
-    const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
-    const bool says_more = beyond > 0 && !is_request_fraction(v.objective.statistic.metric);
-    return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
-           " on" + (says_more ? printed(", %.3g %% %s the limit", beyond,
-                                      v.objective.at_most ? "over" : "under")
-                            : "");
+    return filled("{t}; a miss is shown in nine of ten from {value} on[, {distance} the limit]",
+                  {{"t", t}, {"value", verdict_value_text(v, f.shows_from)},
+                   {"distance", distance_text(v, f.shows_from)}});
 }
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".

@@ -280,7 +280,7 @@ TEST_CASE("the numbers on the page are those of result.json") {
             CHECK(holds(gate, "<b>" + shown(real(v.get("measured"))) + "</b>"));
             CHECK(holds(gate, "\"words\":\"limit " +
                                   (gates[i].verdicts[k].objective.factor > 0
-                                       ? printed("%.6g x", real(v.get("limit")))
+                                       ? printed("%.6g * baseline", real(v.get("limit")))
                                        : limit_text(id, real(v.get("limit")))) +
                                   "\""));
         }
@@ -489,7 +489,7 @@ TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
     const std::string h = page({g});
     CHECK(holds(h, "<td class=\"arm c\">candidate</td>"));
     CHECK(holds(h, "<td class=\"arm b\">baseline</td>"));
-    CHECK(holds(h, "\"words\":\"limit 1.1 x\""));
+    CHECK(holds(h, "\"words\":\"limit 1.1 * baseline\""));
     CHECK(holds(h, "<b>" + printed("%.3f x", g.verdicts[0].measured) + "</b>"));
     const std::string pairs = h.substr(h.find("\"repeats\":["));
     CHECK(count(pairs.substr(0, pairs.find(']')), ",") == 3);  // one a pair
