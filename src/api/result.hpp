@@ -234,6 +234,7 @@ struct past_slo {
     bool advisory = false;
     bool at_most = true;   ///< the limit is an upper one
     bool relative = false; ///< estimate and limit are ratios to a baseline
+    bool difference = false; ///< or differences from it, in the metric's unit
     double measured = 0;   ///< NaN: the file is of a version that did not write it
     estimate_t estimate{};
     double limit = 0;

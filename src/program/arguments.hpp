@@ -91,6 +91,9 @@ inline std::string unplaced_argument(const CLI::App& at, const std::string& verb
         return printable(name, 80) + " is no option of " + who +
                (meant.empty() ? "" : ", is " + meant + " meant?") + ": " + help;
     }
+    if (!left.empty() && !is_verb && left.front() == "compare")
+        return "compare is no verb: `llmbench show A B` has two runs side by side with the ratios "
+               "of their values; of two servers, `run --baseline-url` judges a comparison";
     if (!left.empty() && !is_verb)
         return "\"" + printable(left.front(), 80) + "\" is no verb: it must be one of " + verbs;
     if (!left.empty())

@@ -20,7 +20,7 @@
 #include "program/side_by_side.hpp"
 #include "program/values.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // all_of, max
 #include <filesystem>
 #include <string>
 #include <utility>  // move
@@ -71,6 +71,18 @@ inline void add_curves(run_side& run, const own_run& of) {
         g.tpot = distribution_of(metric_id::tpot, repeats);
     }
 }
+/// Two runs of llmbench, with the distributions of their requests.
+inline vector<run_side> two_runs(const given_options& o) {
+    vector<run_side> runs;
+    for (const std::string& f : o.all("FILE")) {
+        const own_run run = run_at(f);
+        runs.push_back(
+            run_side_of(file_content(run.result(), "the run"), run.result(), o["--gate"]));
+        runs.back().folder = run.directory;
+        add_curves(runs.back(), run);
+    }
+    return runs;
+}
 inline int show_side_by_side(const given_options& o) {
     const vector<std::string>& files = o.all("FILE");
     if (files.size() != 2)
@@ -79,17 +91,12 @@ inline int show_side_by_side(const given_options& o) {
     if (o.has("--as"))
         refuse({"--as and --page are both given: the page has our definitions only"});
     const std::filesystem::path page = std::filesystem::absolute(o["--page"]);
-    vector<run_side> runs;
     for (const std::string& f : files) {
         if (!is_own_run(f))
             refuse({"--page needs two runs of llmbench: ", printable(f), " is none"});
-        const own_run run = run_at(f);
-        check_outside("--page", o["--page"], run);
-        runs.push_back(
-            run_side_of(file_content(run.result(), "the run"), run.result(), o["--gate"]));
-        runs.back().folder = run.directory;
-        add_curves(runs.back(), run);
+        check_outside("--page", o["--page"], run_at(f));
     }
+    const vector<run_side> runs = two_runs(o);
     write_file(page, side_by_side_html(runs[0], runs[1]));
     say(o["--page"] + "\n");
     return 0;
@@ -112,6 +119,13 @@ inline int show_runs(const given_options& o) {
         return make_again(run_at(runs[0]), o);
     }
     const vector<other_tool> tools = tools_named(o["--as"]);
+    const vector<std::string>& files = o.all("FILE");
+    const bool are_own = std::all_of(files.begin(), files.end(), is_own_run);
+    if (files.size() == 2 && are_own && tools.empty()) {
+        const vector<run_side> runs = two_runs(o);
+        say(side_by_side_text(runs[0], runs[1]));
+        return 0;
+    }
     vector<std::string> others;
     for (const std::string& f : files_in(o, "FILE", "no file is named: give a report directory, as "
                                                     "`llmbench show llmbench-report`, or result "
@@ -159,6 +173,7 @@ inline verb show_verb() {
             "  llmbench show llmbench-report\n"
             "  llmbench show llmbench-report --as vllm,guidellm\n"
             "  llmbench show llmbench-report --page report.html --summary summary.md\n"
+            "  llmbench show before after\n"
             "  llmbench show before after --page diff.html\n"
             "Nothing is judged: it ends with 0 where the files can be read, else with 2.",
             show_runs};

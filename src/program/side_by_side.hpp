@@ -8,6 +8,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/described/limits.hpp"
 #include "core/figures/rows.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -24,7 +25,7 @@
 #include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
-#include <utility>  // move
+#include <utility>  // exchange, move
 
 namespace llmbench {
 inline namespace v1 {
@@ -132,23 +133,48 @@ inline slo_words words_of(const past_slo& s) {
     std::string text = str(s.slo);
     if (text.rfind("advisory(", 0) == 0) text = text.substr(9, text.size() - 10);
     const std::size_t at = std::min(text.rfind(s.at_most ? " <= " : " >= "), text.size());
-    const std::optional<slo> what = slo_of(s);
-    const bool is_less = what && is_difference(*what);
-    return {text.substr(0, at) + (is_less ? " - baseline" : s.relative ? " / baseline" : ""),
+    return {text.substr(0, at) + (s.difference ? " - baseline" : s.relative ? " / baseline" : ""),
             filled("{name}{is_advisory?, advisory}",
                    {{"name", trimmed(text.substr(at))}, {"is_advisory", s.advisory}})};
 }
 inline std::string value_words(const past_slo& s, double v) {
-    const std::optional<slo> what = slo_of(s);
-    return s.relative ? digits_text(v, 4) + " x"
-           : what     ? value_text(what->statistic.metric, v)
-                      : digits_text(v, 4);
+    if (const std::optional<slo> what = slo_of(s)) return value_text(*what, v);
+    return (s.difference && v > 0 ? "+" : "") + digits_text(v, 4) + (s.relative ? " x" : "");
 }
 inline std::string ratio_words(double of, double to) {
     const double ratio = of / to;
     return of == to                                ? "same"
            : std::isfinite(ratio) && ratio > 0 ? printed("%.3f x", ratio)
                                                    : "none";
+}
+/// What run B has of run A: a ratio; of differences, which may be 0, what it has more.
+inline std::string change_words(const past_slo& s, double of, double to) {
+    if (!s.difference || of == to) return ratio_words(of, to);
+    return std::isfinite(of - to) ? value_words(s, of - to) : "none";
+}
+
+/// An objective in both runs; null: the other one lacks it.
+struct slo_pair {
+    const past_slo *a = nullptr, *b = nullptr;
+};
+/// Those of the same text belong together, then those on the same statistic, in their order.
+inline vector<slo_pair> paired_objectives(const past_gate& a, const past_gate& b) {
+    vector<slo_pair> pairs;
+    for (const past_slo& s : a.slos) pairs.push_back({&s});
+    vector<const past_slo*> left;
+    for (const past_slo& s : b.slos) left.push_back(&s);
+    const auto join = [&](auto&& is_same) {
+        for (slo_pair& p : pairs)
+            for (const past_slo*& s : left)
+                if (!p.b && s && is_same(*p.a, *s)) p.b = std::exchange(s, nullptr);
+    };
+    join([](const past_slo& x, const past_slo& y) { return x.slo == y.slo; });
+    join([](const past_slo& x, const past_slo& y) {
+        return words_of(x).statistic == words_of(y).statistic;
+    });
+    for (const past_slo* s : left)
+        if (s) pairs.push_back({nullptr, s});
+    return pairs;
 }
 
 /// The value, the verdict and the interval of an objective in one run.
@@ -163,39 +189,34 @@ inline table_cell objective_cell(const past_slo* s) {
               {"high", value_words(*s, s->estimate.high)}});
     return c;
 }
-/// A row for each statistic that either run has an objective on, and the reasons of verdicts.
+/// A row for each objective of either run, and the reasons of verdicts.
 inline std::string objectives_html(const gate_side& a, const gate_side& b) {
-    const auto at = [](const gate_side& g, const std::string& statistic) -> const past_slo* {
-        for (const past_slo& s : g.judged.slos)
-            if (words_of(s).statistic == statistic) return &s;
-        return nullptr;
-    };
     report_table t{{"objective", "B / A", "A", "B"}, 4};
     std::string reasons;
-    for (const gate_side* from : {&a, &b})
-        for (const past_slo& s : from->judged.slos) {
-            const auto [statistic, limit] = words_of(s);
-            const past_slo *first = at(a, statistic), *second = at(b, statistic);
-            if (s.outcome != verdict::pass)
+    for (const slo_pair& p : paired_objectives(a.judged, b.judged)) {
+        const past_slo& s = p.a ? *p.a : *p.b;
+        const auto [statistic, limit] = words_of(s);
+        for (const past_slo* one : {p.a, p.b})
+            if (one && one->outcome != verdict::pass)
                 fill(reasons, "[{reason?}<p class=\"note\">{is_a?A|B}, {statistic:x}: "
                      "{reason:x}.</p>\n]",
-                     {{"reason", s.reason}, {"is_a", from == &a}, {"statistic", statistic}});
-            if (from == &b && first) continue;
-            t.add({statistic});
-            const std::string other = first && second ? words_of(*second).limit : limit;
-            t.last().ratio = filled(other == limit ? "{limit:x}" : "A {limit:x}; B {other:x}",
-                                    {{"limit", limit}, {"other", other}});
-            const double x = first ? first->measured : not_a_number;
-            const double y = second ? second->measured : not_a_number;
-            t.append({ratio_words(y, x)});
-            t.last().look = "arm";
-            if (const double change = y / x - 1; std::isfinite(change) && change != 0)
-                t.last().ratio = filled("{change:.1f%} % {is_worse?worse|better}",
-                                        {{"change", std::fabs(change)},
-                                         {"is_worse", (change > 0) == s.at_most}});
-            t.rows.back().push_back(objective_cell(first));
-            t.rows.back().push_back(objective_cell(second));
-        }
+                     {{"reason", one->reason}, {"is_a", one == p.a}, {"statistic", statistic}});
+        t.add({statistic});
+        const std::string other = p.a && p.b ? words_of(*p.b).limit : limit;
+        t.last().ratio = filled(other == limit ? "{limit:x}" : "A {limit:x}; B {other:x}",
+                                {{"limit", limit}, {"other", other}});
+        const double x = p.a ? p.a->measured : not_a_number;
+        const double y = p.b ? p.b->measured : not_a_number;
+        t.append({change_words(s, y, x)});
+        t.last().look = "arm";
+        const double change = s.difference ? y - x : y / x - 1;
+        if (std::isfinite(change) && change != 0)
+            t.last().ratio = filled("[{change:.1f%} % ]{is_worse?worse|better}",
+                                    {{"change", s.difference ? 0 : std::fabs(change)},
+                                     {"is_worse", (change > 0) == s.at_most}});
+        t.rows.back().push_back(objective_cell(p.a));
+        t.rows.back().push_back(objective_cell(p.b));
+    }
     return t.rows.empty() ? "" : page_table("Objectives of " + str(a.judged.name), t) + reasons;
 }
 
@@ -207,7 +228,7 @@ inline vector<slo> drawn_limits(metric_id id, const gate_side& a, const gate_sid
         for (const past_slo& s : side->judged.slos) {
             const std::optional<slo> o = slo_of(s);
             const bool is_drawn = o && o->statistic.metric == id && is_of_all(o->statistic) &&
-                                  o->factor == 0 && o->bound < 4 * high && 20 * o->bound > low &&
+                                  is_absolute(*o) && o->bound < 4 * high && 20 * o->bound > low &&
                                   (o->statistic.kind == statistic_kind::percentile ||
                                    o->statistic.kind == statistic_kind::mean);
             if (is_drawn && !any_of(limits, [&](const slo& x) { return x.text() == o->text(); }))
@@ -250,7 +271,7 @@ inline std::string curves_figure(metric_id id, const gate_side& a, const gate_si
         p.limit(s.bound, s.statistic.kind == statistic_kind::mean ? not_a_number : s.statistic.q, s,
                 filled("{statistic} {at_most?<|>}= {limit}",
                        {{"statistic", name.substr(0, name.find('('))}, {"at_most", s.at_most},
-                        {"limit", value_text(id, s.bound)}}));
+                        {"limit", limit_text(s)}}));
     }
     std::string ratios, alt = filled("{metric} by percentile", {{"metric", metric_name(id)}});
     const metric_row &m = first.row, &n = second.row;
@@ -317,19 +338,62 @@ inline std::string pair_html(const gate_side& a, const gate_side& b) {
            differences_html("Server", facts_of_server, a.server, b.server) + "</section>\n";
 }
 
+[[noreturn]] inline void refuse_without_common_gate(const run_side& a, const run_side& b) {
+    std::string names[2];
+    for (const bool is_second : {false, true})
+        for (const gate_side& g : (is_second ? b : a).gates)
+            fill(names[is_second], "{,}\"{name}\"", {{"name", printable(str(g.judged.name), 80)}});
+    refuse({a.folder, " and ", b.folder, " have no gate in common: the first has ", names[0],
+            ", the second ", names[1]});
+}
+/// Returns two runs as tables. Throws std::invalid_argument if they have no gate in common.
+inline std::string side_by_side_text(const run_side& a, const run_side& b) {
+    std::string gates;
+    for (const gate_side& g : a.gates) {
+        const gate_side* const other = b.gate(g.judged.name);
+        if (!other) continue;
+        report_table t{{"", "A", "B", "B / A"}};
+        for (const slo_pair& p : paired_objectives(g.judged, other->judged)) {
+            const past_slo& s = p.a ? *p.a : *p.b;
+            const auto shown = [&](const past_slo* one) {
+                return !one ? std::string("none")
+                            : filled("{value} {verdict}",
+                                     {{"value", value_words(*one, one->measured)},
+                                      {"verdict", to_string(one->outcome)}});
+            };
+            t.add({words_of(s).statistic, shown(p.a), shown(p.b),
+                   p.a && p.b ? change_words(s, p.b->measured, p.a->measured) : "none"});
+        }
+        const metric_row *const x[] = {&g.ttft.row, &g.tpot.row},
+                         *const y[] = {&other->ttft.row, &other->tpot.row};
+        for (std::size_t i = 0; i < 2; ++i)
+            for (const row_statistic& r : row_statistics)
+                if (const double of = y[i]->*r.value, to = x[i]->*r.value; of > 0 || to > 0)
+                    t.add({filled("{of} {metric}", {{"of", r.name},
+                                                    {"metric", metric_name(x[i]->metric)}}),
+                           value_text(x[i]->metric, to), value_text(x[i]->metric, of),
+                           ratio_words(of, to)});
+        fill(gates, "\n{name}: A {a}, B {b}\n{table}",
+             {{"name", printable(str(g.judged.name), 200)}, {"a", g.judged.outcome},
+              {"b", other->judged.outcome}, {"table", console_table(t)}});
+    }
+    if (gates.empty()) refuse_without_common_gate(a, b);
+    return filled("A: {a}\nB: {b}\n{gates}\nTwo runs of one server differ, too: no ratio here is a "
+                  "verdict.\nWith --page FILE both are drawn.\n",
+                  {{"a", printable(a.folder, 400)}, {"b", printable(b.folder, 400)},
+                   {"gates", gates}});
+}
+
 /// Returns the page. Throws std::invalid_argument if the runs have no gate in common.
 inline std::string side_by_side_html(const run_side& a, const run_side& b) {
-    std::string pairs, only[2], names[2];
+    std::string pairs, only[2];
     for (const bool is_second : {false, true})
         for (const gate_side& g : (is_second ? b : a).gates) {
             const gate_side* other = (is_second ? a : b).gate(g.judged.name);
-            fill(names[is_second], "{,}\"{name}\"", {{"name", printable(str(g.judged.name), 80)}});
             if (!other) fill(only[is_second], "{,}\"{name}\"", {{"name", g.judged.name}});
             else if (!is_second) pairs += pair_html(g, *other);
         }
-    if (pairs.empty())
-        refuse({a.folder, " and ", b.folder, " have no gate in common: the first has ", names[0],
-                ", the second ", names[1]});
+    if (pairs.empty()) refuse_without_common_gate(a, b);
     return joined(
         {filled("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
                 "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Two "

@@ -568,6 +568,11 @@ own_runs() {
     says "records.jsonl"
     ends 2 show llmbench-report llmbench-report --summary again.md
     says "are of one run: 2 are named"
+    # Two runs as tables: both are named, with ratios; compare leads there.
+    ends 0 show alone llmbench-report
+    says "A: alone" "B: llmbench-report" "B / A" "p90(ttft)" "no ratio here is a verdict"
+    ends 2 compare alone llmbench-report
+    says "llmbench show A B"
     # Two runs on one page: both curves, or why there is none; nothing of the runs is written to.
     ends 0 show llmbench-report llmbench-report --page pair.html
     says "pair.html"

@@ -67,6 +67,69 @@ TEST_CASE("every gate of both runs is there, with both verdicts, values and thei
     CHECK_FALSE(holds(shown(), "<i>"));
 }
 
+TEST_CASE("two objectives on one statistic have a row each") {
+    run_side a = run_of(golden_run(), "chat stays interactive"), b = a;
+    llmbench::past_slo hard = a.gates[0].judged.slos[0], wish = hard;
+    wish.slo = "advisory(mean(ttft) <= 50 ms)";
+    wish.advisory = true;
+    wish.outcome = llmbench::verdict::fail;
+    a.gates[0].judged.slos = {hard, wish};
+    b.gates[0].judged.slos = {wish, hard};  // in another order
+    const std::string page = side_by_side_html(a, b);
+    CHECK(count(page, "&lt;= 50 ms, advisory") == 1);
+    CHECK(count(page, ">&lt;= 100 ms<") == 1);
+    CHECK(count(page, "#icon-fail\"/></svg>fail") == 2);
+    CHECK_FALSE(holds(page, "A &lt;="));
+    // Where a limit has changed, the statistic says which belong together.
+    hard.slo = "mean(ttft) <= 120 ms";
+    b.gates[0].judged.slos = {hard};
+    CHECK(holds(side_by_side_html(a, b), "A &lt;= 100 ms; B &lt;= 120 ms"));
+}
+
+TEST_CASE("a difference to a baseline is shown as one, and two of them by what one has more") {
+    const std::string run = replaced(
+        replaced(golden_run(), R"("relative_to_baseline": false,)",
+                 R"("relative_to_baseline": false, "difference_to_baseline": true, "factor": 1,)"),
+        "mean(ttft) <= 100 ms", "mean(ttft) <= baseline + 100 ms");
+    run_side a = run_of(run, "chat stays interactive"), b = a;
+    llmbench::past_slo s = a.gates[0].judged.slos[0];
+    REQUIRE(s.difference);
+    CHECK(words_of(s).statistic == "mean(ttft) - baseline");
+    CHECK(words_of(s).limit == "<= baseline + 100 ms");
+    CHECK(value_words(s, 0.002) == "+2 ms");
+    CHECK(change_words(s, 0.005, 0.002) == "+3 ms");
+    llmbench::past_slo later = s;
+    later.measured += 0.001;
+    b.gates[0].judged.slos = {later};
+    CHECK(holds(side_by_side_html(a, b), "+1 ms<div>worse</div>"));
+    CHECK(holds(side_by_side_text(a, b), "+80 ms"));
+    s.slo = "mean(of_users) <= baseline + 5";
+    CHECK(value_words(s, 2.5) == "+2.5");
+}
+
+TEST_CASE("two runs as tables: both folders, verdicts and values, with ratios") {
+    run_side a = run_of(golden_run(), "chat stays interactive"), b = a;
+    b.folder = "later";
+    b.gates[0].judged.outcome = "failed";
+    llmbench::past_slo slower = b.gates[0].judged.slos[0];
+    slower.measured *= 1.25;
+    b.gates[0].judged.slos = {slower};
+    add_requests(a.gates[0], 50);
+    add_requests(b.gates[0], 60);
+    const std::string text = side_by_side_text(a, b);
+    CAPTURE(text);
+    CHECK(text.find("A: a\nB: later\n") == 0);
+    CHECK(holds(text, "chat stays interactive: A passed, B failed\n"));
+    CHECK(holds(text, "mean(ttft)"));
+    CHECK(holds(text, "80 ms pass"));
+    CHECK(holds(text, "1.250 x"));
+    CHECK(holds(text, "p99 ttft"));
+    CHECK(holds(text, "1.200 x"));
+    b.gates[0].judged.name = "another";
+    CHECK(refusal_of([&] { side_by_side_text(a, b); }).find("have no gate in common") !=
+          std::string::npos);
+}
+
 TEST_CASE("all gates of a real file; what its texts are is no markup") {
     const run_side a = run_of(golden_run()), b = a;
     CHECK(a.gates.size() == 7);

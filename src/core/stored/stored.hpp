@@ -196,6 +196,8 @@ inline void fields_of(field_visitor& v, past_slo& s) {
     v.text({"side"}, side);
     s.at_most = side != "at_least";
     v.flag({"relative_to_baseline"}, s.relative);
+    if (v.has("difference_to_baseline", s.difference))
+        v.flag({"difference_to_baseline"}, s.difference);
     v.number({"measured"}, s.measured, any_number);
     v.number({"estimate"}, s.estimate.value, any_number);
     s.estimate.low = s.estimate.high = not_a_number;
