@@ -101,7 +101,7 @@ using q = server_quantity;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
                              histogram = series_kind::histogram;
 
-/// A queue beside the first one, of servers that prefill or decode for others, or wait for grammars.
+/// A queue beside the first one, of servers that prefill or decode for others or wait for grammars.
 constexpr server_name queue_of_sglang(const char* name) {
     return {.of = q::waiting, .kind = gauge, .name = name, .label = "priority", .adds = true,
             .may_lack = true};
