@@ -92,11 +92,10 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] the columns of an objective
 //   [C] validity checks of the client
 //   [C] the server's metrics page beside our requests: the cross-check, and explanations
-//   [C] counts of misses: fractions, and percentiles that failures reach
-//   [C] the least number of requests for a verdict
-//   [C] objectives that a repeat can no longer meet
 //   [C] validity checks of the load
+//   [C] the least number of requests for a verdict
 //   [C] validity checks of the server's answers
+//   [C] counts of misses: fractions, and percentiles that failures reach
 //   [C] values: times, speeds and rates
 //   [C] differences of fractions between two variants, in pairs or of a stored run
 //   [C] verdicts on two variants that were loaded at once
@@ -105,6 +104,7 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //   [C] the list of checks, in order
 //   [C] the verdicts of a gate, and its calibration
 //   [C] from verdicts to an exit code
+//   [C] limits, values and distances in words
 //   [C] causes in words
 //   [C] verdicts in words
 //   [C] decisions in sentences
@@ -1933,6 +1933,9 @@ struct request_options {
     bool events_are_tokens = false;
     /// OpenAI's APIs ask for usage by `stream_options`; false leaves that out.
     bool include_usage = true;
+    /// With OpenAI's APIs: usage in each event (`stream_options.continuous_usage_stats` of vLLM and
+    /// SGLang). It tells when tokens without text came, and how many of them an event brings.
+    bool continuous_usage = false;
     /// With openai_responses: the server keeps the history, and a later turn of a conversation
     /// sends its own input and `previous_response_id`. Default: it sends the whole history.
     bool server_history = false;
@@ -1986,6 +1989,13 @@ struct tls_options {
     types::text ca_file{};   ///< trusted authorities, PEM; default: those of the system
 };
 
+/// What a connection is still good for, as is told after each read. It never gets better.
+enum class socket_use : unsigned char {
+    kept,   ///< it carries the next request, too
+    over,   ///< no other request; one that has no answer yet may go over another connection
+    broken  ///< the server broke the protocol: neither its request nor another one
+};
+
 /// Carries the requests and answers of one connection by another protocol than HTTP: `websocket()`
 /// of llmbench_websocket.hpp is one. One thread at a time calls it.
 class own_transport {
@@ -1997,10 +2007,14 @@ public:
     struct carried {
         types::text answer{};  ///< what an HTTP/1.1 server would have sent, or a part of it
         types::text reply{};   ///< to be sent at once
-        bool is_over = false;  ///< the connection carries no other request
+        socket_use use = socket_use::kept;
+        types::text why{};      ///< why no more comes for the request; "": it does, or all has
+        bool has_more = false;  ///< other bytes, as a part of an event, came behind the answer's
     };
     /// Takes bytes of the server, in pieces of any size.
     virtual carried received(const types::text& bytes) = 0;
+    /// Returns what to send before the connection is closed.
+    virtual types::text goodbye() { return {}; }
 };
 /// Makes one for a new connection, with `new`; nullptr for an API that it does not carry.
 using new_transport = own_transport* (*)(const char* api);
@@ -2382,7 +2396,10 @@ struct record {
     int first_read_events = 0;      ///< content events of the first such read
     int unknown_gaps = 0;           ///< gaps between events that a late client read together
     long long first_early_ns = 0;   ///< the first token may be earlier by up to this
-    int text_bytes = 0;             ///< of generated text; a fragment of a tool call counts as 256
+    /// After the last token with text, until the finish: tokens without text came meanwhile.
+    long long textless_ns = 0;
+    /// Of generated text; a fragment of a tool call counts as 256, a token without text as 1.
+    int text_bytes = 0;
     /// Upper bound for the text that was sent; negative: the server adds a history that it keeps.
     int most_prompt_tokens = 0;
     int most_output_tokens = 0;     ///< asked for
@@ -2392,6 +2409,8 @@ struct record {
     unsigned long long answer_hash = 0;  ///< of all generated text; 0: not compared
     types::maybe<bool> same{};  ///< equal to the baseline's answer in its pair; none: not asked
     bool exempt = false;  ///< failed while a side task disturbed the server; counts as no failure
+    types::text model{};  ///< that the answer names; "": the one asked for, or none
+    bool from_cache = false;  ///< a gateway's cache gave the answer, by its headers
     int resends = 0;  ///< times sent again after a kept connection was closed without an answer
     long long idle_ns = 0;  ///< idle time of the connection that was lost; 0: none was lost
 };
@@ -2549,6 +2568,7 @@ struct past_slo {
     bool advisory = false;
     bool at_most = true;   ///< the limit is an upper one
     bool relative = false; ///< estimate and limit are ratios to a baseline
+    bool difference = false; ///< or differences from it, in the metric's unit
     double measured = 0;   ///< NaN: the file is of a version that did not write it
     estimate_t estimate{};
     double limit = 0;
@@ -2654,6 +2674,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <algorithm>  // equal, lexicographical_compare, rotate, count_if, min, max, replace, ...
 #include <array>  // to_array
 #include <bit>  // countr_zero, endian, bit_width
+#include <bitset>
 #include <charconv>  // from_chars, to_chars
 #include <climits>  // LLONG_MIN
 #include <cmath>  // fabs, isfinite, isnan, isinf, floor, ceil, erfc, sqrt, log, pow, copysign, ...
@@ -2663,7 +2684,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l, llabs
-#include <cstring>  // memcpy, strlen, memchr, memcmp
+#include <cstring>  // memcpy, memchr, memcmp
 #include <deque>
 #include <exception>
 #include <functional>  // less, where bytes come from
@@ -2683,7 +2704,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <tuple>  // fields that are checked alike
 #include <type_traits>  // is_trivially_copyable_v and others, is_same_v, ...
 #include <unordered_map>
-#include <utility>  // move, swap, pair, exchange, as_const
+#include <utility>  // move, swap, exchange, pair, as_const
 
 #include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
@@ -4385,6 +4406,10 @@ inline double chi_square_quantile(double z, double df) {
     const double spread = 2 / (9 * df);
     return df * std::pow(1 - spread + z * std::sqrt(spread), 3);
 }
+/// The quantile of 1 %, which is too low below 5 degrees of freedom, and 0 for one.
+inline double chi_square_1(double df) {
+    return std::max(0.0, chi_square_quantile(-2.3263, df));
+}
 inline double chi_square_95(double df) { return chi_square_quantile(1.6449, df); }
 /// The quantile of 20 %, within 1 % from 9 degrees of freedom on.
 inline double chi_square_20(double df) { return chi_square_quantile(-0.8416, df); }
@@ -4919,81 +4944,96 @@ void read_fields(const stored_object& from, T& to, More&... more) {
 }
 
 // ===== [C] secrets in texts ======================================================================
+// Each form of a secret, such as JSON's or a URL's, is a text of its own, made once and searched as
+// it is: nothing here decodes what others write, nothing throws, and all is linear in their text.
 
 /// Shorter words are not secrets, and masking them would garble texts.
 inline constexpr std::size_t shortest_secret = 4;
-/// The same for a line of a secret that has several.
+/// The same for a line or a word of a secret that has several.
 inline constexpr std::size_t shortest_line = 8;
 
-/// How much of a secret stands at the beginning of a text, in bytes of both.
-struct found_secret {
-    std::size_t in_text = 0, of_secret = 0;
-};
-/// One character of a secret as texts may have it: itself, or escaped for JSON (also for JSON in
-/// JSON), a console, Markdown, a URL, HTML or XML; a blank may be a broken line. 0: it is not
-/// there.
-inline found_secret found_character(std::string_view text, std::string_view secret) {
-    if (text.empty() || secret.empty()) return {};
-    const char c = secret[0];
-    const auto code = [&](std::size_t at, std::size_t digits, int base) {
-        return parsed_number<unsigned>(text.substr(std::min(at, text.size()), digits), base)
-            .value_or(0);
-    };
-    const auto is_byte = [&](unsigned n) { return n != 0 && n == static_cast<unsigned char>(c); };
-    if (text[0] == '%' && is_byte(code(1, 2, 16))) return {3, 1};
-    if (c == ' ' && (text[0] == '+' || text[0] == '\n'))
-        return {text[0] == '+' ? 1 : std::min(text.find_first_not_of(" \n"), text.size()), 1};
-    if (text[0] == '&') {
-        for (const auto& [name, meant] : {std::pair{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'},
-                                          {"&quot;", '"'}, {"&apos;", '\''}})
-            if (c == meant && text.starts_with(name)) return {std::strlen(name), 1};
-        const std::size_t end = text.substr(0, 8).find(';');
-        const bool is_hex = text.size() > 2 && (text[2] | 0x20) == 'x';
-        if (end != text.npos && text.starts_with("&#") &&
-            is_byte(code(is_hex ? 3 : 2, end - (is_hex ? 3 : 2), is_hex ? 16 : 10)))
-            return {end + 1, 1};
-    }
-    const std::size_t bars = std::min(text.find_first_not_of('\\'), text.size());
-    if (bars == 0) return {std::size_t{text[0] == c}, std::size_t{text[0] == c}};
-    if (c == '\\') return {bars, std::min(secret.find_first_not_of('\\'), secret.size())};
-    if (bars == text.size()) return {};
-    const char escaped = text[bars];
-    if (escaped == '&' || escaped == '%')  // JSON in HTML or in a URL
-        if (const found_secret then = found_character(text.substr(bars), secret); then.in_text > 0)
-            return {bars + then.in_text, then.of_secret};
-    if (escaped == 'x' && is_byte(code(bars + 1, 2, 16))) return {bars + 3, 1};
-    if (escaped == 'u') {
-        const unsigned of_text = code(bars + 1, 4, 16);
-        const auto byte = [&](unsigned shift, unsigned mark) {
-            return static_cast<char>(mark | (of_text >> shift & 63));
-        };
-        const std::string character =
-            of_text < 0x80    ? std::string(1, static_cast<char>(of_text))
-            : of_text < 0x800 ? std::string{byte(6, 0xC0), byte(0, 0x80)}
-                              : std::string{byte(12, 0xE0), byte(6, 0x80), byte(0, 0x80)};
-        if (of_text != 0 && secret.starts_with(character)) return {bars + 5, character.size()};
-    }
-    const std::size_t control = std::string_view("ntrbf").find(escaped);
-    if (control != std::string_view::npos && c == "\n\t\r\b\f"[control]) return {bars + 1, 1};
-    const bool is_sign = std::string_view("\"'/&<>[](){}*_~`|#!+-.@:").find(c) != std::string::npos;
-    return is_sign && escaped == c ? found_secret{bars + 1, 1} : found_secret{};
+/// Adds a text that is masked as it is, the longest first.
+inline void add_form(vector<std::string>& secrets, const std::string& s) {
+    if (s.size() < shortest_secret ||
+        std::find(secrets.begin(), secrets.end(), s) != secrets.end())
+        return;
+    secrets.insert(std::find_if(secrets.begin(), secrets.end(),
+                                [&](const std::string& x) { return x.size() < s.size(); }),
+                   s);
 }
-/// The secret at the beginning of a text, however it is escaped.
-inline found_secret found_at(std::string_view text, std::string_view secret) {
-    if (text.starts_with(secret)) return {secret.size(), secret.size()};
-    found_secret all;
-    while (all.of_secret < secret.size()) {
-        const found_secret one =
-            found_character(text.substr(all.in_text), secret.substr(all.of_secret));
-        if (one.in_text == 0) break;
-        all.in_text += one.in_text;
-        all.of_secret += one.of_secret;
-    }
-    return all;
+
+/// A text with another one in place of each character.
+template <class Instead> std::string rewritten(std::string_view s, const Instead& instead) {
+    std::string out;
+    for (const char c : s) out += instead(c);
+    return out;
 }
-/// Whether a secret may begin here; a quick look.
-inline bool may_begin(char in_text, char of_secret) {
-    return in_text == of_secret || in_text == '\\' || in_text == '%' || in_text == '&';
+/// The same where only these characters have a `before` in front of them.
+inline std::string marked(std::string_view s, std::string_view characters, char before) {
+    return rewritten(s, [&](char c) {
+        const bool is_one = characters.find(c) != characters.npos;
+        return is_one ? std::string{before, c} : std::string(1, c);
+    });
+}
+inline std::string in_json(std::string_view s) {
+    const std::string quoted = json_quoted(s);
+    return quoted.substr(1, quoted.size() - 2);
+}
+/// JSON of ASCII alone, as Python writes it.
+inline std::string in_ascii(std::string_view json) {
+    std::string out;
+    for (std::size_t i = 0, n = 1; i < json.size(); i += n) {
+        n = std::max<std::size_t>(utf8_length(json, i), 1);
+        const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(json[i + k]); };
+        unsigned code = n == 1 ? 0 : byte(0) & (0xFFu >> (n + 1));
+        for (std::size_t k = 1; k < n; ++k) code = code << 6 | (byte(k) & 0x3Fu);
+        if (code == 0) out += json[i];
+        else if (code < 0x10000) out += printed("\\u%04x", code);
+        else
+            out += printed("\\u%04x\\u%04x", 0xD7C0u + (code >> 10), 0xDC00u + (code & 0x3FFu));
+    }
+    return out;
+}
+/// As Go writes JSON, and our pages theirs.
+inline std::string without_markup(std::string_view json) {
+    return rewritten(json, [](char c) {
+        const bool is_markup = c == '<' || c == '>' || c == '&';
+        return is_markup ? printed("\\u%04x", static_cast<unsigned>(c)) : std::string(1, c);
+    });
+}
+/// `byte`: how one is printed; `blank` and `slash`: what stands for these.
+inline std::string in_url(std::string_view s, const char* byte, const char* blank,
+                          const char* slash) {
+    return rewritten(s, [&](char c) -> std::string {
+        if (c == ' ' || c == '/') return c == ' ' ? blank : slash;
+        if (is_letter_or_digit(c) || std::string_view("-_.~").find(c) != std::string::npos)
+            return std::string(1, c);
+        return printed(byte, static_cast<unsigned>(static_cast<unsigned char>(c)));
+    });
+}
+/// Adds a secret in each form in which a server, or a file of ours, may repeat it.
+inline void add_forms(vector<std::string>& secrets, const std::string& s) {
+    const std::string json = in_json(s), ascii = in_ascii(json);
+    const std::string shown = printable(s, 8 * s.size());
+    for (const std::string& form :
+         {s, shown, json, ascii, marked(json, "/", '\\'), marked(ascii, "/", '\\'),
+          without_markup(json), without_markup(ascii), in_json(json), in_json(ascii),
+          xml_escaped(s), xml_escaped(json)})
+        add_form(secrets, form);
+    const std::string markdown = marked(shown, "\\|<>`*_[]~", '\\');
+    add_form(secrets, rewritten(markdown, [](char c) {
+                 return c == '&' ? "&amp;" : std::string(1, c);
+             }));
+    for (const char* slash : {"%2F", "/"})
+        for (const char* blank : {"%20", "+"}) {
+            add_form(secrets, in_url(s, "%%%02X", blank, slash));
+            add_form(secrets, in_url(s, "%%%02x", blank, *slash == '/' ? slash : "%2f"));
+        }
+    const std::string of_64 = base64(s), bare = of_64.substr(0, of_64.find('='));
+    add_form(secrets, bare);
+    add_form(secrets, rewritten(bare, [](char c) {  // of a URL
+                 return std::string(1, c == '+' ? '-' : c == '/' ? '_' : c);
+             }));
 }
 
 /// Decodes what is percent-encoded.
@@ -5020,16 +5060,11 @@ inline std::string base64_decoded(std::string_view s) {
     return out;
 }
 
-/// Adds a secret, the longest first, and what it is made of: without_secrets() knows each however
-/// it is escaped.
+/// Adds a secret and what it is made of, each in its forms.
 inline void add_secret(vector<std::string>& secrets, const std::string& s) {
-    if (s.size() < shortest_secret ||
-        std::find(secrets.begin(), secrets.end(), s) != secrets.end())
-        return;
-    secrets.insert(std::find_if(secrets.begin(), secrets.end(),
-                                [&](const std::string& x) { return x.size() < s.size(); }),
-                   s);
-    if (s.find('%') != std::string::npos) add_secret(secrets, percent_decoded(s));
+    if (s.size() < shortest_secret) return;
+    add_forms(secrets, s);
+    if (const std::string plain = percent_decoded(s); plain != s) add_secret(secrets, plain);
     if (same_ignoring_case(std::string_view(s).substr(0, 6), "Basic ")) {
         const std::string user_and_password = base64_decoded(std::string_view(s).substr(6));
         add_secret(secrets, user_and_password);
@@ -5041,9 +5076,11 @@ inline void add_secret(vector<std::string>& secrets, const std::string& s) {
         end = std::min(s.find('\n', at), s.size());
         if (end - at >= shortest_line) add_secret(secrets, s.substr(at, end - at));
     }
-    // "Bearer abc": the server may repeat only the second word.
-    if (const std::size_t space = s.find(' '); space != std::string::npos)
+    // "Bearer abc": the server may repeat only the second word. A line may end behind the first.
+    if (const std::size_t space = s.find(' '); space != std::string::npos) {
+        if (space >= shortest_line) add_forms(secrets, s.substr(0, space));
         add_secret(secrets, s.substr(space + 1));
+    }
 }
 /// Whether the name of a variable or a header marks a secret: HF_TOKEN, DB_PASSWORD, X-Api-Key.
 inline bool names_secret(std::string_view name) {
@@ -5099,34 +5136,67 @@ inline void add_secrets_named_in(vector<std::string>& secrets, std::string_view 
         add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
     }
 }
-/// Masks secrets in a text of others, whole or cut off by printable().
-inline std::string without_secrets(std::string s, const vector<std::string>& secrets) {
-    for (const std::string& secret : secrets)
-        for (std::size_t at = 0; at + shortest_secret <= s.size(); ++at) {
-            if (!may_begin(s[at], secret[0])) continue;
-            const found_secret found = found_at(std::string_view(s).substr(at), secret);
-            const bool is_cut = found.of_secret >= shortest_secret &&
-                                s.compare(at + found.in_text, 3, "...") == 0;
-            if (!is_cut && found.of_secret < secret.size()) continue;
-            s.replace(at, found.in_text, "***");
-            at += 2;
-        }
-    return s;
-}
-/// The number of bytes at the end of `s` that may begin a secret.
-inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
+/// The bytes of a text from `at` on that are to be masked: a secret, or its beginning if the text
+/// is cut off behind it.
+inline std::size_t secret_at(std::string_view s, std::size_t at,
+                             const vector<std::string>& secrets) {
+    const std::string_view rest = s.substr(at);
     std::size_t most = 0;
     for (const std::string& secret : secrets) {
-        const std::size_t longest = std::min(s.size(), 7 * secret.size());
-        for (std::size_t n = longest; n > most; --n) {
-            const std::string_view end = s.substr(s.size() - n);
-            if (!may_begin(end[0], secret[0])) continue;
-            const found_secret found = found_at(end, secret);
-            const std::size_t escape =  // that may go on
-                std::min(end.find_first_of("\\%&", n - std::min<std::size_t>(n, 8)), n);
-            if (found.of_secret < secret.size() && found.in_text >= escape) most = n;
-        }
+        std::size_t n = 0;
+        while (n < std::min(rest.size(), secret.size()) && rest[n] == secret[n]) ++n;
+        const bool is_cut = n >= shortest_secret && rest.substr(n, 3) == "...";
+        if (n == secret.size() || is_cut) most = std::max(most, n);
     }
+    return most;
+}
+/// The same for the end of a secret behind "...", with which a text begins.
+inline std::size_t secret_end_in(std::string_view s, const vector<std::string>& secrets) {
+    std::size_t most = 0;
+    for (const std::string_view secret : secrets)
+        for (std::size_t n = secret.size(); n >= shortest_secret && n > most; --n)
+            if (s.substr(3).starts_with(secret.substr(secret.size() - n))) most = n;
+    return most;
+}
+/// Masks secrets in a text, whole or cut off where "..." stands.
+inline std::string without_secrets(std::string_view s, const vector<std::string>& secrets) {
+    if (s.size() < shortest_secret || secrets.empty()) return std::string(s);
+    const auto pair_at = [](std::string_view of, std::size_t i) {
+        return static_cast<std::size_t>(static_cast<unsigned char>(of[i])) << 8 |
+               static_cast<unsigned char>(of[i + 1]);
+    };
+    std::bitset<1 << 16> begins;  // by two bytes, as most places of a text begin no secret
+    for (const std::string& secret : secrets)
+        if (secret.size() > 1) begins.set(pair_at(secret, 0));
+    std::string out;
+    std::size_t masked_to = 0;
+    const auto mask = [&](std::size_t from, std::size_t n) {
+        if (n > 0 && from >= masked_to) out += "***";
+        if (n > 0) masked_to = std::max(masked_to, from + n);
+    };
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        if (i == 3 && s.starts_with("...")) mask(3, secret_end_in(s, secrets));
+        if (i + 1 < s.size() && begins[pair_at(s, i)]) mask(i, secret_at(s, i, secrets));
+        if (i >= masked_to) out += s[i];
+    }
+    return out;
+}
+/// The beginning of a text of others for a sentence: cut off first, so that a long one costs
+/// nothing, then masked, on one line.
+inline std::string excerpt_without_secrets(std::string_view s, const vector<std::string>& secrets,
+                                           std::size_t at_most = 300) {
+    std::size_t n = std::min(s.size(), at_most);
+    while (n > 0 && n < s.size() && (static_cast<unsigned char>(s[n]) & 0xC0) == 0x80) --n;
+    const std::string some = std::string(s.substr(0, n)) + (n < s.size() ? "..." : "");
+    return printable(without_secrets(some, secrets), at_most + 3);
+}
+/// The number of bytes at the end of a text that may begin a secret.
+inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
+    std::size_t most = 0;
+    for (const std::string_view secret : secrets)
+        for (std::size_t n = std::min(s.size(), std::max<std::size_t>(secret.size(), 1) - 1);
+             n > most; --n)
+            if (s.ends_with(secret.substr(0, n))) most = n;
     return most;
 }
 
@@ -5475,18 +5545,31 @@ inline bool is_of_all(const statistic_data& w) {
     return selection_text(w.which) == selection_text(own_turns(w.metric));
 }
 inline bool is_of_all_errors(const slo& s) {
-    return s.statistic.metric == metric_id::error_rate && s.factor == 0 && !s.is_advisory &&
+    return s.statistic.metric == metric_id::error_rate && !(s.factor > 0) && !s.is_advisory &&
            is_all(s.statistic.which);
 }
-/// Whether the difference to a baseline is judged, not the ratio.
-inline bool is_difference(const slo& s) { return s.factor > 0 && s.offset != 0; }
+/// What is held against a limit: the value, its ratio to the baseline's, or its difference from
+/// that.
+enum class limit_kind : unsigned char { absolute, ratio, difference };
+inline limit_kind kind_of(const slo& s) {
+    return !(s.factor > 0) ? limit_kind::absolute
+           : s.offset != 0 ? limit_kind::difference
+                           : limit_kind::ratio;
+}
+inline bool is_absolute(const slo& s) { return kind_of(s) == limit_kind::absolute; }
+inline bool is_difference(const slo& s) { return kind_of(s) == limit_kind::difference; }
 /// The limit in the unit of the judged value: of a ratio its factor.
 inline double limit_of(const slo& s) {
-    return is_difference(s) ? s.offset : s.factor > 0 ? s.factor : s.bound;
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return s.factor;
+    case limit_kind::difference: return s.offset;
+    }
+    return s.bound;
 }
 /// Whether an objective is meaningless without a baseline.
 inline bool needs_baseline(const slo& s) {
-    return s.factor > 0 || s.statistic.metric == metric_id::same_answers;
+    return !is_absolute(s) || s.statistic.metric == metric_id::same_answers;
 }
 
 /// Whether the steps of a predicate leave one condition: each `&&` and `||` has two sides.
@@ -5562,6 +5645,21 @@ inline std::string limit_text(metric_id m, double v) {
     const metric_unit unit = facts_of(m).unit;
     if (unit == metric_unit::time && !(v < 1)) return digits_text(v, 6) + " s";
     return unit_text(unit, v, 6);
+}
+/// The limit of an objective as its author wrote it: "300 ms", "3 * p50(ttft)", "1.1 * baseline",
+/// "baseline - 1 %".
+inline std::string limit_text(const slo& s) {
+    const metric_id m = s.statistic.metric;
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return printed("%g * baseline", s.factor);
+    case limit_kind::difference:
+        return (s.factor == 1 ? "" : printed("%g * ", s.factor)) + "baseline " +
+               (s.offset > 0 ? "+ " : "- ") + limit_text(m, s.offset > 0 ? s.offset : -s.offset);
+    }
+    if (s.statistic.parts.size() == 2)
+        return printed("%g * ", s.bound) + str(s.statistic.parts[1].name);
+    return limit_text(m, s.bound);
 }
 
 // ===== [C] user-defined metrics ==================================================================
@@ -5666,15 +5764,17 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_id like,
 enum class because : unsigned char {
     nothing,
     reported,   // a text from outside
-    stopped, ended_early, all_ended_early,
+    stopped,
     unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
-    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, cached, cached_in_both,
+    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, holds_anyway, cached,
+    cached_in_both, some_other_models, some_from_cache,
     untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ, below_client,
-    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, over_calibration, thirds,
+    no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, not_as_calibrated,
+    thirds,
     // missing values
     nothing_measured, no_value, no_value_in, over_failures, over_nothing, not_played_out,
     stored_lacks,
@@ -5688,11 +5788,12 @@ enum class because : unsigned char {
     sent_late, client_lost, client_in_probes,
     // the server's answers
     over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
-    gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
+    gaps_of_all, lacks_values, other_tokens, several_models, from_cache, context_full, stops_early,
+    stops_by_itself, cut_short,
     too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
     known_prompts, cached_over_prompt, no_usage,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
-    in_one_piece, in_a_burst, comes_in_bursts, baseline_fails,
+    in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
     baseline_may_fail,
     // the server's page
     metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
@@ -5726,11 +5827,6 @@ inline constexpr auto cause_table = [] {
         {nothing, "nothing", "", ""},
         {reported, "reported", "", "{words}"},
         {stopped, "stopped", "", "{words}"},
-        {ended_early, "ended_early", "repeats,sent,planned,least,at_most,is_open", "{repeats:0} "
-         "repeat{repeats:s} ended early, the last one after {sent:0} of {planned:0} requests: "
-         "{statistic} could not come back {at_most?under|over} {least_value}[{is_open?}, which "
-         "rules out a pass]"},
-        {all_ended_early, "all_ended_early", "", "all repeats ended early, by another objective"},
         {unsupported, "unsupported", "", "{words}"},
         {server_gone, "server_gone", "", "{words}"},
         {interrupted, "interrupted", "", "the run was interrupted"},
@@ -5758,10 +5854,18 @@ inline constexpr auto cause_table = [] {
          "request{requests:s} of sessions had not ended when the client gave them up ({words}): "
          "with these as failures the verdict is {with_them}, without them {without_them}; give "
          "limits.drain the time that a session takes"},
+        {holds_anyway, "holds_anyway", "answers,of,is_pass,is_counted", "{answers:0} of {of:0} "
+         "answers brought tokens together: it {is_pass?passes even if these took all the time "
+         "since the send|fails even if the last ones came a pause earlier}"
+         "{is_counted?, which is counted here}"},
         {cached, "cached", "cached", "{cached:.3g%} % of the prompt tokens came from the "
          "server's prefix cache"},
         {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
          "tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
+        {some_other_models, "some_other_models", "requests,completed", "{some_completed} name "
+         "another model than the first ones ({words})"},
+        {some_from_cache, "some_from_cache", "requests,completed", "{some_completed} came from a "
+         "cache of answers, by their headers"},
         {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
          "show whether it kept the history"},
         {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
@@ -5798,9 +5902,9 @@ inline constexpr auto cause_table = [] {
          "again for each pair (.restart_between_repeats)"},
         {repeats_spread, "repeats_spread", "spread,quiet", "the repeats spread by {spread:.3g%} "
          "%, far more than a quiet machine's {quiet:.3g%} %"},
-        {over_calibration, "over_calibration", "spread,calibrated", "the repeats spread by "
-         "{spread:.3g%} %, more than the calibration explains (at most {calibrated:.3g%} %), so "
-         "it does not count"},
+        {not_as_calibrated, "not_as_calibrated", "spread,calibrated,is_more", "the repeats spread "
+         "by {spread:.3g%} %, {is_more?more than the calibration explains (at most|far less than "
+         "the calibration says (up to} {calibrated:.3g%} %), so it does not count"},
         {thirds, "thirds", "first,last,repeats,seconds", "in the first third {first_third}, in "
          "the last one {last_third} ({a_run} of {seconds:t})"},
 
@@ -5890,6 +5994,10 @@ inline constexpr auto cause_table = [] {
         {other_tokens, "other_tokens", "tokens,is_prompt,baseline", "the arms' requests differ "
          "by over 5 % in their tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and with "
          "the baseline {baseline:.4g}: tokens per second are not compared"},
+        {several_models, "several_models", "requests,completed", "{some_completed} name another "
+         "model than the first ones ({words}): a gateway falls back, or routes between several"},
+        {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "
+         "answers, by their headers, and 5 % may: nothing was generated for them"},
         {context_full, "context_full", "requests,completed,at_length,most", "{some_completed} "
          "brought fewer tokens than forced: {at_length:0} of these at least with the finish "
          "reason \"length\", and none had more than {most:0} tokens with its prompt: its context "
@@ -5900,6 +6008,9 @@ inline constexpr auto cause_table = [] {
         {stops_by_itself, "stops_by_itself", "requests,completed,by_themselves",
          "{some_completed} brought fewer tokens than forced: it does not heed ignore_eos, or "
          "stops by itself ({by_themselves:0} finish reasons are another than \"length\")"},
+        {cut_short, "cut_short", "requests,completed,most", "{some_completed} ended with the "
+         "finish reason \"length\" before the length that was asked for, and none had more than "
+         "{most:0} tokens with its prompt: its context is full, or it has a limit of its own"},
         {too_long, "too_long", "requests,completed", "{some_completed} report more tokens than "
          "forced: it does not heed the length, or its usage is wrong"},
         {filtered, "filtered", "requests,completed", "{some_completed} were cut off by a content "
@@ -5932,17 +6043,25 @@ inline constexpr auto cause_table = [] {
         {usage_may_hide, "usage_may_hide", "requests,completed", "{some_completed} have several "
          "tokens in usage for each event, of less than two bytes, or more reasoning than was "
          "streamed: some were never sent, and usage does not say how many; running usage would "
-         "(stream_options.continuous_usage_stats in options.extra_body)"},
+         "(options.continuous_usage)"},
         {usage_over_prompt, "usage_over_prompt", "requests,completed", "{some_completed} have "
          "more prompt tokens in usage than what was sent can be: it counts wrongly"},
         {in_one_piece, "in_one_piece", "answers,of", "the stream does not stream: {answers:0} of "
-         "{of:0} answers came in one piece, 5 % may: the server or a proxy buffers them"},
+         "{of:0} answers came in one piece, 5 % may: the server, a proxy or a busy machine holds "
+         "them back"},
         {in_a_burst, "in_a_lump", "answers,of", "the stream does not stream: {answers:0} of "
-         "{of:0} answers began with over 5 % of their tokens at once, 5 % may: the server or a "
-         "proxy buffers them"},
+         "{of:0} answers began with over 5 % of their tokens at once, 5 % may: the server, a "
+         "proxy or a busy machine holds them back"},
+        {in_large_events, "in_large_events", "answers,of,tokens", "{answers:0} of {of:0} answers "
+         "came in events of {tokens:.3g} tokens each, so when those of the first one were "
+         "generated is not known, and it matters here: have the server send fewer tokens at once, "
+         "or set a limit that holds either way"},
         {comes_in_bursts, "comes_in_lumps", "events", "the stream comes in lumps: {events:.1f%} "
-         "% of the content events were read together with an earlier one, 5 % may: the server or "
-         "a proxy buffers them"},
+         "% of the content events were read together with an earlier one, 5 % may: the server, "
+         "a proxy or a busy machine holds them back"},
+        {untold_end, "untold_end", "requests,completed", "{some_completed} end long after their "
+         "last text, so tokens without text may have come meanwhile, or none: running usage would "
+         "tell (options.continuous_usage)"},
         {baseline_fails, "baseline_fails", "failed,of,allowed", "{failed:0} of {of:0} requests "
          "failed ({words}), where {allowed:.3g%} % may"},
         {baseline_may_fail, "baseline_may_fail", "failed,of,allowed", "{failed:0} of {of:0} "
@@ -6464,13 +6583,21 @@ public:
     bool body_may_be_cut() const { return at_ != state::until_close; }
     const std::string& error() const { return error_; }
     int status() const { return status_; }
-    bool keep_alive() const {
-        return keep_alive_ && at_ == state::complete && !ends_with_connection_;
+    /// Of the connection, as far as is known.
+    socket_use use() const {
+        if (broken()) return socket_use::broken;
+        const bool closes = head_done_ && (!keep_alive_ || ends_with_connection_);
+        return closes ? socket_use::over : socket_use::kept;
     }
     std::string_view header(std::string_view name) const {
         for (const header_field& f : fields_)
             if (same_ignoring_case(f.name, name)) return f.value;
         return {};
+    }
+    /// Whether `f(name, value)` is true of any field of the head.
+    template <class F>
+    bool any_header(F&& f) const {
+        return any_of(fields_, [&](const header_field& h) { return f(h.name, h.value); });
     }
     void reset() { *this = response_parser(); }
 
@@ -7179,6 +7306,7 @@ struct server_name {
     const char* label_value = "";
     bool adds = false;           // to the previous row; else rows are other versions
     bool is_of_stages = false;   // each stage counts all requests, so the largest counts
+    bool may_lack = false;       // a part of a sum that not all versions and modes have
     bool is_of(const server_traits& s, server_quantity q) const {
         return of == q && std::string_view(name).starts_with(s.prefix);
     }
@@ -7189,6 +7317,12 @@ namespace server_table {
 using q = server_quantity;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
                              histogram = series_kind::histogram;
+
+/// A queue beside the first one, of servers that prefill or decode for others or wait for grammars.
+constexpr server_name queue_of_sglang(const char* name) {
+    return {.of = q::waiting, .kind = gauge, .name = name, .label = "priority", .adds = true,
+            .may_lack = true};
+}
 
 // Names of vLLM 0.26, SGLang 016d860 and 0.5.23, TGI 3.3.7, TEI 1.9.3, TensorRT-LLM 050f80d, Triton
 // 2.51 with the TensorRT-LLM backend, llama.cpp 00dc805 and build 11434, LMDeploy 0168eed and
@@ -7216,8 +7350,15 @@ inline constexpr server_name rows[] = {
     // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
     // there are series of each, and the total with "".
     {q::running, gauge, "sglang:num_running_reqs", 1, "priority", ""},
-    // Without the grammar queue.
+    // A request waits in one of these queues at a time. The transfer queue includes
+    // num_decode_host_receive_queue_reqs.
     {q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
+    queue_of_sglang("sglang:num_grammar_queue_reqs"),
+    queue_of_sglang("sglang:num_prefill_bootstrap_queue_reqs"),
+    queue_of_sglang("sglang:num_prefill_prealloc_queue_reqs"),  // older name of the one above
+    queue_of_sglang("sglang:num_prefill_inflight_queue_reqs"),
+    queue_of_sglang("sglang:num_decode_prealloc_queue_reqs"),
+    queue_of_sglang("sglang:num_decode_transfer_queue_reqs"),
     {q::kv_usage, gauge, "sglang:token_usage"},
     {q::queue_time, histogram, "sglang:queue_time_seconds"},
     {q::prompt_tokens, counter, "sglang:prompt_tokens_total"},
@@ -7329,17 +7470,31 @@ inline constexpr server_name rows[] = {
 
 }  // namespace server_table
 
-/// The suffix of counters is optional in some servers and versions, and required by OpenMetrics.
+/// The names under which a page may have a row. The suffix of counters is optional in some servers
+/// and versions, and required by OpenMetrics; collectors write _ for the colon.
+inline vector<std::string> names_of(const server_name& row) {
+    constexpr std::string_view suffix = "_total";
+    vector<std::string> names = {row.name};
+    if (row.kind == series_kind::counter) {
+        const std::string_view name = row.name;
+        names.push_back(name.ends_with(suffix)
+                            ? std::string(name.substr(0, name.size() - suffix.size()))
+                            : std::string(name) + "_total");
+    }
+    const std::size_t n = names.size();
+    for (std::size_t i = 0; i < n; ++i)
+        if (std::string name = names[i]; name.find(':') != std::string::npos) {
+            std::replace(name.begin(), name.end(), ':', '_');
+            names.push_back(std::move(name));
+        }
+    return names;
+}
 inline vector<const page_sample*> samples_of(const metrics_page& page, const server_name& row) {
     page_labels wanted;
     if (*row.label) wanted.push_back({row.label, row.label_value});
-    auto found = samples_of(page, row.name, wanted);
-    if (row.kind != series_kind::counter || !found.empty()) return found;
-    constexpr std::string_view suffix = "_total";
-    std::string_view name = row.name;
-    if (!name.ends_with(suffix)) return samples_of(page, std::string(name) + "_total", wanted);
-    name.remove_suffix(suffix.size());
-    return samples_of(page, name, wanted);
+    for (const std::string& name : names_of(row))
+        if (auto found = samples_of(page, name, wanted); !found.empty()) return found;
+    return {};
 }
 
 /// A quantity on a page, in SI.
@@ -7348,6 +7503,7 @@ struct server_value {
     double value = 0;                // of a histogram, the sum
     std::optional<double> count{};   // of a histogram, the count
     std::size_t series = 0;          // behind a gauge
+    std::map<std::string, double> places{};  // parts of a counter, by stage, engine or worker
 };
 
 /// Whether a label separates ranks of one replica that share all its requests, such as tp_rank and
@@ -7377,6 +7533,22 @@ inline std::string replica_of(const metrics_page& page, const page_sample& s) {
     return has_ranks ? without_ranks : all;
 }
 
+/// The stage, engine or worker of a series, "" if its labels name none.
+inline std::string place_of(const metrics_page& page, const page_sample& s) {
+    std::string place;
+    for (const page_label& l : labels_of(page, s)) {
+        std::string_view label = l.name;
+        bool is_place = false;
+        if (is_of_sharing_ranks(label)) continue;
+        while (!label.empty())
+            is_place = is_one_of(taken_part(label, "_"), {"stage", "engine", "worker", "instance",
+                                                          "role", "replica", "pod"}) ||
+                       is_place;
+        if (is_place) place += printable(l.value) + ",";
+    }
+    return place;
+}
+
 /// NaN means that the server does not know the value, so the combination is unknown, too. Sums are
 /// over replicas.
 inline std::optional<double> combined(const metrics_page& page,
@@ -7396,11 +7568,26 @@ inline std::optional<double> combined(const metrics_page& page,
     return all;
 }
 
+/// A counter by stage, engine or worker; none if the labels name fewer than two.
+inline std::map<std::string, double> values_of_places(const metrics_page& page,
+                                                      const vector<const page_sample*>& samples,
+                                                      double to_si) {
+    std::map<std::string, vector<const page_sample*>> of_places;
+    for (const page_sample* s : samples) of_places[place_of(page, *s)].push_back(s);
+    std::map<std::string, double> values;
+    if (of_places.size() < 2) return values;
+    for (const auto& [place, own] : of_places)
+        if (const auto value = combined(page, own, joined_by::sum)) values[place] = *value * to_si;
+    return values;
+}
+
 inline std::optional<server_value> value_of(const metrics_page& page, const server_name& row) {
     if (row.kind == series_kind::histogram) {
         page_labels wanted;
         if (*row.label) wanted.push_back({row.label, row.label_value});
-        const auto totals = totals_of(page, row.name, wanted);
+        std::optional<histogram_totals> totals;
+        for (const std::string& name : names_of(row))
+            if (!totals) totals = totals_of(page, name, wanted);
         if (!totals || std::isnan(totals->sum) || std::isnan(totals->count)) return std::nullopt;
         return server_value{&row, totals->sum * row.to_si, totals->count, 0};
     }
@@ -7410,7 +7597,9 @@ inline std::optional<server_value> value_of(const metrics_page& page, const serv
                                                : row.is_of_stages ? joined_by::largest
                                                                   : joined_by::sum);
     if (!value) return std::nullopt;
-    return server_value{&row, *value * row.to_si, std::nullopt, is_gauge ? samples.size() : 0};
+    server_value v{&row, *value * row.to_si, std::nullopt, is_gauge ? samples.size() : 0};
+    if (!is_gauge && !row.is_of_stages) v.places = values_of_places(page, samples, row.to_si);
+    return v;
 }
 
 /// By the newest name on the page. A sum needs all its parts.
@@ -7422,23 +7611,38 @@ inline std::optional<server_value> value_on(const metrics_page& page, const serv
         if (found && !row.adds) break;
         if (!found && row.adds) continue;
         const auto value = value_of(page, row);
-        if (!row.adds) found = value;
-        else if (value) found->value += value->value;
-        else found.reset();
+        if (!row.adds) {
+            found = value;
+        } else if (value) {
+            found->value += value->value;
+            found->series += value->series;
+            for (const auto& [place, more] : value->places) found->places[place] += more;
+        } else if (!row.may_lack) {
+            found.reset();
+        }
     }
     return found;
 }
 
+/// Whether a name is in the table for a server, maybe with _ for the colon.
+inline bool is_name_of(std::string_view name, const server_traits& server) {
+    return any_of(server_table::rows, [&](const server_name& row) {
+        return row.is_of(server, row.of) &&
+               any_of(names_of(row), [&](const std::string& known) { return known == name; });
+    });
+}
 /// The server of a page, by the first name that only one server has; nullptr if unknown. Metrics of
 /// the runtime (python_info, process_cpu_seconds_total) identify none.
 inline const server_traits* found_in(const metrics_page& page) {
     for (const std::string_view name : page.names)
         for (const server_traits& s : known_servers)
-            if (name.starts_with(s.prefix) &&
-                (s.has_own_prefix || any_of(server_table::rows, [&](const server_name& row) {
-                     return name == row.name;
-                 })))
-                return &s;
+            if (name.starts_with(s.prefix) && (s.has_own_prefix || is_name_of(name, s))) return &s;
+    for (const std::string_view name : page.names)
+        for (const server_traits& s : known_servers) {
+            std::string prefix = s.prefix;
+            std::replace(prefix.begin(), prefix.end(), ':', '_');
+            if (prefix != s.prefix && name.starts_with(prefix) && is_name_of(name, s)) return &s;
+        }
     return nullptr;
 }
 
@@ -7473,6 +7677,8 @@ struct page_reading {
     vector<double> named{};           // of the series that objectives name
     std::map<std::string, double> joules{};  // of each accelerator's counter of energy
     std::array<std::size_t, quantity_count> series{};  // behind a gauge
+    /// Of counters, by stage, engine or worker; empty if there is one.
+    std::array<std::map<std::string, double>, quantity_count> places{};
     double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
     double count(server_quantity q) const { return counts[static_cast<std::size_t>(q)]; }
 };
@@ -7592,6 +7798,7 @@ inline void read_quantity(page_reading& into, const metrics_page& page,
     if (!std::isnan(value)) value = joined(gauges_of(q), value, reported->value);
     else value = reported->value;
     if (reported->count) into.counts[static_cast<std::size_t>(q)] = *reported->count;
+    into.places[static_cast<std::size_t>(q)] = reported->places;
 }
 /// The accelerator of a series: its UUID under any exporter's label, else its identity on this
 /// page.
@@ -7794,6 +8001,7 @@ struct streamed_content {
     int first_tokens = 1, first_bytes = 0;
     bool is_counted = false;     // by the server
     bool hides_thought = false;  // encrypted or redacted
+    int textless = 0;            // tokens without text after the last event, where that is told
 };
 /// Whether as many tokens can have come: one per event, or two bytes each. A language with shorter
 /// tokens in events of several is not known.
@@ -7864,7 +8072,7 @@ inline token_counts tokens_of(const usage_counts& u, const streamed_content& s) 
         t.before = s.first_tokens - 1;
     t.before = std::min(t.before, most);
     t.hidden = static_cast<int>(std::min<long long>(t.before + other, most));
-    const int shown = t.output - t.hidden;
+    const int shown = t.output - t.hidden - s.textless;
     const bool may_hide = (shown - s.events) * 4ll > s.events && !s.is_counted && s.bytes > 0;
     const bool hides_some = s.hides_thought && !streams_thought && named[5] == 0 && rest <= 0;
     if (may_hide && (hides_some || s.bytes / 2 < shown)) t.hidden = -1;
@@ -7916,6 +8124,28 @@ inline int tokens_at_once(const vector<std::uint32_t>& bytes, const vector<std::
     return most <= 32 ? 0 : static_cast<int>(most * per_byte);
 }
 
+// 4. A token may have no text: special ones, with which a model goes on where its end is ignored. A
+//    running usage tells when they came. Without one the finish does, where it is far behind the
+//    last text and usage has tokens without an event: the last of them came with it.
+
+/// The end of an answer, in times of one unit.
+struct textless_tail {
+    int gaps = 0, paced = 0;      // of events with text; tokens after the first event
+    double spread = 0, tail = 0;  // from the first text to the last, and from there to the finish
+    int without_event() const { return paced - gaps; }
+    /// Over 5 % of the tokens have no event, and the finish is late by over 5 % and two gaps.
+    bool is_far() const {
+        return gaps > 0 && without_event() * 20 >= paced && tail * 20 > spread &&
+               tail * gaps > 2 * spread;
+    }
+    /// Whether tokens without an event fill the tail at the pace of the others, within a factor of
+    /// two. If not, events may have brought several, and the finish may have none.
+    bool is_told() const {
+        const double expected = spread / gaps * without_event();
+        return is_far() && tail <= 2 * expected && expected <= 2 * tail;
+    }
+};
+
 // ===== [C] bodies of requests ====================================================================
 
 /// One message of a conversation.
@@ -7943,6 +8173,7 @@ struct request_spec {
     bool force_length = false;
     bool events_are_tokens = false;  // without usage
     bool include_usage = true;
+    bool continuous_usage = false;    // in each event
     bool server_history = false;      // the server keeps what was said before
     std::string previous_response{};  // then the id of the answer to go on from, "" at the start
     std::string max_tokens_field{};  // "": the API's
@@ -7959,8 +8190,11 @@ inline std::string fault_of_field(const std::string& who, const std::string& nam
                                   const picojson::value& value) {
     const std::string given = who + " sets \"" + name + "\"";
     const std::string_view n = name;
+    if (n == "stream_options")
+        return given + ": that field belongs to llmbench: use options.include_usage and "
+                       "options.continuous_usage";
     for (const std::string_view ours :
-         {"model", "messages", "prompt", "stream", "stream_options", "inputs", "text", "text_input",
+         {"model", "messages", "prompt", "stream", "inputs", "text", "text_input",
           "system", "input", "query", "documents", "text_1", "text_2", "items", "instructions",
           "store", "previous_response_id"})
         if (n == ours) return given + ": that field belongs to llmbench";
@@ -8269,6 +8503,8 @@ struct stream_memory {
     int tokens = 0;          // so far, if each event reports its own
     asked_answer asked{};
     generated_text said{};   // if kept
+    std::string model{};     // as its first events name it
+    int looked_for_model = 0;
 
     /// Takes the text of a member: the event counts it, the memory keeps it.
     void take(stream_event& e, const json_view& v, const char* name,
@@ -8283,6 +8519,13 @@ struct stream_memory {
     }
     void keep(std::string_view piece, taken_as as = taken_as::text) {
         if (asked.is_kept) (as == taken_as::thought ? said.reasoning : said.answer) += piece;
+    }
+    /// Looks in the first events alone: all others have the same, or none.
+    void note_model(const json_view& v) {
+        if (!model.empty() || looked_for_model++ >= 4) return;
+        for (const char* way : {"model", "model_name", "message.model", "response.model"})
+            if (const json_view* m = value_at(v, way); m && m->is_string() && model.empty())
+                model = printable(m->text, 100);
     }
     void keep_id(stream_event& e, const json_view& v) {
         e.is_like_no_other = true;
@@ -8329,6 +8572,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, const
     }
     e.error = is_error ? refusal_message(*v) : error_message(*v);
     if (is_of_tool(type) || is_of_tool(string_member(*v, "type"))) e.error.clear();
+    memory.note_model(*v);
     read(*v, e, memory);
     if (e.error.empty() && is_error) e.error = printable(data);
     e.note_if_alone();
@@ -8705,7 +8949,10 @@ inline std::string ollama_content(const request_spec& r) {
 
 inline void write_openai(body_writer& b, const request_spec& r) {
     b.flag("stream", r.stream);
-    if (r.stream && r.include_usage) b.raw("stream_options", "{\"include_usage\":true}");
+    if (r.stream && r.include_usage)
+        b.raw("stream_options", r.continuous_usage
+                                    ? "{\"include_usage\":true,\"continuous_usage_stats\":true}"
+                                    : "{\"include_usage\":true}");
     b.max_tokens("max_tokens").ignore_eos().temperature();
 }
 inline void write_openai_chat(body_writer& b, const std::string& model, const request_spec& r) {
@@ -9251,6 +9498,7 @@ public:
         framed_ = asked.is_streamed ? a.framed : framing::document;
     }
     const generated_text& said() const { return memory_.said; }
+    const std::string& model() const { return memory_.model; }
     /// Whether this content type is the one asked for; others are errors.
     bool takes(std::string_view content_type) const {
         switch (framed_) {
@@ -9553,7 +9801,10 @@ public:
         r.first_early_ns = first_early_ns_;
         r.text_bytes = came_.bytes;
         r.choices = choices_;
-        const token_counts t = tokens_of(usage_, came_);
+        const textless_tail end = own_end();
+        streamed_content came = came_;
+        came.textless = end.is_told() ? end.without_event() : 0;
+        const token_counts t = tokens_of(usage_, came);
         r.hidden_tokens = t.hidden;
         r.first_event_tokens = came_.events ? std::max(came_.first_tokens - t.before, 1) : 0;
         r.prompt_tokens = std::max(t.prompt, 0);
@@ -9566,6 +9817,7 @@ public:
                          : expects_usage_ ? token_origin::no_usage
                                         : token_origin::events;
         r.output_tokens = reported ? t.output : came_.events;
+        r.textless_ns = reported && end.is_far() ? finish_ns_ - last_ns_ : 0;
         r.tokens_at_once = at_once(r.output_tokens - std::max(t.hidden, 0), r.first_event_tokens);
         r.status = status_;
         r.finish_reason = printable(finish_reason_, 40);
@@ -9588,11 +9840,24 @@ private:
 
     int at_once(int tokens, int first) const {
         if (came_.events < 2 || tokens <= first) return 0;
-        vector<std::uint32_t> gaps;
+        vector<std::uint32_t> gaps, bytes;
         gaps_.for_each_block([&](const vector<std::uint32_t>& b) {
             gaps.append(b.begin(), b.end());
         });
-        return tokens_at_once(bytes_, gaps, tokens, first);
+        if (textless_events_ == 0) return tokens_at_once(bytes_, gaps, tokens, first);
+        // They are tokens as the others, and would have had as many bytes.
+        const long long usual = std::max(own_bytes_ / (came_.events - textless_events_), 1ll);
+        bytes.append(bytes_.begin(), bytes_.end());
+        for (std::uint32_t& n : bytes)
+            if (n == 0) n = static_cast<std::uint32_t>(std::min(usual, most_of_event));
+        return tokens_at_once(bytes, gaps, tokens, first);
+    }
+    /// Of one answer whose usage came at its end only.
+    textless_tail own_end() const {
+        if (is_running_ || choices_ > 1 || finish_ns_ == 0) return {};
+        return {came_.events - 1, usage_.completion_tokens - came_.first_tokens,
+                static_cast<double>(last_ns_ - first_ns_),
+                static_cast<double>(finish_ns_ - last_ns_)};
     }
     /// Whether usage counts what came, and so shows that the server generated no more.
     bool counts_all() const {
@@ -9614,8 +9879,12 @@ private:
             end_ns_ = now_ns;
             return fail(request_status::server, printable(e.error));
         }
+        // What a running usage has more than before are tokens without text.
+        const int more = e.completion_tokens - std::max(usage_.completion_tokens, 0);
         if (e.content) on_content(e, now_ns);
+        else if (is_running_ && finished_ == 0 && more > 0) on_textless(e, more, now_ns);
         if (ended_) return;
+        if ((says_end || e.done) && finish_ns_ == 0) finish_ns_ = now_ns;
         came_.hides_thought = came_.hides_thought || e.hides_thought;
         has_media_ = has_media_ || e.has_media;
         choices_ = std::max(choices_, e.choices);
@@ -9625,6 +9894,11 @@ private:
         if (!e.done) return;
         if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
         end(now_ns);
+    }
+    void on_textless(const stream_event& e, int tokens, long long now_ns) {
+        on_content(e, now_ns);
+        ++textless_events_;
+        came_.bytes += std::min(tokens, static_cast<int>(max_text_bytes) - came_.bytes);
     }
     /// Those before it came together with it, and none of them is the first.
     void on_content(const stream_event& e, long long now_ns) {
@@ -9636,6 +9910,7 @@ private:
             came_.first_tokens = e.first_tokens;
             came_.first_bytes = e.text_bytes;
             came_.is_counted = e.counted;
+            is_running_ = e.counts_usage;
         } else {
             // Gaps are differences of rounded offsets, so that their sum never drifts.
             const long long offset = (now_ns - first_ns_ + 500) / 1000;
@@ -9681,16 +9956,32 @@ private:
     std::string finish_reason_{}, state_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0, own_bytes_ = 0;
+    long long finish_ns_ = 0;
     int unknown_gaps_ = 0;
-    int reads_ = 0, first_read_events_ = 0;
+    int reads_ = 0, first_read_events_ = 0, textless_events_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     streamed_content came_{};
     usage_counts usage_{};
     request_status status_ = request_status::unsent;
+    bool is_running_ = false;  // usage tells tokens with each event
     bool ended_ = false, tokenless_ = false, has_media_ = false, expects_usage_ = false;
 };
 
 // ===== [C] from bytes to the timeline of an answer ===============================================
+
+/// Whether a field of the head says that a gateway's cache gave the answer: X-Cache-Status of Kong
+/// and nginx, x-portkey-cache-status ("SEMANTIC HIT"), cf-aig-cache-status, Helicone-Cache, X-Cache
+/// of CDNs. LiteLLM names the key of a hit.
+inline bool tells_of_cache(std::string_view name, std::string_view value) {
+    const std::string field = in_lower_case(name), says = in_lower_case(value);
+    if (field == "x-litellm-cache-key") return !is_nothing(says);
+    constexpr std::string_view fields[] = {
+        "x-cache-status", "x-portkey-cache-status", "cf-aig-cache-status", "cf-cache-status",
+        "helicone-cache", "x-cache", "x-proxy-cache", "x-litellm-cache-hit"};
+    const bool is_known = any_of(fields, [&](std::string_view f) { return field == f; });
+    return is_known && !has_any_of(says, {"miss"}) &&
+           (has_any_of(says, {"hit", "stale", "updating", "revalidated"}) || says == "true");
+}
 
 /// Reads one answer without I/O: it takes the bytes of a connection in pieces of any size with
 /// their times, and gives the result of the request.
@@ -9726,8 +10017,8 @@ public:
     bool finished() const { return http_.complete() || http_.broken(); }
     /// No byte has arrived.
     bool untouched() const { return http_.untouched(); }
-    /// Whether the connection can be reused.
-    bool keeps_connection() const { return http_.keep_alive() && !more_came_; }
+    /// Of the connection, as far as is known. Nobody asked for bytes behind an answer.
+    socket_use use() const { return more_came_ ? socket_use::broken : http_.use(); }
     /// The time of the last bytes of this answer; 0 before the first.
     long long came_ns() const { return came_ns_; }
     /// 0 before the head.
@@ -9736,6 +10027,11 @@ public:
     const stream_timeline& timeline() const { return timeline_; }
     const generated_text& said() const { return reader_.said(); }
     const std::string& words() const { return said().answer; }
+    /// As the answer names it, "" if it does not.
+    const std::string& model() const { return reader_.model(); }
+    bool is_from_cache() const {
+        return http_status() / 100 == 2 && http_.any_header(tells_of_cache);
+    }
     void reset(const api_traits& api = apis[0], const asked_answer& asked = {}) {
         timeline_.reset(asked);
         http_.reset();
@@ -10019,6 +10315,7 @@ struct cross_check {
            tokens_reported = not_a_number;
     double unfinished_before = 0;  // ours of earlier repeats that it may have finished since
     double at_once = 0, at_once_reported = not_a_number;  // in flight: maximum, typical value
+    double typically_at_once = not_a_number;  // of ours, when the page with all queues was read
     bool is_made = false;
 };
 
@@ -10030,6 +10327,39 @@ inline void drop_partial_gauges(vector<page_reading>& readings) {
             if (r.series[q] < most) r.values[q] = not_a_number;
             most = std::max(most, r.series[q]);
         }
+    }
+}
+
+/// Stages of a server, and workers through which each request goes, as of prefill and of decoding,
+/// count each request once each: the same number, and not fewer than ours. Then each counter is the
+/// one of the place where it grew most. Replicas share our requests, so each has fewer.
+inline void count_stages_once(vector<page_reading>& readings, double finished) {
+    if (readings.size() < 2 || !(finished > 0)) return;
+    const auto grown = [&](std::size_t q) {
+        std::map<std::string, double> by;
+        for (const auto& [place, last] : readings.back().places[q])
+            if (const auto first = readings.front().places[q].find(place);
+                first != readings.front().places[q].end() && last > first->second)
+                by[place] = last - first->second;
+        return by;
+    };
+    const auto done = grown(static_cast<std::size_t>(server_quantity::requests_done));
+    double most = 0, least = infinity;
+    for (const auto& [place, by] : done) {
+        most = std::max(most, by);
+        least = std::min(least, by);
+    }
+    if (done.size() < 2 || least < most - std::max(1.0, 0.01 * most) || most < 0.98 * finished)
+        return;
+    for (std::size_t q = 0; q < quantity_count; ++q) {
+        const auto by = grown(q);
+        const auto largest = std::max_element(
+            by.begin(), by.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+        if (largest == by.end()) continue;
+        for (page_reading& r : readings)
+            if (const auto at = r.places[q].find(largest->first); at != r.places[q].end())
+                r.values[q] = at->second;
+            else r.values[q] = not_a_number;
     }
 }
 
@@ -10068,6 +10398,8 @@ inline bool have_fallen(const page_reading& before, const page_reading& now) {
     return fell(server_quantity::requests_done) || fell(server_quantity::prompt_tokens) ||
            fell(server_quantity::generation_tokens);
 }
+/// Whether two start times are one: some exporters compute it from the uptime, or round it.
+inline bool is_one_start(double a, double b) { return std::fabs(a - b) <= 2; }
 /// Whether a process may have begun since the first reading. Dates and starts are in whole seconds.
 inline bool may_have_begun_in(const server_metrics& w, double began_s) {
     return !(began_s < w.from_s - 2);
@@ -10078,15 +10410,19 @@ inline bool may_have_begun_in(const server_metrics& w, double began_s) {
 enum class page_history : unsigned char { one_process, restarted, several_servers };
 inline page_history history_of(const server_metrics& w) {
     vector<double> beginnings;
-    int falls = 0;
+    int falls = 0, moves = 0;
     bool returned = w.is_of_several, is_new = false;
     for (std::size_t i = 0; i < w.readings.size(); ++i) {
         const page_reading& r = w.readings[i];
         if (!std::isnan(r.began)) {
-            const bool is_known = any_of(beginnings, [&](double b) { return b == r.began; });
-            returned = returned || (is_known && beginnings.back() != r.began);
+            const bool is_known =
+                any_of(beginnings, [&](double b) { return is_one_start(b, r.began); });
+            const bool is_last = is_known && is_one_start(beginnings.back(), r.began);
+            returned = returned || (is_known && !is_last);
             is_new = is_new || (!is_known && !beginnings.empty() && may_have_begun_in(w, r.began));
             if (!is_known) beginnings.push_back(r.began);
+            else if (is_last) beginnings.back() = r.began;  // it may drift
+            moves += i > 0 && r.began != w.readings[i - 1].began;
         }
         falls += i > 0 && have_fallen(w.readings[i - 1], r);
     }
@@ -10094,8 +10430,11 @@ inline page_history history_of(const server_metrics& w) {
     if (beginnings.size() > 1)
         return is_new ? page_history::restarted : page_history::several_servers;
     if (falls == 0) return page_history::one_process;
-    // A process with one start time has counters that fall for other reasons.
-    if (beginnings.size() == 1) return page_history::one_process;
+    // A process with one start time has counters that fall for other reasons. Several may have
+    // started together.
+    if (moves > 1 || (moves == 1 && !may_have_begun_in(w, beginnings.back())))
+        return page_history::several_servers;
+    if (beginnings.size() == 1 && moves == 0) return page_history::one_process;
     return falls == 1 ? page_history::restarted : page_history::several_servers;
 }
 
@@ -10278,13 +10617,6 @@ struct kept_text {
     double same_characters = not_a_number;
 };
 
-/// Why a repeat sent only a part of its requests: too many of them missed an objective.
-struct early_end {
-    std::string by{};           // its statistic; empty: the repeat is whole
-    std::size_t planned = 0;    // measured requests
-    double least = not_a_number;  // what the statistic could not come back to, in SI units
-    long long at_ns = 0;        // not in files
-};
 /// What a client counts: one thread, or all of a repeat.
 struct client_counts {
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
@@ -10331,7 +10663,6 @@ struct repeat_facts : client_counts {
     bool interrupted = false;
     bool decided_early = false;  // so that the load ended, and its window with it
     bool cut_short = false;     // by the time budget, so it does not count
-    early_end ended_early{};
     bool gaps_counted = false;  // as histograms, because there were too many
     vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
@@ -10704,6 +11035,21 @@ inline double spread_s(const record& r) {
     return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
 }
 
+/// The end of an answer that went on without text; all 0 for others.
+inline textless_tail tail_of(const record& r) {
+    if (r.textless_ns == 0) return {};
+    return {r.events - 1, paced_tokens(r), spread_s(r), static_cast<double>(r.textless_ns) * 1e-9};
+}
+/// Tokens that came without text after the last one, where that is told.
+inline int textless_tokens(const record& r) {
+    const textless_tail end = tail_of(r);
+    return end.is_told() ? end.without_event() : 0;
+}
+/// Whether the finish was late, with tokens or without.
+inline bool is_untold_end(const record& r) {
+    return r.textless_ns > 0 && !tail_of(r).is_told();
+}
+
 /// Whether all tokens came at once: in one read, or after a wait in a few reads of several events
 /// each within a tenth of that wait, as from a proxy. A server that decodes within the client's
 /// turns has few events per read, or shorter waits. Under 10 ms they cannot be told apart.
@@ -10714,12 +11060,17 @@ inline bool is_in_one_piece(const record& r) {
            spread_s(r) * 10 <= wait_s(r);
 }
 
+/// Whether events have so many tokens that the first ones of the stream may have waited for more.
+inline bool comes_in_large_events(const record& r) {
+    return r.events >= 2 && paced_tokens(r) > max_event_tokens * (r.events - 1);
+}
+
 /// Seconds that the tokens of the first read, or of a lump, took before its stamp, by the pace of
 /// the others, if over 5 % of the tokens. Tpot omits that time. Infinite where events have too many
 /// tokens to tell.
 inline double hidden_s(const record& r) {
     if (paced_tokens(r) <= 0 || r.events < 2) return 0;
-    if (paced_tokens(r) > max_event_tokens * (r.events - 1)) return infinity;
+    if (comes_in_large_events(r)) return infinity;
     const auto hidden_by = [&](long long early, int all) {
         return early * 20 > all ? spread_s(r) * static_cast<double>(early) /
                                       static_cast<double>(std::max(all - early, 1ll))
@@ -10750,11 +11101,17 @@ inline int events_read_together(const record& r) {
     return fast && !is_in_one_piece(r) ? 0 : r.events - r.reads;
 }
 
+/// Whether some tokens came together, so that nobody knows when they were generated.
+inline bool may_be_buffered(const record& r) {
+    return is_in_one_piece(r) || hidden_s(r) > 0 || events_read_together(r) > 0;
+}
+
 /// Whether usage has more tokens than the text can have: each has at least a byte, but for a few
 /// special ones. Without text the number of events is the bound.
 inline bool usage_is_over_content(const record& r) {
     if (r.token_source != token_origin::usage) return false;
-    if (r.text_bytes > 0) return streamed_tokens(r) > r.text_bytes + max_event_tokens;
+    const int in_events = streamed_tokens(r) - textless_tokens(r);
+    if (r.text_bytes > 0) return in_events > r.text_bytes + max_event_tokens;
     return paced_tokens(r) > max_event_tokens * std::max(r.events - 1, 0);
 }
 /// Likewise for the prompt.
@@ -10779,6 +11136,12 @@ inline bool is_over_length(const record& r) {
     const bool by_usage = r.token_source == token_origin::usage;
     return r.most_output_tokens > 0 &&
            r.output_tokens > r.most_output_tokens * (by_usage ? 1 : 1.05);
+}
+
+/// Whether an answer says that it ended at its length, and has fewer tokens than were asked for.
+inline bool is_cut_short(const record& r) {
+    return stream_event::is_at_length(str(r.finish_reason)) &&
+           r.token_source == token_origin::usage && r.output_tokens < r.most_output_tokens;
 }
 
 /// A failed answer is not right, and equals none.
@@ -10841,10 +11204,14 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
 /// times, the server's worst, a miss with `optimistic` ones. `buffered` adds to coalesced tokens
 /// all the time in which they may have been generated, `baseline_buffered` only to the baseline's.
+/// `since_send` and `briefest` are strict: of an answer whose tokens came together these may have
+/// been generated at any time since the send, and its last read may be late by a usual pause.
+/// `text_alone` leaves out the time after the last text where it may have brought no token.
 /// `missing_worst` gives requests for which a user's function has no value the worst one,
 /// `missing_best` the best.
 enum class timing_bound : unsigned char {
-    measured, pessimistic, optimistic, buffered, baseline_buffered, missing_worst, missing_best
+    measured, pessimistic, optimistic, buffered, baseline_buffered, since_send, briefest,
+    text_alone, baseline_text_alone, missing_worst, missing_best
 };
 
 /// Returns the bound for the other variant of a comparison.
@@ -10853,6 +11220,9 @@ inline timing_bound opposite(timing_bound r) {
     case timing_bound::pessimistic: return timing_bound::optimistic;
     case timing_bound::optimistic: return timing_bound::pessimistic;
     case timing_bound::baseline_buffered: return timing_bound::buffered;
+    case timing_bound::since_send: return timing_bound::briefest;
+    case timing_bound::briefest: return timing_bound::since_send;
+    case timing_bound::baseline_text_alone: return timing_bound::text_alone;
     case timing_bound::missing_worst: return timing_bound::missing_best;
     default: return timing_bound::measured;
     }
@@ -10938,16 +11308,38 @@ struct request_times {
     long long sent_to_first = 0, first_to_last = 0;
     long long to_answer = 0, first_to_second = 0;  // 0 or less without a value
 };
+/// How much earlier than its stamp the first token may have been generated.
+inline long long early_ns_of(const record& r, timing_bound how) {
+    switch (how) {
+    case timing_bound::pessimistic: return r.first_early_ns;
+    case timing_bound::buffered: return buffered_ns(r);
+    case timing_bound::since_send:
+        return may_be_buffered(r) ? std::max(r.first_token_ns - r.sent_ns, 0ll) : 0;
+    default: return 0;
+    }
+}
+/// Tokens of the first event but for its first one may have come in the time of the worst case.
+inline int paced_tokens(const record& r, timing_bound how) {
+    const bool is_worst = how == timing_bound::since_send && may_be_buffered(r);
+    return is_worst ? streamed_tokens(r) - 1 : paced_tokens(r);
+}
+/// The time after the last text in which tokens came.
+inline long long textless_ns_of(const record& r, timing_bound how) {
+    return how == timing_bound::text_alone && is_untold_end(r) ? 0 : r.textless_ns;
+}
 inline request_times times_of(const repeat_data& d, const record& r,
                               timing_bound how = timing_bound::measured) {
     request_times t{r.first_token_ns - r.scheduled_ns, r.end_ns - r.scheduled_ns,
                     r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns,
                     r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
-    if (how == timing_bound::pessimistic || how == timing_bound::buffered) {
-        // Times since the planned send include the client's delay.
-        const long long earlier = how == timing_bound::buffered ? buffered_ns(r) : r.first_early_ns;
-        t.first_to_last += earlier;
-        t.first_to_second += earlier;
+    t.first_to_last += textless_ns_of(r, how);
+    // Times since the planned send include the client's delay.
+    const long long earlier = early_ns_of(r, how);
+    t.first_to_last += earlier;
+    t.first_to_second += earlier;
+    if (how == timing_bound::briefest && may_be_buffered(r)) {
+        const long long reads = std::max(r.reads > 0 ? r.reads : r.events, 2);
+        t.first_to_last -= (r.last_token_ns - r.first_token_ns) / (reads - 1);
     } else if (how == timing_bound::optimistic) {
         const long long sending = std::max(r.late_ns, latest_send_of(d, r));
         const auto without = [](long long& time, long long delay) {
@@ -10968,8 +11360,8 @@ template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
     if (i >= d.gap_offsets.size() || d.gap_offsets[i] + gap_count(r) > d.gaps.size()) return;
-    const bool is_buffered = how == timing_bound::buffered;
-    double together_us = is_buffered ? static_cast<double>(buffered_ns(r)) / 1000 : 0;
+    const bool is_buffered = how == timing_bound::buffered || how == timing_bound::since_send;
+    double together_us = is_buffered ? static_cast<double>(early_ns_of(r, how)) / 1000 : 0;
     std::size_t open = 0;  // gaps of unknown times, whose sum that is
     const auto end_them = [&] {
         for (std::size_t k = 1; k <= open; ++k)
@@ -11166,8 +11558,10 @@ inline double longest_gap(const repeat_data& d, std::size_t i,
     const record& r = d.records[i];
     if (d.gaps_counted) {
         if (i >= d.longest_gaps.size()) return 0;
+        const bool is_buffered =
+            how == timing_bound::buffered || how == timing_bound::since_send;
         const double hidden =
-            how == timing_bound::buffered ? static_cast<double>(buffered_ns(r)) / 1e9 : 0;
+            is_buffered ? static_cast<double>(early_ns_of(r, how)) / 1e9 : 0;
         return std::max(d.longest_gaps[i] / 1e6, hidden);
     }
     std::uint32_t longest = 0;
@@ -11185,7 +11579,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
     const double ttft_s = seconds(t.to_first);
     const double e2e_s = seconds(t.to_end);
-    const int after_first = paced_tokens(r);
+    const int after_first = paced_tokens(r, how);
     const double tpot_s = after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
     // Without time there is no speed, unless the client may have caused that.
     const auto speed = [&](double n, double s) {
@@ -11437,7 +11831,8 @@ inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selec
     double seconds = 0, n = 0;
     for (const record& r : d.records) {
         if (!selected.completed(r) || gap_count(r) == 0) continue;
-        seconds += static_cast<double>(times_of(d, r, how).first_to_last) / 1e9;
+        const long long ns = times_of(d, r, how).first_to_last - textless_ns_of(r, how);
+        seconds += static_cast<double>(ns) / 1e9;
         n += static_cast<double>(gap_count(r));
     }
     return n > 0 ? seconds / n : not_a_number;
@@ -11845,7 +12240,6 @@ struct column {
     ends_of_window ends{};          // of a throughput
     double first_third = not_a_number, last_third = not_a_number;  // of a drift
     double window_s = 0;
-    bool is_bound = false;  // the value would be no better, had the repeat not ended early
     /// Requests, or sessions.
     std::size_t trials(metric_id m) const {
         return is_of_sessions(m) ? values->in_order.size() : requests;
@@ -11960,32 +12354,6 @@ inline column column_of(const statistic_data& what, const repeat_data& d, timing
         c.behind = is_drift(m) ? c.requests : is_of_server(m) ? 0 : c.requests - c.failed;
         set_value(c, what, d, how, when);
     }
-    return c;
-}
-/// The column of a repeat that ended early by this statistic: requests that were planned besides
-/// count as the best ones.
-inline column with_planned(column c, const statistic_data& what, std::size_t planned) {
-    c.is_bound = true;
-    const std::size_t seen = c.values ? c.values->in_order.size() : c.misses.size();
-    const std::size_t more = planned - std::min(planned, seen);
-    c.requests += more;
-    c.behind += more;
-    c.misses.resize(c.misses.size() + more);
-    if (!c.values) {
-        c.counts = {};
-        c.counts.add(c.misses);
-        c.value = c.counts.value(what.metric);
-        return c;
-    }
-    request_values all = *c.values;
-    vector<double>& sorted = all.sorted.all;
-    const bool is_last = is_speed(what.metric);
-    const vector<double> best(more, is_last ? infinity : 0);
-    all.in_order.insert(all.in_order.end(), best.begin(), best.end());
-    sorted.insert(is_last ? sorted.end() : sorted.begin(), best.begin(), best.end());
-    all.sorted.completed += more;
-    c.value = statistic_among(what, all.sorted);
-    c.values = std::make_shared<const request_values>(std::move(all));
     return c;
 }
 inline double evaluate(const statistic_data& what, const repeat_data& d,
@@ -12358,14 +12726,23 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
                                "most", if_any},
             r.first_early_ns, {0, max_count});
+    v.whole({"textless_ns", "after the last token with text, until the finish: tokens without "
+                            "text came meanwhile", if_any},
+            r.textless_ns, {0, max_count});
     answer_fields(v, r);
+    if (v.has("model", !r.model.empty()))
+        v.text({"model", "that the answer names, if it is another than the one asked for",
+                at_times}, r.model);
+    if (v.has("from_cache", r.from_cache))
+        v.flag({"from_cache", "a gateway's cache gave the answer, by its headers", at_times},
+               r.from_cache);
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few_range);
     v.whole({"idle_ns", "that its lost connection had not been used", if_any}, r.idle_ns);
 }
 
 inline constexpr double max_ranks = 100000;
 inline constexpr double max_cost = 1e6;  // USD an hour
-inline constexpr double max_missed = 1e6;  // readings of a repeat
+inline constexpr std::size_t max_series = 1000;  // each has a number in each reading
 
 /// Absent without TLS.
 inline void handshake_fields(field_visitor& v, handshakes_t& full, handshakes_t& resumed) {
@@ -12467,13 +12844,21 @@ inline void quantity_fields(field_visitor& v, const field& f, vector<page_readin
     v.end();
 }
 
+/// The names of series that each reading has a number of.
+inline vector<std::string> few_names(field_visitor& v, const vector<std::string>& have) {
+    vector<std::string> names = v.names(have);
+    if (v.assigns() && names.size() > max_series)
+        v.misfit(names[max_series].c_str(),
+                 printed("up to %zu series are allowed", max_series).c_str());
+    return names;
+}
 inline void joules_fields(field_visitor& v, vector<page_reading>& readings) {
     std::set<std::string> cards;
     for (const page_reading& r : readings)
         for (const auto& [name, joules] : r.joules) cards.insert(name);
     if (v.has("joules", !cards.empty()) &&
         v.begin({"joules", "of each accelerator's counter of energy, in the same way", at_times})) {
-        for (const std::string& name : v.names({cards.begin(), cards.end()})) {
+        for (const std::string& name : few_names(v, {cards.begin(), cards.end()})) {
             vector<double> joules;
             for (page_reading& r : readings) {
                 const auto at = r.joules.find(name);
@@ -12501,7 +12886,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                       long long window_from_ns) {
     v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
     std::size_t missed = w.missed_ns.size();
-    v.whole({"missed", "readings that failed"}, missed, {0, max_missed});
+    v.whole({"missed", "readings that failed"}, missed);
     v.text({"problem", "why the last one of these did"}, w.problem);
     v.flag({"has_both_ends", "read before all requests and after them"}, w.has_both_ends);
     v.number({"from_unix_s", "when it was read first, in seconds since 1970 by the server's clock",
@@ -12518,8 +12903,8 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
     }
     v.times_after({"missed_at_ns", "when they did, in ns after window_from_ns", at_times},
                   w.missed_ns, window_from_ns);
-    // Older files have only the number, so all may be in the window.
-    if (!v.has("missed_at_ns", true)) w.missed_ns.assign(missed, window_from_ns);
+    if (v.assigns() && w.missed_ns.size() != missed)
+        v.misfit("missed", "as many as there are times in missed_at_ns are allowed");
 
     vector<long long> at_ns;
     for (const page_reading& r : w.readings) at_ns.push_back(r.at_ns);
@@ -12535,7 +12920,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                     &page_reading::counts);
     joules_fields(v, w.readings);
     if (!v.begin({"named", "of each series that an objective names, in the same way"})) return;
-    const vector<std::string> names = v.names(w.selectors);
+    const vector<std::string> names = few_names(v, w.selectors);
     if (v.assigns()) w.selectors = names;
     for (std::size_t i = 0; i < names.size(); ++i) {
         for (page_reading& r : w.readings)
@@ -12579,18 +12964,6 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
     v.end();
 }
 
-inline void fields_of(field_visitor& v, early_end& e) {
-    if (!v.has("ended_early", !e.by.empty()) ||
-        !v.begin({"ended_early", "no more was sent, since too many requests missed an objective",
-                  at_times}))
-        return;
-    v.text({"by", "the statistic of that objective. Here it counts as if all requests that were "
-                  "planned besides were good ones; other objectives leave the repeat out"},
-           e.by);
-    v.whole({"planned", "measured requests"}, e.planned);
-    v.number({"least", "what the statistic could not come back to"}, e.least, any_number);
-    v.end();
-}
 /// The connections of a repeat.
 inline void way_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"resends", "of requests whose kept connection was closed without an answer"},
@@ -12649,7 +13022,6 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
-    fields_of(v, d.ended_early);
     v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "
                              "not count", if_any}, d.decided_early);
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
@@ -13183,10 +13555,17 @@ inline calibrated_noise calibrated_noise_of(double sd, std::size_t repeats) {
     const auto df = static_cast<double>(repeats - 1);
     return {sd * std::sqrt(df / chi_square_20(df)), df};
 }
-/// Whether the repeats spread by more than the calibration explains in 19 of 20 runs.
+/// Whether the repeats spread by more than the calibration explains. A test that only a few runs of
+/// such a machine fail would let a day of three times the noise pass for one: two or three repeats
+/// hardly show it.
 inline bool is_noisier(const vector<double>& distances, const calibrated_noise& known) {
     const own_spread own = own_spread_of(distances);
-    return own.df > 0 && own.squares > known.sd * known.sd * chi_square_95(own.df);
+    return own.df > 0 && own.squares > own.df * known.sd * known.sd;
+}
+/// Whether the repeats spread by less than such a machine's in 99 of 100 runs.
+inline bool is_far_quieter(const vector<double>& distances, const calibrated_noise& known) {
+    const own_spread own = own_spread_of(distances);
+    return own.df > 0 && own.squares < known.sd * known.sd * chi_square_1(own.df);
 }
 /// The distance from the limit that quiet repeats show in 19 of 20 gates, by the noise of a
 /// calibration.
@@ -13196,11 +13575,13 @@ inline double reach_of_quiet_repeats(double sd, std::size_t calibrated, const ju
     const double t = student_t_quantile(normal_cdf(by_own_spread(rule).pass_z), n - 1);
     return (t + 1.645) * bound / std::sqrt(n) + hidden_by_modes(n, rule.pass_level);
 }
-/// An analysis with the noise of a calibration instead of a prior.
+/// An analysis with the noise of a calibration instead of a prior, unless the run shows that it is
+/// another day's.
 inline interim_analysis analysis_by_calibration(const vector<double>& distances,
                                                 const calibrated_noise& known, double s0,
                                                 const judging_rule& rule) {
-    if (is_noisier(distances, known)) return analysis_of_repeats(distances, s0, rule);
+    if (is_noisier(distances, known) || is_far_quieter(distances, known))
+        return analysis_of_repeats(distances, s0, rule);
     const interim_analysis l = analysis_of(distances, known.sd, rule, {}, known.df);
     return with_margins(l, known.df + 1 + static_cast<double>(distances.size()), rule);
 }
@@ -13384,6 +13765,7 @@ struct decision : verdict_numbers {
     vector<double> values{};    // of repeats, pairs or slices
     vector<double> distances{}; // of these values from the limit
     double scale = 1;           // of a difference: the unit of its distances
+    double client_part = 0;     // of a difference, in its unit: what the client may have added
     interim_analysis last{};
     std::optional<analysis_of_misses> counted{};
     std::optional<fraction_pair> fractions{};  // of a difference of fractions in pairs
@@ -13445,13 +13827,14 @@ inline bool is_counted(const verdict_numbers& v) {
            v.decided_by == verdict_method::counted_misses;
 }
 
-/// How far inside the limit the estimate is, as a fraction; negative outside.
-inline double headroom(const verdict_numbers& v) {
-    if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
+/// How far inside the limit a value is, as a fraction of it; negative outside.
+inline double room_of(const verdict_numbers& v, double value) {
+    if (!std::isfinite(value) || v.limit == 0) return not_a_number;
     if (v.limit < 0 && is_difference(v.objective))
-        return (v.objective.at_most ? 1 : -1) * (v.estimate.value / v.limit - 1);
-    return (v.objective.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
+        return (v.objective.at_most ? 1 : -1) * (value / v.limit - 1);
+    return (v.objective.at_most ? 1 : -1) * (1 - value / v.limit);
 }
+inline double headroom(const verdict_numbers& v) { return room_of(v, v.estimate.value); }
 
 // ===== [C] the inputs of verdicts: the measurements of a gate, its objectives and rule ===========
 
@@ -13647,37 +14030,27 @@ struct judging_parameters {
 inline std::string noise_name(const slo& s) {
     return str(s.statistic.name) + (s.factor > 0 ? " / baseline" : "");
 }
-/// The prior noise of a statistic, and whether it is calibrated.
-struct prior_noise {
-    double sd = prior_sd;
-    bool is_calibrated = false;
-};
-/// `e`: measurements or columns.
+/// The prior noise of a statistic. A calibration makes it larger, never smaller. `e`: measurements
+/// or columns.
 template <class Seen>
-prior_noise prior_noise_of(const Seen& e, const judging_parameters& t, const slo& s) {
-    if (is_of_start(s.statistic.metric)) return {prior_startup_sd, false};
-    if (is_of_recovery(s.statistic.metric)) return {prior_startup_sd, false};
+double prior_sd_of(const Seen& e, const judging_parameters& t, const slo& s) {
+    if (is_of_start(s.statistic.metric) || is_of_recovery(s.statistic.metric))
+        return prior_startup_sd;
     // Of the same questions most are always right or always wrong.
-    if (s.statistic.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
+    if (s.statistic.metric == metric_id::accuracy) return prior_accuracy_sd;
     // A log ratio has the noise of both its runs or statistics.
     const bool is_of_two = is_ratio(s.statistic.metric) || (s.factor > 0 && e.has_live_baseline());
     const double uncalibrated =
         is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
-    if (at == t.noise.end()) return {uncalibrated, false};
-    return {std::max(at->second, uncalibrated), true};
+    return at == t.noise.end() ? uncalibrated : std::max(at->second, uncalibrated);
 }
-template <class Seen>
-double prior_sd_of(const Seen& e, const judging_parameters& t, const slo& s) {
-    return prior_noise_of(e, t, s).sd;
-}
-/// The rule for a statistic. A calibration is trusted, and so is the prior of a start, since a gate
-/// often has just one.
+/// The rule for a statistic. The prior of a start is trusted, since a gate often has just one. That
+/// of a few calibrated repeats is not: analysis_by_calibration trusts ten, where a run fits them.
 template <class Seen>
 judging_rule rule_for(const Seen& e, const judging_parameters& t, const slo& s) {
     judging_rule r = t.rule;
-    r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric) ||
-                      prior_noise_of(e, t, s).is_calibrated;
+    r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric);
     r.pairs_are_fresh = e.pairs_are_fresh;
     return r;
 }
@@ -13689,9 +14062,6 @@ judging_rule rule_for(const Seen& e, const judging_parameters& t, const slo& s) 
 /// A column, computed once while the measurements are analysed.
 inline shared_column column_in(const load_conditions& under, const statistic_data& what,
                                const repeat_data& d, timing_bound how) {
-    if (!d.ended_early.by.empty() && d.ended_early.by == str(what.name))
-        return std::make_shared<const column>(
-            with_planned(column_of(what, d, how), what, d.ended_early.planned));
     if (!under.known) return std::make_shared<const column>(column_of(what, d, how));
     return under.known->get(d, "column" + key_of(what, how), [&] {
         std::shared_ptr<const request_values> values;
@@ -13723,7 +14093,6 @@ struct objective_columns {
     vector<values_at_once> at_once{};  // of a comparison by slices, in each repeat
     bool is_in_pairs = false;         // there is a live baseline
     bool pairs_are_fresh = false;
-    bool has_left_out = false;        // repeats that another objective ended early
     double client_error = 0;          // of a difference, in its unit
     bool has_live_baseline() const { return is_in_pairs; }
     std::size_t repeats() const { return mine.each.size(); }
@@ -13736,22 +14105,18 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
     c.is_in_pairs = e.has_live_baseline();
     c.pairs_are_fresh = e.pairs_are_fresh;
     if (is_difference(s)) c.client_error = client_error_in(e, what);
-    const repeat_list mine = e.candidate.those([&](const repeat_data& d) {
-        return d.ended_early.by.empty() || d.ended_early.by == str(what.name);
-    });
-    c.has_left_out = mine.size() < e.candidate.size();
-    c.mine = columns_in(e, what, mine, how);
+    c.mine = columns_in(e, what, e.candidate, how);
     if (s.factor > 0) c.other = columns_in(e, what, e.baseline, opposite(how));
     if (is_ratio(what.metric)) {
-        c.of = columns_in(e, what.parts[0], mine, how);
-        c.to = columns_in(e, what.parts[1], mine, opposite(how));
+        c.of = columns_in(e, what.parts[0], e.candidate, how);
+        c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
     }
     const std::size_t pairs = std::min(e.candidate.size(), e.baseline.size());
     for (std::size_t i = 0; e.by_slices && s.factor > 0 && i < pairs; ++i)
         c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
-    if (!is_drift(what.metric) || mine.empty()) return c;
+    if (!is_drift(what.metric) || e.candidate.empty()) return c;
     const std::size_t k = 3 * slices_of_third(what, as_number(c.mine.each[0]->requests));
-    for (const repeat_data& d : mine) {
+    for (const repeat_data& d : e.candidate) {
         vector<double>& values = c.slices.emplace_back();
         for (std::size_t i = 0; i < k; ++i) values.push_back(value_of_part(what, d, i, k, how));
     }
@@ -14022,10 +14387,40 @@ inline double typically_in_flight(const repeat_facts& d) {
     std::sort(read.begin(), read.end());
     return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
 }
+/// Our requests in flight when the page was read, the median over the steady window. Unknown if the
+/// page does not tell of a queue.
+inline double typically_ours(const repeat_facts& d, const repeat_data* ours,
+                             const repeat_data* twin) {
+    vector<double> sent, ended;
+    for (const repeat_data* of : {ours, twin})
+        for (std::size_t i = 0; of && i < of->records.size(); ++i)
+            if (const record& r = of->records[i]; r.sent_ns > 0 && r.end_ns > 0) {
+                sent.push_back(static_cast<double>(r.sent_ns));
+                ended.push_back(static_cast<double>(r.end_ns));
+            }
+    std::sort(sent.begin(), sent.end());
+    std::sort(ended.begin(), ended.end());
+    vector<double> read = read_in_window(d, [&](const page_reading& r) {
+        if (std::isnan(r.value(server_quantity::waiting))) return not_a_number;
+        const auto until = [&](const vector<double>& times) {
+            return std::upper_bound(times.begin(), times.end(), static_cast<double>(r.at_ns)) -
+                   times.begin();
+        };
+        return static_cast<double>(until(sent) - until(ended));
+    }).values;
+    std::sort(read.begin(), read.end());
+    return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
+}
 /// A server that reports more requests than ours counts some twice, or serves others. An answered
 /// request may still be reported.
 inline bool reports_too_many(const cross_check& c) {
     return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
+}
+/// A server that has all our requests and reports less than half of those in flight: the others
+/// wait where its page does not say, as in front of it or in a queue of another name.
+inline bool reports_too_few(const cross_check& c) {
+    return !(c.requests_reported < 0.9 * c.finished) &&
+           c.typically_at_once >= 2 * c.at_once_reported + 4;
 }
 inline void add_requests(cross_check& c, const repeat_data& d) {
     c.sent += sent_requests(d);
@@ -14064,6 +14459,7 @@ inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin 
     if (c.tokens != 0) {  // without tokens each text may be a request
         c.at_once = most_in_flight(d, twin);
         c.at_once_reported = typically_in_flight(d);
+        c.typically_at_once = typically_ours(d, &d, twin);
     }
     c.requests_reported = s.change(server_quantity::requests_done);
     c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
@@ -14188,7 +14584,8 @@ inline cause restarted_before(const measurements& e, const repeat_data& d) {
     const bool is_one = history_of(d.server) == page_history::one_process &&
                         history_of(before->server) == page_history::one_process;
     const long long last_ns = before->server.readings.back().at_ns;
-    const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
+    const bool began_anew = is_one && !std::isnan(was) && !std::isnan(is) &&
+                            !is_one_start(was, is) &&
                             may_have_begun_in(before->server, is) &&
                             !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
     return began_anew ? cause_with<because::restarted_before>({{"repeat", d.index + 1}})
@@ -14200,7 +14597,7 @@ inline cause restarted_in(const repeat_data& d) {
     const vector<page_reading>& read = d.server.readings;
     for (std::size_t i = 1; i < read.size(); ++i)
         if ((have_fallen(read[i - 1], read[i]) ||
-             (!std::isnan(read[i].began) && read[i - 1].began != read[i].began)) &&
+             (!std::isnan(read[i].began) && !is_one_start(read[i - 1].began, read[i].began))) &&
             is_excused(d, read[i - 1].at_ns, read[i].at_ns))
             return {};
     return cause_with<because::restarted_in>({{"repeat", d.index + 1}});
@@ -14321,6 +14718,729 @@ inline vector<cause> server_state_of(const measurements& e) {
             all.push_back(std::move(c));
         }
     return all;
+}
+
+// ===== [C] validity checks of the load ===========================================================
+
+/// Slope of the means of ten batches, and its t value (8 degrees of freedom).
+struct trend {
+    double per_batch = 0, t = 0;
+};
+inline trend trend_of(const vector<double>& values) {
+    constexpr std::size_t batches = 10;
+    vector<double> means;
+    for (std::size_t b = 0; b < batches; ++b)
+        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                                 values.begin() +
+                                     static_cast<long>((b + 1) * values.size() / batches)}));
+    const double center = mean_of(means), middle = (batches - 1) / 2.0;
+    double xy = 0, xx = 0, residual = 0;
+    for (std::size_t b = 0; b < batches; ++b) {
+        xy += (static_cast<double>(b) - middle) * (means[b] - center);
+        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
+    }
+    trend r;
+    r.per_batch = xy / xx;
+    for (std::size_t b = 0; b < batches; ++b) {
+        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
+        residual += (means[b] - fitted) * (means[b] - fitted);
+    }
+    const double error = std::sqrt(residual / (batches - 2) / xx);
+    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
+    return r;
+}
+
+/// A request, or a session of several steps.
+struct load_unit {
+    long long scheduled_ns = 0, end_ns = 0;
+    double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
+    double tokens = 0;
+    bool is_measured = true, all_ok = true;
+};
+/// Whether a load consists of sessions. The probes of a search have few sessions, so that its
+/// requests count.
+inline bool starts_sessions(const repeat_data& d) {
+    return d.load == 0 && any_of(d.records, [](const record& r) {
+        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
+    });
+}
+/// The 90th percentile of the wait for first tokens among the first tenth of the requests.
+inline double usual_wait_ns(const repeat_data& d) {
+    vector<std::pair<long long, double>> waits;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok)
+            waits.emplace_back(r.scheduled_ns,
+                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
+    std::sort(waits.begin(), waits.end());
+    vector<double> early;
+    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
+    std::sort(early.begin(), early.end());
+    return early.empty() ? 0 : nearest_rank(early, 0.9);
+}
+inline vector<load_unit> started_in(const repeat_data& d) {
+    const bool sessions = starts_sessions(d);
+    vector<load_unit> units;
+    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
+    std::map<long long, std::size_t> of_session;
+    for (const record& r : d.records) {
+        std::size_t at = units.size();
+        if (sessions && r.conversation >= 0)
+            at = of_session.emplace(r.conversation, at).first->second;
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
+        load_unit& u = units[at];
+        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
+        u.end_ns = std::max(u.end_ns, r.end_ns);
+        u.tokens += r.output_tokens;
+        if (r.status == request_status::ok)
+            u.waited_ns += std::max(
+                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
+        u.is_measured = u.is_measured && is_measured(r);
+        u.all_ok = u.all_ok && r.status == request_status::ok;
+    }
+    sort_by(units, [](const load_unit& u) { return u.scheduled_ns; });
+    return units;
+}
+
+/// The typical time of an answer, 0 without answers.
+inline double usual_answer_s(const repeat_data& d) {
+    vector<double> took;
+    for (const record& r : d.records)
+        if (is_measured(r) && !has_failed(r))
+            took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
+    if (took.empty()) return 0;
+    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+    std::nth_element(took.begin(), middle, took.end());
+    return *middle;
+}
+/// A load that lasts for less than four answers is mostly its own start: too few of its requests
+/// meet the others that its rate adds up to.
+inline double least_load_s(double answer_s) { return 4 * answer_s; }
+inline bool is_too_short(double load_s, double needed_s) { return needed_s > 1.25 * load_s; }
+/// Why a load with a rate ended too early to show whether the server keeps up with it. It lasts as
+/// long as requests or sessions start, warm-up included. A search makes its probes long enough.
+inline cause too_short_repeat(const repeat_data& d) {
+    if (d.load != 0) return {};
+    long long first = 0, last = 0;
+    double starts = 0, sessions = 0;
+    for (const record& r : d.records) {
+        sessions += r.turn > 0 || r.depth > 0;
+        if (r.turn > 0 || r.depth > 0) continue;
+        first = starts++ == 0 ? r.scheduled_ns : std::min(first, r.scheduled_ns);
+        last = std::max(last, r.scheduled_ns);
+    }
+    if (starts < 2) return {};
+    const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
+    const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
+    if (!is_too_short(load_s, needed_s)) return {};
+    return cause_with<because::probe_too_short>(
+        {{"answer", answer_s},
+         {"load", load_s},
+         {"needed", needed_s},
+         {"starts", rounded_up(starts * needed_s / load_s)},
+         {"of_sessions", sessions}},
+        whose::plan);
+}
+
+/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
+/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
+/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
+/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
+/// 90th percentile, without the growth of waits for first tokens, which is the server's.
+inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
+    const bool sessions = starts_sessions(d);
+    const vector<load_unit> units = started_in(d);
+    // Of a load far over the capacity a quarter waits for longer than the load lasts.
+    const std::size_t early_units =
+        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
+    vector<long long> ends;
+    vector<double> early;
+    for (const load_unit& u : units) {
+        ends.push_back(u.end_ns);
+        if (ends.size() <= early_units && u.all_ok)
+            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
+    }
+    if (early.empty()) return {};
+    std::sort(ends.begin(), ends.end());
+    std::sort(early.begin(), early.end());
+    const long long filled = units[0].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
+    vector<double> in_flight, ttft_s, tokens;
+    for (std::size_t k = 0; k < units.size(); ++k) {
+        const load_unit& u = units[k];
+        if (!u.is_measured || u.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
+        in_flight.push_back(static_cast<double>(k + 1) -
+                            static_cast<double>(ended - ends.begin()));
+        if (u.all_ok) tokens.push_back(u.tokens);
+    }
+    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
+    for (const record& r : d.records)
+        if (is_pooled(r) && r.scheduled_ns >= filled &&
+            r.scheduled_ns <= units.back().scheduled_ns)
+            first_tokens.emplace_back(
+                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+    std::sort(first_tokens.begin(), first_tokens.end());
+    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
+    const double n = static_cast<double>(in_flight.size());
+    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
+    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
+    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
+    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
+    const double growth = 10 * grown.per_batch;
+    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
+    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
+        return {};
+    cause why = cause_with<because::over_saturated>(
+        {{"is_baseline", false},
+         {"grown", growth},
+         {"sent", n},
+         {"slower", 10 * slower.per_batch}});
+    if (sessions) why.what = because::over_saturated_by_sessions;
+    return why;
+}
+
+/// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
+/// repeats of a variant show it. NaN: the load has no rate.
+inline cause over_saturation_of(const measurements& e, const variant_list& variants,
+                                double arrival_cv2) {
+    if (std::isnan(arrival_cv2)) return {};
+    const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
+        std::size_t shown = 0;
+        cause example;
+        for (const repeat_data& d : variant) {
+            if (cause why = shown_in(d)) {
+                ++shown;
+                example = std::move(why);
+            }
+        }
+        return 2 * shown > variant.size() ? example : cause{};
+    };
+    for (const auto* variant : variants) {
+        cause over = in_most(*variant, [&](const repeat_data& d) {
+            return *known_in(e, d, "over-saturated",
+                             [&] { return over_saturated_repeat(d, arrival_cv2); });
+        });
+        if (over) over.set("is_baseline", variant == &e.baseline);
+        else over = in_most(*variant, [&](const repeat_data& d) {
+            return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
+        });
+        if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
+        if (over) return over;
+    }
+    return {};
+}
+
+/// Whether a longer load at the same rate can only make a value worse.
+inline bool only_worsens(metric_id m) {
+    const metric_facts& f = facts_of(m);
+    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
+           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
+}
+/// A verdict under such a load: a miss stays unless a longer load could be better.
+inline decision with_the_load(decision v, const measurements& e, const cause& over) {
+    const bool is_short = over.what == because::probe_too_short;
+    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
+                                     (v.objective.factor == 0 ||
+                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
+    const bool fails = v.outcome == verdict::fail && stays;
+    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
+    if (is_short)
+        v.advice = cause_with<because::longer_load>({{"seconds", over["needed"]},
+                                                     {"starts", over["starts"]},
+                                                     {"of_sessions", over["of_sessions"]}});
+    return v;
+}
+
+// ===== [C] the least number of requests for a verdict ============================================
+// Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
+// depend on the server.
+
+/// The fraction of requests beyond a percentile.
+inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
+
+/// The fewest values of a repeat for a mean, maximum or throughput. With fewer, single requests
+/// move it by 10 % and more, against a prior noise of 4 %.
+inline constexpr long long least_values = 10;
+
+/// The fewest values in each repeat for a statistic: three beyond a percentile. 0: no limit.
+inline long long least_values_of(const statistic_data& w) {
+    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric) ||
+        is_of_recovery(w.metric))
+        return 0;
+    if (is_ratio(w.metric))
+        return std::max(least_values_of(w.parts[0]), least_values_of(w.parts[1]));
+    if (is_drift(w.metric)) return least_of_drift(w);
+    if (w.kind != statistic_kind::percentile) return least_values;
+    return static_cast<long long>(rounded_up(3 / tail_of(w)));
+}
+/// Why there are too few values for an objective. The plan is at fault.
+inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
+    if (v.outcome == verdict::invalid) return {};
+    const slo& s = v.objective;
+    const statistic_data& w = s.statistic;
+    const auto needed = static_cast<std::size_t>(least_values_of(w));
+    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
+    for (const variant_columns* variant : {&c.mine, &c.other})
+        for (std::size_t i = 0; i < variant->each.size(); ++i) {
+            const column& d = *variant->each[i];
+            const std::size_t n = d.behind;
+            if (n >= needed) continue;
+            const char* const of = is_of_sessions(w.metric)          ? "session"
+                                   : pools_gaps(w.metric) ? "gap"
+                                                                   : "request";
+            return cause_with<because::small_sample>({{"repeat", i + 1},
+                                                      {"is_baseline", variant == &c.other},
+                                                      {"measured", n},
+                                                      {"needed", needed},
+                                                      {"is_tail", is_tail},
+                                                      {"mostly_failed", d.failed * 2 > d.requests}},
+                                                     whose::plan, of);
+        }
+    return {};
+}
+
+/// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
+/// one piece at its end, and without a warm-up has none at its start.
+inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
+    const slo& s = v.objective;
+    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
+    double ended = 0, more = 0;
+    for (const shared_column& d : c.mine.each) {
+        ended += d->ends.ended;
+        more += d->ends.ended_after - d->ends.begun_before;
+    }
+    const double most = ended > 0 ? 1 + more / ended : infinity;
+    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
+    if (!(more > 0) || stays) return {};
+    const double repeats = as_number(c.repeats());
+    return cause_with<because::window_ends>(
+        {{"ended", ended / repeats}, {"more", more / repeats}}, whose::plan);
+}
+
+// ===== [C] validity checks of the server's answers ===============================================
+
+/// Over 5 % of the completed requests is too much.
+inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
+
+/// The requests of a metric, and completed ones without a value.
+struct value_count {
+    std::size_t of = 0, completed = 0, missing = 0;
+};
+/// Prompt tokens in the server's prefix cache, of how many, and how many the workload repeats; -1:
+/// unknown.
+struct cache_counts {
+    long long requests = 0, prompt = 0, cached = 0, shared = 0;
+};
+/// The models that completed answers name, of each part of the workload. An alias that all have is
+/// one model; of several the first one is the one that was asked for.
+class model_names {
+public:
+    void add(const record& r) {
+        if (r.part >= parts_.size()) parts_.resize(r.part + std::size_t{1});
+        vector<named>& all = parts_[r.part];
+        const auto at = std::find_if(all.begin(), all.end(),
+                                     [&](const named& m) { return m.name == str(r.model); });
+        if (at != all.end()) ++at->n;
+        else if (all.size() < most_models) all.push_back({str(r.model), 1});
+        else ++all.back().n;
+    }
+    std::size_t of_others() const {
+        std::size_t n = 0;
+        for (const vector<named>& all : parts_)
+            for (std::size_t i = 1; i < all.size(); ++i) n += all[i].n;
+        return n;
+    }
+    /// The names of all models of parts with several, with their shares.
+    std::string shares(std::size_t completed) const {
+        std::string text;
+        for (const vector<named>& all : parts_)
+            for (std::size_t i = 0; all.size() > 1 && i < all.size(); ++i)
+                text += (text.empty() ? "" : ", ") +
+                        printed("%.3g %% ", 100 * as_number(all[i].n) / as_number(completed)) +
+                        (all[i].name.empty() ? "the name asked for" : "\"" + all[i].name + "\"");
+        return text;
+    }
+
+private:
+    static constexpr std::size_t most_models = 8;
+    struct named {
+        std::string name{};
+        std::size_t n = 0;
+    };
+    vector<vector<named>> parts_{};
+};
+/// The completed requests of one variant by what makes them invalid.
+struct answer_counts {
+    std::size_t requests = 0;  // all, with failed ones
+    std::size_t completed = 0;
+    std::size_t too_short = 0, too_long = 0;  // fewer or more tokens than forced
+    // Finish reasons, and the most tokens of a prompt and its answer together.
+    std::size_t ended_by_themselves = 0, ended_at_length = 0, ended_without_reason = 0;
+    long long most_tokens = 0;
+    std::size_t cut_short = 0;                // at their length, before the one asked for
+    std::size_t from_cache = 0;               // of a gateway
+    model_names models{};
+    std::size_t of_choices = 0;               // with several choices
+    std::size_t short_prompts = 0;            // read in part, of those with asked lengths
+    std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
+    int equal_tokens = 0;
+    std::size_t over_content = 0;             // more tokens in usage than in the text
+    std::size_t without_usage = 0;            // though the API reports it, and events are no tokens
+    std::size_t over_length = 0;              // more tokens than the maximum asked for
+    std::size_t under_events = 0;             // fewer tokens in usage than events
+    std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
+    std::size_t untold_ends = 0;              // a late finish, with tokens or without
+    std::size_t over_prompt = 0;              // more prompt tokens than possible
+    std::size_t filtered = 0;                 // cut off by a content filter
+    // Turns whose history the server keeps; with a prompt no longer than the one before; without
+    // usage to tell.
+    std::size_t going_on = 0, without_history = 0, untold_history = 0;
+    // Of answers that the client read without delay, with tokens after the first event:
+    std::size_t paced = 0;
+    std::size_t in_one_piece = 0, in_a_burst = 0;
+    std::size_t in_large_events = 0;  // of those in a burst
+    double event_tokens = 0;          // of an event, summed over these
+    // Begin in a burst as well, which a delayed client may have made: not counted above.
+    std::size_t perhaps_in_a_burst = 0;
+    std::size_t most_in_a_burst() const { return in_a_burst + perhaps_in_a_burst; }
+    std::size_t streamed() const { return paced + perhaps_in_a_burst; }
+    std::set<long long> moments{},
+        coalesced_at{};  // starts of all answers, and of coalesced ones
+    double events = 0, read_together = 0;
+    cache_counts cache{};
+    std::array<value_count, max_metrics> values{};
+    const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
+};
+/// Over 5 % of the completed answers.
+template <because what, std::size_t answer_counts::*n>
+cause too_much(const answer_counts& c) {
+    if (!is_too_much(c.*n, c.completed)) return {};
+    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
+}
+/// Seconds between events of a server as fast as the client's event loop: at most 1 ms in the
+/// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
+/// client merges then hide next to nothing.
+inline double fast_gap_of(const repeat_list& variant) {
+    vector<double> gaps;
+    std::size_t several = 0;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_pooled(r) || r.events < 2) continue;
+            ++several;
+            if (!is_in_one_piece(r)) gaps.push_back(spread_s(r) / (r.events - 1));
+        }
+    if (gaps.empty() || gaps.size() * 4 < several * 3) return 0;
+    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+    std::nth_element(gaps.begin(), middle, gaps.end());
+    return *middle <= 0.001 ? *middle : 0;
+}
+inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
+    const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
+    const bool in_one_piece = is_in_one_piece(r) && masks;
+    // A delayed client may have merged events, up to the length of its delay.
+    const double delay_s = static_cast<double>(r.first_early_ns) * 1e-9;
+    if (delay_s > 0 && ((in_one_piece && delay_s * 10 >= wait_s(r)) ||
+                        (begins_in_a_burst(r) && delay_s * 2 >= hidden_s(r)))) {
+        ++c.perhaps_in_a_burst;
+        return;
+    }
+    c.paced += paced_tokens(r) > 0;
+    c.in_one_piece += in_one_piece;
+    c.in_a_burst += in_one_piece || begins_in_a_burst(r);
+    if (comes_in_large_events(r)) {
+        ++c.in_large_events;
+        c.event_tokens += static_cast<double>(streamed_tokens(r)) / r.events;
+    }
+    if (paced_tokens(r) > 0) c.moments.insert(r.first_token_ns / moment_ns);
+    if (begins_in_a_burst(r)) c.coalesced_at.insert(r.first_token_ns / moment_ns);
+    c.events += r.events;
+    if (fast_gap == 0 || in_one_piece)
+        c.read_together += std::max(events_read_together(r) - r.unknown_gaps, 0);
+}
+inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
+    ++c.completed;
+    const bool at_length = stream_event::is_at_length(str(r.finish_reason));
+    c.ended_at_length += at_length;
+    c.ended_without_reason += r.finish_reason.empty();
+    c.ended_by_themselves += !at_length && !r.finish_reason.empty();
+    c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
+    c.cut_short += is_cut_short(r);
+    c.from_cache += r.from_cache;
+    c.models.add(r);
+    c.of_choices += r.choices > 1;
+    c.over_content += usage_is_over_content(r);
+    c.without_usage += r.token_source == token_origin::no_usage;
+    c.over_length += is_over_length(r);
+    c.under_events += usage_is_under_events(r);
+    c.may_hide += r.hidden_tokens < 0;
+    c.untold_ends += is_untold_end(r);
+    c.over_prompt += usage_is_over_prompt(r);
+    c.filtered += stream_event::is_filtered(str(r.finish_reason));
+    add_stream(c, r, fast_gap);
+    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
+    ++c.cache.requests;
+    c.cache.prompt += r.prompt_tokens;
+    c.cache.cached += r.cached_tokens;
+}
+/// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
+/// server that reads only so much of each.
+class equal_prompts {
+public:
+    void add(const record& r) {
+        if (r.prompt_tokens <= 0 || r.most_prompt_tokens <= 0) return;
+        with_tokens& of = by_tokens_[r.prompt_tokens];
+        of.least = of.n++ == 0 ? r.most_prompt_tokens : std::min(of.least, r.most_prompt_tokens);
+        of.most = std::max(of.most, r.most_prompt_tokens);
+    }
+    void count_in(answer_counts& c) const {
+        for (const auto& [tokens, of] : by_tokens_)
+            if (of.most / 2 >= of.least && of.n > c.equal_prompts) {
+                c.equal_prompts = of.n;
+                c.equal_tokens = tokens;
+            }
+    }
+
+private:
+    struct with_tokens {
+        std::size_t n = 0;
+        int least = 0, most = 0;
+    };
+    std::map<int, with_tokens> by_tokens_{};
+};
+/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
+/// are more than those of the turn before, and at most these, its answer and the text sent. Only
+/// main lines are read, each of which is one chain.
+class kept_histories {
+public:
+    explicit kept_histories(const vector<record>& all) {
+        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
+        if (!any_of(all, goes_on)) return;
+        for (const record& r : all)
+            if (r.status == request_status::ok && r.depth == 0)
+                turns_.emplace(std::pair(r.conversation, r.turn), &r);
+    }
+    void count_in(answer_counts& c, const record& r) const {
+        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
+        auto at = turns_.find({r.conversation, r.turn});
+        if (at == turns_.begin() || at == turns_.end()) return;
+        const record& before = *std::prev(at)->second;
+        if (before.conversation != r.conversation) return;
+        ++c.going_on;
+        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
+            ++c.untold_history;
+            return;
+        }
+        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
+        c.without_history += r.prompt_tokens <= before.prompt_tokens;
+        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
+    }
+
+private:
+    std::map<std::pair<long long, int>, const record*> turns_{};
+};
+/// A user's metric is asked for its values only if it is one of `asked`.
+inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
+                                      const statistic_data& asked = {}) {
+    answer_counts c;
+    equal_prompts equal;
+    const double fast_gap = fast_gap_of(variant);
+    vector<metric_id> may_miss = all_metrics();
+    erase_if(may_miss, [&](metric_id m) {
+        const auto is_it = [&](metric_id x) { return x == m; };
+        if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
+        return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
+    });
+    for (const repeat_data& d : variant) {
+        c.too_short += static_cast<std::size_t>(d.short_outputs);
+        c.too_long += static_cast<std::size_t>(d.long_outputs);
+        c.short_prompts += static_cast<std::size_t>(d.short_prompts);
+        const long long reported = c.cache.requests;
+        const selects selected(which, d);
+        const kept_histories kept(d.records);
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const record& r = d.records[i];
+            const bool ok = r.status == request_status::ok;
+            if (!selected(r)) continue;
+            ++c.requests;
+            if (ok) add_completed(c, r, fast_gap);
+            if (ok) equal.add(r);
+            if (ok) kept.count_in(c, r);
+            for (const metric_id m : may_miss) {
+                if (!is_in_turns_of(m, r.turn)) continue;
+                value_count& n = c.values[static_cast<std::size_t>(m)];
+                ++n.of;
+                n.completed += ok;
+                n.missing += ok && !has_value(m, d, i);
+            }
+        }
+        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
+        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
+    }
+    equal.count_in(c);
+    return c;
+}
+
+inline cause values_missing(const answer_counts& c, metric_id m) {
+    const value_count& n = c.of(m);
+    return cause_with<because::lacks_values>(
+        {{"requests", n.missing}, {"completed", n.completed}, {"metric", m}, {"needs", m}});
+}
+/// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
+/// were requested, the others are judged, if any.
+inline cause missing_values(const answer_counts& c, metric_id m, const load_conditions& under) {
+    const metric_facts& f = facts_of(m);
+    const value_count& n = c.of(m);
+    const bool allowed =
+        under.short_outputs_expected && (f.needs == value_needs::second_token ||
+                                         f.needs == value_needs::second_event ||
+                                         f.needs == value_needs::second_read);
+    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
+    const bool some_left = n.missing < n.completed;
+    const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
+                                       : is_too_much(n.missing, n.completed);
+    if (n.missing == 0 || (some_left && (allowed || !is_too_many))) return {};
+    return values_missing(c, m);
+}
+
+/// Answers of several models: a gateway that falls back, or routes.
+inline cause several_models(const answer_counts& c) {
+    const std::size_t others = c.models.of_others();
+    if (!is_too_much(others, c.completed)) return {};
+    return cause_with<because::several_models>({{"requests", others}, {"completed", c.completed}},
+                                               whose::nobody, c.models.shares(c.completed));
+}
+/// What a few answers are, which spoils no verdict.
+inline cause a_few_others(const answer_counts& c) {
+    const std::size_t others = c.models.of_others();
+    if (others == 0) return {};
+    return cause_with<because::some_other_models>(
+        {{"requests", others}, {"completed", c.completed}}, whose::nobody,
+        c.models.shares(c.completed));
+}
+inline cause a_few_from_cache(const answer_counts& c) {
+    if (c.from_cache == 0) return {};
+    return cause_with<because::some_from_cache>(
+        {{"requests", c.from_cache}, {"completed", c.completed}});
+}
+
+/// Why answers are short, by their finish reasons.
+inline cause too_short(const answer_counts& c) {
+    if (!is_too_much(c.too_short, c.completed)) {
+        if (!is_too_much(c.cut_short, c.completed)) return {};
+        return cause_with<because::cut_short>({{"requests", c.cut_short},
+                                               {"completed", c.completed},
+                                               {"most", c.most_tokens}});
+    }
+    const std::size_t n = c.too_short, of = c.completed;
+    const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
+    if (c.ended_at_length > 0 && n > otherwise)
+        return cause_with<because::context_full>({{"requests", n},
+                                                  {"completed", of},
+                                                  {"at_length", n - otherwise},
+                                                  {"most", c.most_tokens}});
+    if (c.ended_by_themselves == 0)
+        return cause_with<because::stops_early>(
+            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
+    return cause_with<because::stops_by_itself>(
+        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
+}
+inline cause prompts_of_one_size(const answer_counts& c) {
+    if (2 * c.equal_prompts <= c.completed) return {};
+    return cause_with<because::equal_prompts>({{"requests", c.equal_prompts},
+                                               {"completed", c.completed},
+                                               {"tokens", c.equal_tokens}});
+}
+
+inline cause no_history(const answer_counts& c) {
+    if (!is_too_much(c.without_history, c.going_on)) return {};
+    return cause_with<because::no_history>({{"turns", c.without_history}, {"of", c.going_on}});
+}
+/// That nothing shows whether the server kept the history, in over 5 % of the turns.
+inline cause untold_history(const answer_counts& c) {
+    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
+}
+
+inline cause more_cached_than_prompt(const cache_counts& c) {
+    return cause_with<because::cached_over_prompt>({{"cached", c.cached}, {"prompt", c.prompt}});
+}
+/// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
+/// block of 16 per request are allowed: caches also find equal first words, and templates differ.
+inline cause known_prompts(const answer_counts& of) {
+    const cache_counts& c = of.cache;
+    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
+    if (c.cached > c.prompt) return more_cached_than_prompt(c);
+    const auto prompt = static_cast<double>(c.prompt);
+    return cause_with<because::known_prompts>({{"cached", static_cast<double>(c.cached) / prompt},
+                                               {"shared", static_cast<double>(c.shared) / prompt}});
+}
+
+// Buffering by a server or by a proxy looks the same here.
+inline cause in_one_piece(const answer_counts& c) {
+    if (!is_too_much(c.in_one_piece, c.paced)) return {};
+    return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
+}
+/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
+/// Those at one moment may have one cause.
+inline cause in_a_burst(const answer_counts& c) {
+    const std::size_t moments = c.coalesced_at.size();
+    const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
+    if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};
+    if (2 * c.in_large_events > c.in_a_burst)
+        return cause_with<because::in_large_events>(
+            {{"answers", c.in_a_burst},
+             {"of", c.paced},
+             {"tokens", c.event_tokens / as_number(c.in_large_events)}});
+    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
+}
+inline cause starts_read_together(const answer_counts& c) {
+    if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
+    return cause_with<because::starts_read_together>(
+        {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
+}
+inline cause comes_in_bursts(const answer_counts& c) {
+    if (c.read_together * 20 <= c.events) return {};
+    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
+}
+
+/// The answers that were wrong: cut off, unreadable or never received.
+inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
+    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
+            if (*r.right) return;
+            ++wrong;
+            if (r.status != request_status::ok) ++failed;
+            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
+            else if (r.graded.empty()) ++unreadable;
+        });
+    return cause_with<because::wrong_answers>(
+        {{"wrong", wrong}, {"cut_off", cut}, {"unreadable", unreadable}, {"failed", failed}});
+}
+/// How many answers differ from the baseline's, where, and how often the server's own differ.
+inline cause answers_differ(const measurements& e, const statistic_data& what,
+                            std::size_t repeats) {
+    double differ = 0, all = 0, failed = 0;
+    answer_differences d;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
+        d.add(e.candidate[i].differences);
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
+            ++all;
+            differ += !*r.same;
+            failed += has_failed(r);
+        });
+    }
+    std::sort(d.places.begin(), d.places.end());
+    const double with_place = as_number(d.places.size());
+    return cause_with<because::answers_differ>(
+        {{"differ", differ},
+         {"of", all},
+         {"failed", failed},
+         {"own", own_agreement(e.candidate, repeats, what)},
+         {"with_place", with_place},
+         {"place", d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5)},
+         {"per_1000", d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number},
+         {"without_place", d.without_place}});
 }
 
 // ===== [C] counts of misses: fractions, and percentiles that failures reach ======================
@@ -14678,789 +15798,18 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
     return why;
 }
 
-// ===== [C] the least number of requests for a verdict ============================================
-// Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
-// depend on the server.
-
-/// The fraction of requests beyond a percentile.
-inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
-
-/// The fewest values of a repeat for a mean, maximum or throughput. With fewer, single requests
-/// move it by 10 % and more, against a prior noise of 4 %.
-inline constexpr long long least_values = 10;
-
-/// The fewest values in each repeat for a statistic: three beyond a percentile. 0: no limit.
-inline long long least_values_of(const statistic_data& w) {
-    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric) ||
-        is_of_recovery(w.metric))
-        return 0;
-    if (is_ratio(w.metric))
-        return std::max(least_values_of(w.parts[0]), least_values_of(w.parts[1]));
-    if (is_drift(w.metric)) return least_of_drift(w);
-    if (w.kind != statistic_kind::percentile) return least_values;
-    return static_cast<long long>(rounded_up(3 / tail_of(w)));
-}
-/// Why there are too few values for an objective. The plan is at fault.
-inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
-    if (v.outcome == verdict::invalid) return {};
-    const slo& s = v.objective;
-    const statistic_data& w = s.statistic;
-    const auto needed = static_cast<std::size_t>(least_values_of(w));
-    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
-    for (const variant_columns* variant : {&c.mine, &c.other})
-        for (std::size_t i = 0; i < variant->each.size(); ++i) {
-            const column& d = *variant->each[i];
-            const std::size_t n = d.behind;
-            if (n >= needed) continue;
-            const char* const of = is_of_sessions(w.metric)          ? "session"
-                                   : pools_gaps(w.metric) ? "gap"
-                                                                   : "request";
-            return cause_with<because::small_sample>({{"repeat", i + 1},
-                                                      {"is_baseline", variant == &c.other},
-                                                      {"measured", n},
-                                                      {"needed", needed},
-                                                      {"is_tail", is_tail},
-                                                      {"mostly_failed", d.failed * 2 > d.requests}},
-                                                     whose::plan, of);
-        }
-    return {};
-}
-
-/// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
-/// one piece at its end, and without a warm-up has none at its start.
-inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
-    double ended = 0, more = 0;
-    for (const shared_column& d : c.mine.each) {
-        ended += d->ends.ended;
-        more += d->ends.ended_after - d->ends.begun_before;
-    }
-    const double most = ended > 0 ? 1 + more / ended : infinity;
-    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
-    if (!(more > 0) || stays) return {};
-    const double repeats = as_number(c.repeats());
-    return cause_with<because::window_ends>(
-        {{"ended", ended / repeats}, {"more", more / repeats}}, whose::plan);
-}
-
-// ===== [C] objectives that a repeat can no longer meet ===========================================
-// A gate that ends at its first miss need not send the rest of a repeat that misses by far: two
-// repeats at twice a limit show the miss (curtailed sampling, as in acceptance tests of lots). A
-// repeat that ends early counts as if all else that it planned were good, so it is never worse than
-// a whole one.
-
-/// Whether a value is at twice the limit or beyond.
-inline bool is_blatant(const slo& s, double value) {
-    return is_blatant_distance(s, distance_of(s, value, limit_of(s)));
-}
-/// The fraction of misses with which two repeats fail, whatever happens within a repeat.
-inline double share_that_ends(const slo& s, const judging_rule& rule) {
-    return std::sqrt(count_levels_of(s, rule).product) * allowed_misses(s);
-}
-/// Whether an objective may end a repeat: a percentile of a time or speed that a request has alone,
-/// or a fraction of them, over all requests.
-inline bool may_end(const slo& s) {
-    const statistic_data& what = s.statistic;
-    const auto is_alone = [](metric_id m) {
-        return is_own(m) || pools_gaps(m) || is_of_turns(m) || is_of_answers(m);
-    };
-    const bool is_kind = what.kind == statistic_kind::percentile
-                             ? is_of_requests(what.metric)
-                             : is_request_fraction(what.metric) && allowed_misses(s) > 0;
-    return is_kind && !s.is_advisory && s.factor <= 0 && !is_difference(s) &&
-           is_all(what.which) && !concerns_a_metric(what, is_alone);
-}
-/// The objectives that may end the next repeat of a gate: the first one, or a second one if the
-/// first is as bad. Later repeats are whole, and decide by their spread.
-inline vector<slo> slos_that_may_end(const measurements& e, const judging_parameters& t) {
-    vector<slo> all;
-    if (e.has_live_baseline() || t.rule.revision < 2 || e.candidate.size() >= first_analysis)
-        return all;
-    const auto add = [&](const slo& s) {
-        if (!may_end(s)) return;
-        const objective_columns before = columns_of(e, s);
-        if (before.repeats() < e.candidate.size()) return;
-        for (const shared_column& c : before.mine.each)
-            if (is_request_fraction(s.statistic.metric)
-                    ? c->counts.misses < share_that_ends(s, t.rule) * c->counts.all
-                    : !is_blatant(s, c->value))
-                return;
-        all.push_back(s);
-    };
-    for (const slo& s : t.slos) add(s);
-    if (!any_of(t.slos, is_of_all_errors)) add(error_guard());
-    return all;
-}
-
-/// Counts the requests of a repeat that miss such objectives.
-class misses_so_far {
-public:
-    misses_so_far() = default;
-    misses_so_far(const vector<slo>& may_end, const judging_rule& rule) {
-        for (const slo& s : may_end) all_.push_back({s, share_that_ends(s, rule)});
-        one_.records.resize(1);
-    }
-    bool is_on() const { return !all_.empty() && planned_ > 0; }
-    /// `requests`: that are to be measured; 0: not known.
-    void begin(std::size_t requests) { planned_ = requests; }
-    /// A measured request has ended. Returns the end of its repeat once the first objective cannot
-    /// be met any more; one without a name: it goes on.
-    early_end add(const record& r) {
-        one_.records[0] = r;
-        for (counted& c : all_) {
-            c.failed += has_failed(r);
-            c.missed += is_missed(c.objective);
-            const std::size_t needed = needed_for(c);
-            const bool is_fraction = is_request_fraction(c.objective.statistic.metric);
-            // More failures leave a percentile without a size.
-            if (needed == 0 || c.missed < needed || (!is_fraction && c.failed >= needed)) continue;
-            const slo& s = c.objective;
-            const double part = c.share_that_ends;
-            const double least = !is_fraction ? at_distance(s, std::log(2), limit_of(s))
-                                 : s.at_most  ? part
-                                              : 1 - part;
-            return {str(s.statistic.name), planned_, least};
-        }
-        return {};
-    }
-
-private:
-    struct counted {
-        slo objective{};
-        double share_that_ends = 0;  // of a fraction
-        std::size_t missed = 0, failed = 0;
-    };
-    /// 0: as many as are planned do not suffice, or too few are planned.
-    std::size_t needed_for(const counted& c) const {
-        const statistic_data& what = c.objective.statistic;
-        if (planned_ < static_cast<std::size_t>(least_values_of(what))) return 0;
-        const auto n = static_cast<double>(planned_);
-        if (is_request_fraction(what.metric))
-            return c.share_that_ends > 1
-                       ? 0
-                       : static_cast<std::size_t>(std::ceil(c.share_that_ends * n));
-        const std::size_t rank = nearest_rank_of(planned_, what.q);
-        return c.objective.at_most ? planned_ - rank : rank + 1;
-    }
-    bool is_missed(const slo& s) const {
-        const record& r = one_.records[0];
-        const metric_id m = s.statistic.metric;
-        if (has_left(r)) return false;
-        if (is_request_fraction(m)) return is_miss(s.statistic, one_, 0);
-        if (has_failed(r)) return true;
-        const double value = request_value(m, one_, 0);
-        return value >= 0 && is_blatant(s, value);
-    }
-
-    vector<counted> all_{};
-    std::size_t planned_ = 0;
-    repeat_data one_{};
-};
-
-/// How repeats ended early by the objective of a verdict.
-inline cause ended_early(const measurements& e, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    double repeats = 0;
-    const repeat_data* last = nullptr;
-    for (const repeat_data& d : e.candidate)
-        if (d.ended_early.by == str(s.statistic.name)) {
-            ++repeats;
-            last = &d;
-        }
-    if (!last) return {};
-    const early_end& end = last->ended_early;
-    const auto sent = std::count_if(last->records.begin(), last->records.end(), is_measured);
-    return cause_with<because::ended_early>({{"repeats", repeats},
-                                             {"sent", sent},
-                                             {"planned", end.planned},
-                                             {"least", end.least},
-                                             {"at_most", s.at_most},
-                                             {"is_open", v.outcome == verdict::inconclusive}});
-}
-
-// ===== [C] validity checks of the load ===========================================================
-
-/// Slope of the means of ten batches, and its t value (8 degrees of freedom).
-struct trend {
-    double per_batch = 0, t = 0;
-};
-inline trend trend_of(const vector<double>& values) {
-    constexpr std::size_t batches = 10;
-    vector<double> means;
-    for (std::size_t b = 0; b < batches; ++b)
-        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
-                                 values.begin() +
-                                     static_cast<long>((b + 1) * values.size() / batches)}));
-    const double center = mean_of(means), middle = (batches - 1) / 2.0;
-    double xy = 0, xx = 0, residual = 0;
-    for (std::size_t b = 0; b < batches; ++b) {
-        xy += (static_cast<double>(b) - middle) * (means[b] - center);
-        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
-    }
-    trend r;
-    r.per_batch = xy / xx;
-    for (std::size_t b = 0; b < batches; ++b) {
-        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
-        residual += (means[b] - fitted) * (means[b] - fitted);
-    }
-    const double error = std::sqrt(residual / (batches - 2) / xx);
-    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
-    return r;
-}
-
-/// A request, or a session of several steps.
-struct load_unit {
-    long long scheduled_ns = 0, end_ns = 0;
-    double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
-    double tokens = 0;
-    bool is_measured = true, all_ok = true;
-};
-/// Whether a load consists of sessions. The probes of a search have few sessions, so that its
-/// requests count.
-inline bool starts_sessions(const repeat_data& d) {
-    return d.load == 0 && any_of(d.records, [](const record& r) {
-        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
-    });
-}
-/// The 90th percentile of the wait for first tokens among the first tenth of the requests.
-inline double usual_wait_ns(const repeat_data& d) {
-    vector<std::pair<long long, double>> waits;
-    for (const record& r : d.records)
-        if (r.status == request_status::ok)
-            waits.emplace_back(r.scheduled_ns,
-                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
-    std::sort(waits.begin(), waits.end());
-    vector<double> early;
-    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
-    std::sort(early.begin(), early.end());
-    return early.empty() ? 0 : nearest_rank(early, 0.9);
-}
-inline vector<load_unit> started_in(const repeat_data& d) {
-    const bool sessions = starts_sessions(d);
-    vector<load_unit> units;
-    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
-    std::map<long long, std::size_t> of_session;
-    for (const record& r : d.records) {
-        std::size_t at = units.size();
-        if (sessions && r.conversation >= 0)
-            at = of_session.emplace(r.conversation, at).first->second;
-        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
-        load_unit& u = units[at];
-        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
-        u.end_ns = std::max(u.end_ns, r.end_ns);
-        u.tokens += r.output_tokens;
-        if (r.status == request_status::ok)
-            u.waited_ns += std::max(
-                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
-        u.is_measured = u.is_measured && is_measured(r);
-        u.all_ok = u.all_ok && r.status == request_status::ok;
-    }
-    sort_by(units, [](const load_unit& u) { return u.scheduled_ns; });
-    return units;
-}
-
-/// The typical time of an answer, 0 without answers.
-inline double usual_answer_s(const repeat_data& d) {
-    vector<double> took;
-    for (const record& r : d.records)
-        if (is_measured(r) && !has_failed(r))
-            took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
-    if (took.empty()) return 0;
-    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
-    std::nth_element(took.begin(), middle, took.end());
-    return *middle;
-}
-/// A load that lasts for less than four answers is mostly its own start: too few of its requests
-/// meet the others that its rate adds up to.
-inline double least_load_s(double answer_s) { return 4 * answer_s; }
-inline bool is_too_short(double load_s, double needed_s) { return needed_s > 1.25 * load_s; }
-/// Why a load with a rate ended too early to show whether the server keeps up with it. It lasts as
-/// long as requests or sessions start, warm-up included. A search makes its probes long enough.
-inline cause too_short_repeat(const repeat_data& d) {
-    if (d.load != 0) return {};
-    long long first = 0, last = 0;
-    double starts = 0, sessions = 0;
-    for (const record& r : d.records) {
-        sessions += r.turn > 0 || r.depth > 0;
-        if (r.turn > 0 || r.depth > 0) continue;
-        first = starts++ == 0 ? r.scheduled_ns : std::min(first, r.scheduled_ns);
-        last = std::max(last, r.scheduled_ns);
-    }
-    if (starts < 2) return {};
-    const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
-    const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
-    if (!is_too_short(load_s, needed_s)) return {};
-    return cause_with<because::probe_too_short>(
-        {{"answer", answer_s},
-         {"load", load_s},
-         {"needed", needed_s},
-         {"starts", rounded_up(starts * needed_s / load_s)},
-         {"of_sessions", sessions}},
-        whose::plan);
-}
-
-/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
-/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
-/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
-/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
-/// 90th percentile, without the growth of waits for first tokens, which is the server's.
-inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
-    const bool sessions = starts_sessions(d);
-    const vector<load_unit> units = started_in(d);
-    // Of a load far over the capacity a quarter waits for longer than the load lasts.
-    const std::size_t early_units =
-        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
-    vector<long long> ends;
-    vector<double> early;
-    for (const load_unit& u : units) {
-        ends.push_back(u.end_ns);
-        if (ends.size() <= early_units && u.all_ok)
-            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
-    }
-    if (early.empty()) return {};
-    std::sort(ends.begin(), ends.end());
-    std::sort(early.begin(), early.end());
-    const long long filled = units[0].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
-    vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < units.size(); ++k) {
-        const load_unit& u = units[k];
-        if (!u.is_measured || u.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
-        in_flight.push_back(static_cast<double>(k + 1) -
-                            static_cast<double>(ended - ends.begin()));
-        if (u.all_ok) tokens.push_back(u.tokens);
-    }
-    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
-    for (const record& r : d.records)
-        if (is_pooled(r) && r.scheduled_ns >= filled &&
-            r.scheduled_ns <= units.back().scheduled_ns)
-            first_tokens.emplace_back(
-                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-    std::sort(first_tokens.begin(), first_tokens.end());
-    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
-    const double n = static_cast<double>(in_flight.size());
-    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
-    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
-    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
-    const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
-    cause why = cause_with<because::over_saturated>(
-        {{"is_baseline", false},
-         {"grown", growth},
-         {"sent", n},
-         {"slower", 10 * slower.per_batch}});
-    if (sessions) why.what = because::over_saturated_by_sessions;
-    return why;
-}
-
-/// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
-/// repeats of a variant show it. NaN: the load has no rate.
-inline cause over_saturation_of(const measurements& e, const variant_list& variants,
-                                double arrival_cv2) {
-    if (std::isnan(arrival_cv2)) return {};
-    const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
-        std::size_t shown = 0, whole = 0;
-        cause example;
-        for (const repeat_data& d : variant) {
-            if (!d.ended_early.by.empty()) continue;
-            ++whole;
-            if (cause why = shown_in(d)) {
-                ++shown;
-                example = std::move(why);
-            }
-        }
-        return 2 * shown > whole ? example : cause{};
-    };
-    for (const auto* variant : variants) {
-        cause over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, "over-saturated",
-                             [&] { return over_saturated_repeat(d, arrival_cv2); });
-        });
-        if (over) over.set("is_baseline", variant == &e.baseline);
-        else over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
-        });
-        if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
-        if (over) return over;
-    }
-    return {};
-}
-
-/// Whether a longer load at the same rate can only make a value worse.
-inline bool only_worsens(metric_id m) {
-    const metric_facts& f = facts_of(m);
-    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
-           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
-}
-/// A verdict under such a load: a miss stays unless a longer load could be better.
-inline decision with_the_load(decision v, const measurements& e, const cause& over) {
-    const bool is_short = over.what == because::probe_too_short;
-    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
-                                     (v.objective.factor == 0 ||
-                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
-    const bool fails = v.outcome == verdict::fail && stays;
-    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
-    if (is_short)
-        v.advice = cause_with<because::longer_load>({{"seconds", over["needed"]},
-                                                     {"starts", over["starts"]},
-                                                     {"of_sessions", over["of_sessions"]}});
-    return v;
-}
-
-// ===== [C] validity checks of the server's answers ===============================================
-
-/// Over 5 % of the completed requests is too much.
-inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
-
-/// The requests of a metric, and completed ones without a value.
-struct value_count {
-    std::size_t of = 0, completed = 0, missing = 0;
-};
-/// Prompt tokens in the server's prefix cache, of how many, and how many the workload repeats; -1:
-/// unknown.
-struct cache_counts {
-    long long requests = 0, prompt = 0, cached = 0, shared = 0;
-};
-/// The completed requests of one variant by what makes them invalid.
-struct answer_counts {
-    std::size_t requests = 0;  // all, with failed ones
-    std::size_t completed = 0;
-    std::size_t too_short = 0, too_long = 0;  // fewer or more tokens than forced
-    // Finish reasons, and the most tokens of a prompt and its answer together.
-    std::size_t ended_by_themselves = 0, ended_at_length = 0, ended_without_reason = 0;
-    long long most_tokens = 0;
-    std::size_t of_choices = 0;               // with several choices
-    std::size_t short_prompts = 0;            // read in part, of those with asked lengths
-    std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
-    int equal_tokens = 0;
-    std::size_t over_content = 0;             // more tokens in usage than in the text
-    std::size_t without_usage = 0;            // though the API reports it, and events are no tokens
-    std::size_t over_length = 0;              // more tokens than the maximum asked for
-    std::size_t under_events = 0;             // fewer tokens in usage than events
-    std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
-    std::size_t over_prompt = 0;              // more prompt tokens than possible
-    std::size_t filtered = 0;                 // cut off by a content filter
-    // Turns whose history the server keeps; with a prompt no longer than the one before; without
-    // usage to tell.
-    std::size_t going_on = 0, without_history = 0, untold_history = 0;
-    // Of answers that the client read without delay, with tokens after the first event:
-    std::size_t paced = 0;
-    std::size_t in_one_piece = 0, in_a_burst = 0;
-    // Begin in a burst as well, which a delayed client may have made: not counted above.
-    std::size_t perhaps_in_a_burst = 0;
-    std::size_t most_in_a_burst() const { return in_a_burst + perhaps_in_a_burst; }
-    std::size_t streamed() const { return paced + perhaps_in_a_burst; }
-    std::set<long long> moments{},
-        coalesced_at{};  // starts of all answers, and of coalesced ones
-    double events = 0, read_together = 0;
-    cache_counts cache{};
-    std::array<value_count, max_metrics> values{};
-    const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
-};
-/// Over 5 % of the completed answers.
-template <because what, std::size_t answer_counts::*n>
-cause too_much(const answer_counts& c) {
-    if (!is_too_much(c.*n, c.completed)) return {};
-    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
-}
-/// Seconds between events of a server as fast as the client's event loop: at most 1 ms in the
-/// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
-/// client merges then hide next to nothing.
-inline double fast_gap_of(const repeat_list& variant) {
-    vector<double> gaps;
-    std::size_t several = 0;
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records) {
-            if (!is_pooled(r) || r.events < 2) continue;
-            ++several;
-            if (!is_in_one_piece(r)) gaps.push_back(spread_s(r) / (r.events - 1));
-        }
-    if (gaps.empty() || gaps.size() * 4 < several * 3) return 0;
-    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-    std::nth_element(gaps.begin(), middle, gaps.end());
-    return *middle <= 0.001 ? *middle : 0;
-}
-inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
-    const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
-    const bool in_one_piece = is_in_one_piece(r) && masks;
-    // A delayed client may have merged events, up to the length of its delay.
-    const double delay_s = static_cast<double>(r.first_early_ns) * 1e-9;
-    if (delay_s > 0 && ((in_one_piece && delay_s * 10 >= wait_s(r)) ||
-                        (begins_in_a_burst(r) && delay_s * 2 >= hidden_s(r)))) {
-        ++c.perhaps_in_a_burst;
-        return;
-    }
-    c.paced += paced_tokens(r) > 0;
-    c.in_one_piece += in_one_piece;
-    c.in_a_burst += in_one_piece || begins_in_a_burst(r);
-    if (paced_tokens(r) > 0) c.moments.insert(r.first_token_ns / moment_ns);
-    if (begins_in_a_burst(r)) c.coalesced_at.insert(r.first_token_ns / moment_ns);
-    c.events += r.events;
-    if (fast_gap == 0 || in_one_piece)
-        c.read_together += std::max(events_read_together(r) - r.unknown_gaps, 0);
-}
-inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
-    ++c.completed;
-    const bool at_length = stream_event::is_at_length(str(r.finish_reason));
-    c.ended_at_length += at_length;
-    c.ended_without_reason += r.finish_reason.empty();
-    c.ended_by_themselves += !at_length && !r.finish_reason.empty();
-    c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
-    c.of_choices += r.choices > 1;
-    c.over_content += usage_is_over_content(r);
-    c.without_usage += r.token_source == token_origin::no_usage;
-    c.over_length += is_over_length(r);
-    c.under_events += usage_is_under_events(r);
-    c.may_hide += r.hidden_tokens < 0;
-    c.over_prompt += usage_is_over_prompt(r);
-    c.filtered += stream_event::is_filtered(str(r.finish_reason));
-    add_stream(c, r, fast_gap);
-    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
-    ++c.cache.requests;
-    c.cache.prompt += r.prompt_tokens;
-    c.cache.cached += r.cached_tokens;
-}
-/// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
-/// server that reads only so much of each.
-class equal_prompts {
-public:
-    void add(const record& r) {
-        if (r.prompt_tokens <= 0 || r.most_prompt_tokens <= 0) return;
-        with_tokens& of = by_tokens_[r.prompt_tokens];
-        of.least = of.n++ == 0 ? r.most_prompt_tokens : std::min(of.least, r.most_prompt_tokens);
-        of.most = std::max(of.most, r.most_prompt_tokens);
-    }
-    void count_in(answer_counts& c) const {
-        for (const auto& [tokens, of] : by_tokens_)
-            if (of.most / 2 >= of.least && of.n > c.equal_prompts) {
-                c.equal_prompts = of.n;
-                c.equal_tokens = tokens;
-            }
-    }
-
-private:
-    struct with_tokens {
-        std::size_t n = 0;
-        int least = 0, most = 0;
-    };
-    std::map<int, with_tokens> by_tokens_{};
-};
-/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
-/// are more than those of the turn before, and at most these, its answer and the text sent. Only
-/// main lines are read, each of which is one chain.
-class kept_histories {
-public:
-    explicit kept_histories(const vector<record>& all) {
-        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
-        if (!any_of(all, goes_on)) return;
-        for (const record& r : all)
-            if (r.status == request_status::ok && r.depth == 0)
-                turns_.emplace(std::pair(r.conversation, r.turn), &r);
-    }
-    void count_in(answer_counts& c, const record& r) const {
-        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
-        auto at = turns_.find({r.conversation, r.turn});
-        if (at == turns_.begin() || at == turns_.end()) return;
-        const record& before = *std::prev(at)->second;
-        if (before.conversation != r.conversation) return;
-        ++c.going_on;
-        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
-            ++c.untold_history;
-            return;
-        }
-        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
-        c.without_history += r.prompt_tokens <= before.prompt_tokens;
-        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
-    }
-
-private:
-    std::map<std::pair<long long, int>, const record*> turns_{};
-};
-/// A user's metric is asked for its values only if it is one of `asked`.
-inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
-                                      const statistic_data& asked = {}) {
-    answer_counts c;
-    equal_prompts equal;
-    const double fast_gap = fast_gap_of(variant);
-    vector<metric_id> may_miss = all_metrics();
-    erase_if(may_miss, [&](metric_id m) {
-        const auto is_it = [&](metric_id x) { return x == m; };
-        if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
-        return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
-    });
-    for (const repeat_data& d : variant) {
-        c.too_short += static_cast<std::size_t>(d.short_outputs);
-        c.too_long += static_cast<std::size_t>(d.long_outputs);
-        c.short_prompts += static_cast<std::size_t>(d.short_prompts);
-        const long long reported = c.cache.requests;
-        const selects selected(which, d);
-        const kept_histories kept(d.records);
-        for (std::size_t i = 0; i < d.records.size(); ++i) {
-            const record& r = d.records[i];
-            const bool ok = r.status == request_status::ok;
-            if (!selected(r)) continue;
-            ++c.requests;
-            if (ok) add_completed(c, r, fast_gap);
-            if (ok) equal.add(r);
-            if (ok) kept.count_in(c, r);
-            for (const metric_id m : may_miss) {
-                if (!is_in_turns_of(m, r.turn)) continue;
-                value_count& n = c.values[static_cast<std::size_t>(m)];
-                ++n.of;
-                n.completed += ok;
-                n.missing += ok && !has_value(m, d, i);
-            }
-        }
-        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
-        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
-    }
-    equal.count_in(c);
-    return c;
-}
-
-inline cause values_missing(const answer_counts& c, metric_id m) {
-    const value_count& n = c.of(m);
-    return cause_with<because::lacks_values>(
-        {{"requests", n.missing}, {"completed", n.completed}, {"metric", m}, {"needs", m}});
-}
-/// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
-/// were requested, the others are judged, if any.
-inline cause missing_values(const answer_counts& c, metric_id m, const load_conditions& under) {
-    const metric_facts& f = facts_of(m);
-    const value_count& n = c.of(m);
-    const bool allowed =
-        under.short_outputs_expected && (f.needs == value_needs::second_token ||
-                                         f.needs == value_needs::second_event ||
-                                         f.needs == value_needs::second_read);
-    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
-    const bool some_left = n.missing < n.completed;
-    const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
-                                       : is_too_much(n.missing, n.completed);
-    if (n.missing == 0 || (some_left && (allowed || !is_too_many))) return {};
-    return values_missing(c, m);
-}
-
-/// Why answers are short, by their finish reasons.
-inline cause too_short(const answer_counts& c) {
-    if (!is_too_much(c.too_short, c.completed)) return {};
-    const std::size_t n = c.too_short, of = c.completed;
-    const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
-    if (c.ended_at_length > 0 && n > otherwise)
-        return cause_with<because::context_full>({{"requests", n},
-                                                  {"completed", of},
-                                                  {"at_length", n - otherwise},
-                                                  {"most", c.most_tokens}});
-    if (c.ended_by_themselves == 0)
-        return cause_with<because::stops_early>(
-            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
-    return cause_with<because::stops_by_itself>(
-        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
-}
-inline cause prompts_of_one_size(const answer_counts& c) {
-    if (2 * c.equal_prompts <= c.completed) return {};
-    return cause_with<because::equal_prompts>({{"requests", c.equal_prompts},
-                                               {"completed", c.completed},
-                                               {"tokens", c.equal_tokens}});
-}
-
-inline cause no_history(const answer_counts& c) {
-    if (!is_too_much(c.without_history, c.going_on)) return {};
-    return cause_with<because::no_history>({{"turns", c.without_history}, {"of", c.going_on}});
-}
-/// That nothing shows whether the server kept the history, in over 5 % of the turns.
-inline cause untold_history(const answer_counts& c) {
-    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
-}
-
-inline cause more_cached_than_prompt(const cache_counts& c) {
-    return cause_with<because::cached_over_prompt>({{"cached", c.cached}, {"prompt", c.prompt}});
-}
-/// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
-/// block of 16 per request are allowed: caches also find equal first words, and templates differ.
-inline cause known_prompts(const answer_counts& of) {
-    const cache_counts& c = of.cache;
-    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
-    if (c.cached > c.prompt) return more_cached_than_prompt(c);
-    const auto prompt = static_cast<double>(c.prompt);
-    return cause_with<because::known_prompts>({{"cached", static_cast<double>(c.cached) / prompt},
-                                               {"shared", static_cast<double>(c.shared) / prompt}});
-}
-
-// Buffering by a server or by a proxy looks the same here.
-inline cause in_one_piece(const answer_counts& c) {
-    if (!is_too_much(c.in_one_piece, c.paced)) return {};
-    return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
-}
-/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
-/// Those at one moment may have one cause.
-inline cause in_a_burst(const answer_counts& c) {
-    const std::size_t moments = c.coalesced_at.size();
-    const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
-    if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};
-    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
-}
-inline cause starts_read_together(const answer_counts& c) {
-    if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
-    return cause_with<because::starts_read_together>(
-        {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
-}
-inline cause comes_in_bursts(const answer_counts& c) {
-    if (c.read_together * 20 <= c.events) return {};
-    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
-}
-
-/// The answers that were wrong: cut off, unreadable or never received.
-inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
-    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
-            if (*r.right) return;
-            ++wrong;
-            if (r.status != request_status::ok) ++failed;
-            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
-            else if (r.graded.empty()) ++unreadable;
-        });
-    return cause_with<because::wrong_answers>(
-        {{"wrong", wrong}, {"cut_off", cut}, {"unreadable", unreadable}, {"failed", failed}});
-}
-/// How many answers differ from the baseline's, where, and how often the server's own differ.
-inline cause answers_differ(const measurements& e, const statistic_data& what,
-                            std::size_t repeats) {
-    double differ = 0, all = 0, failed = 0;
-    answer_differences d;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
-        d.add(e.candidate[i].differences);
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
-            ++all;
-            differ += !*r.same;
-            failed += has_failed(r);
-        });
-    }
-    std::sort(d.places.begin(), d.places.end());
-    const double with_place = as_number(d.places.size());
-    return cause_with<because::answers_differ>(
-        {{"differ", differ},
-         {"of", all},
-         {"failed", failed},
-         {"own", own_agreement(e.candidate, repeats, what)},
-         {"with_place", with_place},
-         {"place", d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5)},
-         {"per_1000", d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number},
-         {"without_place", d.without_place}});
-}
-
 // ===== [C] values: times, speeds and rates =======================================================
 
 /// Sets the interval: each end is the bound that decides on its side, at the level of that side.
+/// So few repeats that they hardly fail have no such bound of a size: beside their pass both ends
+/// are at its level.
 inline void set_interval(decision& d) {
     const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
-    d.estimate = {back(d.last.mean), back(d.last.fail_bound), back(d.last.pass_bound)};
+    const interim_analysis& l = d.last;
+    const bool is_early_pass =
+        d.outcome == verdict::pass && !d.paired && d.repeats < first_fail;
+    const double fail_end = is_early_pass ? 2 * l.mean - l.pass_bound : l.fail_bound;
+    d.estimate = {back(l.mean), back(fail_end), back(l.pass_bound)};
     if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
 }
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
@@ -15839,9 +16188,12 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
              analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
         d.why = {cause_with<because::lasting_luck>({{"spread", spread}})};
     else if (const calibrated_noise known = c.calibrated(t, d.objective);
-             known.df > 0 && is_noisier(d.distances, known))
-        d.why.insert(d.why.begin(), cause_with<because::over_calibration>(
-                                        {{"spread", spread}, {"calibrated", known.sd}}));
+             known.df > 0 &&
+             (is_noisier(d.distances, known) || is_far_quieter(d.distances, known)))
+        d.why.insert(d.why.begin(), cause_with<because::not_as_calibrated>(
+                                        {{"spread", spread},
+                                         {"calibrated", known.sd},
+                                         {"is_more", spread > known.sd}}));
     else if (l.spread == spread_of::noisy)
         d.why.insert(d.why.begin(), cause_with<because::repeats_spread>(
                                         {{"spread", std::sqrt(own.squares / own.df)},
@@ -15858,6 +16210,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
     set_measured(d, c);
     d.scale = is_difference(s) ? c.scale : 1;
+    d.client_part = c.client_error;
     const bool startup = is_of_start(s.statistic.metric);
     const double s0 = prior_sd_of(of, t, s);
     const judging_rule rule = rule_for(of, t, s);
@@ -16359,6 +16712,7 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
     d.paired = true;
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
+    d.client_part = c.client_error;
     values_at_once v{.is_fraction = of.at_once[0].is_fraction};
     const std::size_t n = of.at_once.size();
     const auto take = [&](std::size_t i) {
@@ -16505,11 +16859,6 @@ inline decision judge_drift(const objective_columns& c, const judging_parameters
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
                                    const slo& s, sought which) {
-    if (c.repeats() == 0 && c.has_left_out) {
-        decision open = decided(undecided(s), verdict::inconclusive, {because::all_ended_early});
-        open.limit = limit_of(s);
-        return open;
-    }
     const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
     const bool by_slices = !c.at_once.empty();
@@ -16523,10 +16872,6 @@ inline decision decision_by_method(const objective_columns& c, const judging_par
                  : counts                     ? judge_counts(c, t, s, which)
                  : by_past                    ? t.past->judged(c, t, s, which)
                                               : judge_values(c, t, s, which);
-    // What a repeat that ended early would have shown is not known but for its better side.
-    if (d.outcome == verdict::pass &&
-        any_of(c.mine.each, [](const shared_column& of) { return of->is_bound; }))
-        d.outcome = verdict::inconclusive;
     d.counted_in =
         needs_baseline(s) && c.is_in_pairs ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
@@ -16558,8 +16903,11 @@ inline decision estimated(decision d, const objective_columns& c) {
         break;
     default: break;
     }
-    if (is_request_fraction(d.objective.statistic.metric))
-        d.advice = {};  // none lowers a limit on quality
+    const slo& s = d.objective;
+    if (is_request_fraction(s.statistic.metric)) d.advice = {};  // none lowers a limit on quality
+    if (is_request_fraction(s.statistic.metric) && is_difference(s))  // as far as two can differ
+        for (double* const x : {&d.estimate.low, &d.estimate.high})
+            *x = std::clamp(*x, -std::max(s.factor, 1.0), 1.0);
     return d;
 }
 
@@ -16717,6 +17065,8 @@ struct objective_in_check {
     // Of the answers of one variant behind the statistic, or behind a part of it.
     const statistic_data* part = nullptr;
     const answer_counts* answers = nullptr;
+    cause in_the_worst{};  // that it holds there, where tokens came together
+
 
     void decide_by_numbers() {
         if (std::exchange(has_numbers, true)) return;
@@ -16754,24 +17104,51 @@ inline bool passes_by_more_than(const objective_in_check& o, const objective_col
     limit = s.at_most ? limit / most : limit * most;
     return decision_by_numbers(o.columns, o.t, s).outcome == verdict::pass;
 }
+/// Whether a verdict is the same by another reading.
+inline bool holds_as(const objective_in_check& o, timing_bound how) {
+    const objective_columns other = columns_of(o.e, o.s, how);
+    return decision_by_numbers(other, o.t, o.s).outcome == o.v.outcome ||
+           (o.is_in(verdict::pass) && passes_by_more_than(o, other));
+}
 /// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
-/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took all the time before
-/// them. A missed time per token holds, as that time only adds to it. Gaps that were merged may
-/// have been longer than any measured one.
-inline bool stands_though_buffered(const objective_in_check& o) {
-    const statistic_data& what = o.s.statistic;
+/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took the time before them
+/// by the pace of the others. A missed time per token holds, as that time only adds to it.
+inline bool stands_by_the_others(const objective_in_check& o) {
     const answer_counts& c = *o.answers;
     if (c.most_in_a_burst() * 2 > c.streamed() || c.read_together * 2 > c.events) return false;
+    return holds_as(o, o.is_in(verdict::fail) ? timing_bound::baseline_buffered
+                                              : timing_bound::buffered);
+}
+/// Whether a verdict holds whatever was buffered or read late: the end of an answer over its tokens
+/// bounds its time per token. The worst case is the verdict where it passes by itself, as what was
+/// measured may be nothing at all.
+inline bool stands_in_the_worst_case(objective_in_check& o) {
+    const bool fails = o.is_in(verdict::fail);
+    const objective_columns other =
+        columns_of(o.e, o.s, fails ? timing_bound::briefest : timing_bound::since_send);
+    decision v = estimated(decision_by_numbers(other, o.t, o.s, o.which), other);
+    const bool is_counted = v.outcome == verdict::pass;
+    const bool holds = fails ? v.outcome == verdict::fail
+                             : is_counted || (o.is_in(verdict::pass) &&
+                                              passes_by_more_than(o, other));
+    if (!holds) return false;
+    if (is_counted) o.columns = other;
+    if (is_counted) o.v = std::move(v);
+    o.in_the_worst = cause_with<because::holds_anyway>({{"answers", o.answers->most_in_a_burst()},
+                                                        {"of", o.answers->streamed()},
+                                                        {"is_pass", !fails},
+                                                        {"is_counted", is_counted}});
+    return true;
+}
+/// Gaps that were merged may have been longer than any measured one.
+inline bool stands_though_buffered(objective_in_check& o) {
+    const statistic_data& what = o.s.statistic;
     const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
     bool listed = true;
     for (const repeat_data& d : repeats_of(o.e)) listed = listed && !d.gaps_counted;
     const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
-    const bool fails = o.is_in(verdict::fail);
-    if (of_rate || (of_gaps && (!listed || fails))) return false;
-    const objective_columns other = columns_of(
-        o.e, o.s, fails ? timing_bound::baseline_buffered : timing_bound::buffered);
-    return decision_by_numbers(other, o.t, o.s).outcome == o.v.outcome ||
-           (o.is_in(verdict::pass) && passes_by_more_than(o, other));
+    if (of_rate || (of_gaps && (!listed || o.is_in(verdict::fail)))) return false;
+    return stands_by_the_others(o) || stands_in_the_worst_case(o);
 }
 /// Whether the verdict may change without the client's delays. A pass must hold with the delays
 /// counted against the server, a miss without them. An open verdict is affected if it is decided
@@ -16999,7 +17376,8 @@ inline cause read_late(objective_in_check& o) {
 /// Time that the client lost where the kernel has no stamps; it may have merged events then.
 inline cause lost_time(objective_in_check& o) {
     const bool merged = is_invalid_by(
-        o, {because::in_one_piece, because::in_a_burst, because::comes_in_bursts});
+        o, {because::in_one_piece, because::in_a_burst, because::in_large_events,
+            because::comes_in_bursts});
     if (!merged && !may_be_late(o)) return {};
     return noted(o, error_of_lost_time(variants_of(o.e, o.s)));
 }
@@ -17025,7 +17403,9 @@ enum class check_does : unsigned char {
 };
 /// The column on which the cause decides: a verdict that is the same there stands. `none`: the
 /// numbers are not even shown.
-enum class check_reads : unsigned char { none, measured, buffered, missing_worst, late };
+enum class check_reads : unsigned char {
+    none, measured, buffered, text_alone, missing_worst, late
+};
 
 struct check {
     const char* name;
@@ -17064,6 +17444,12 @@ template <metric_id m, cause (*found)(const measurements&, const statistic_data&
 cause of_answers(objective_in_check& o) {
     if (o.s.statistic.metric != m || o.v.repeats == 0) return {};
     return found(o.e, o.s.statistic, static_cast<std::size_t>(o.v.repeats));
+}
+/// What is told of a few answers of the candidate beside a pass.
+template <cause (*found)(const answer_counts&)>
+cause told_of_a_pass(objective_in_check& o) {
+    const bool matters = o.is_in(verdict::pass) && o.is_of(is_of_service);
+    return matters ? found(o.g.candidate) : cause{};
 }
 inline cause cut_off(objective_in_check& o);
 
@@ -17111,7 +17497,11 @@ inline constexpr auto checks = [] {
         {"in_a_burst", answers, in_a_burst, decoding, buffered},
         {"starts_read_together", answers, starts_read_together, decoding, buffered},
         {"comes_in_bursts", answers, comes_in_bursts, gaps, buffered},
+        {"untold_end", answers, too_much<because::untold_end, &c::untold_ends>, decoding,
+         text_alone},
         {"none_selected", answers, none_selected},
+        {"several_models", answers, several_models},
+        {"from_cache", answers, too_much<because::from_cache, &c::from_cache>},
         {"too_short", answers, too_short},
         {"too_long", answers, too_much<because::too_long, &c::too_long>},
         {"filtered", answers, too_much<because::filtered, &c::filtered>},
@@ -17144,8 +17534,10 @@ inline constexpr auto checks = [] {
          [](o in) { return in.is_in(verdict::inconclusive) ? in.stopped() : cause{}; }, leads},
         {"undisturbed", objective, undisturbed, opens},
         {"too_close", objective, too_close, advises},
+        {"holds_anyway", objective, [](o in) { return in.in_the_worst; }, adds},
         {"cached", objective, part_of_cache, adds},
-        {"ended_early", objective, [](o in) { return ended_early(in.e, in.v); }, adds},
+        {"some_other_models", objective, told_of_a_pass<a_few_others>, adds},
+        {"some_from_cache", objective, told_of_a_pass<a_few_from_cache>, adds},
         {"untold_history", objective,
          [](o in) {
              const bool matters = in.is_in(verdict::pass) && in.is_of(is_of_service);
@@ -17174,9 +17566,12 @@ inline constexpr std::size_t first_of_every_verdict = place_of_check("cut_off");
 // ---- the walk
 
 /// Whether a cause does not matter: the same decision on its column is the same.
-inline bool stands(check_reads reads, const objective_in_check& o) {
+inline bool stands(check_reads reads, objective_in_check& o) {
     switch (reads) {
     case check_reads::buffered: return stands_though_buffered(o);
+    case check_reads::text_alone:
+        return o.is_in(o.as(timing_bound::text_alone)) &&
+               o.is_in(o.as(timing_bound::baseline_text_alone));
     case check_reads::missing_worst:
         return !o.is_in(verdict::pass) || o.as(timing_bound::missing_worst) == verdict::pass;
     case check_reads::late: return !may_be_the_clients(o);
@@ -17526,14 +17921,19 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
         row.estimate = std::exp(mean_of(logs));
         row.sd = std::sqrt(sample_variance(logs));
         row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
-        const double sd = std::max(row.sd, prior_sd_of(e, t, s)), most = t.rule.most;
-        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + most - 1);
         const bool against_stored = c.relative && !c.paired;
+        const bool is_all_noise = !against_stored && (!c.paired || e.pairs_are_fresh);
+        const auto known =
+            is_all_noise ? calibrated_noise_of(row.sd, logs.size()) : calibrated_noise{};
+        const double sd = known.df > 0 ? known.sd : std::max(row.sd, prior_sd_of(e, t, s));
+        const double most = t.rule.most, df = known.df > 0 ? known.df : prior_df;
+        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), df + most - 1);
         const double se =
             std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
                       (against_stored ? c.stored.day_sd * c.stored.day_sd : 0));
         double reach = (quantile + 1.645) * se;
-        if (!against_stored && t.rule.most >= first_fail && (!c.paired || e.pairs_are_fresh))
+        if (known.df > 0) reach += hidden_by_modes(known.df + 1 + most, t.rule.pass_level);
+        if (is_all_noise && t.rule.most >= first_fail)
             reach = std::min(reach, reach_of_quiet_repeats(row.sd, logs.size(), t.rule));
         row.to_write = row.estimate * std::exp(sign * reach);
     }
@@ -17599,20 +17999,106 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C] causes in words =======================================================================
+// ===== [C] limits, values and distances in words =================================================
+
+/// The name that the values of the repeats have among a verdict's inputs.
+inline const char* values_name(limit_kind k) {
+    return name_at({"values", "ratios", "differences"}, k);
+}
+
+/// A value in the unit of the judged one: "305 ms", "1.050 x", "+2 ms".
+inline std::string value_text(const slo& s, double x) {
+    const std::string value = value_text(s.statistic.metric, x);
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return std::isfinite(x) ? printed("%.3f x", x) : value;
+    case limit_kind::difference: return (x > 0 ? "+" : std::isinf(x) ? "-" : "") + value;
+    }
+    return value;
+}
+inline std::string verdict_value_text(const verdict_numbers& v, double x) {
+    return value_text(v.objective, x);
+}
+/// As `verdict_value_text`; a ratio also names the baseline.
+inline std::string full_value_text(const verdict_numbers& v, double x) {
+    const bool is_ratio = kind_of(v.objective) == limit_kind::ratio && std::isfinite(x);
+    return filled("{value}{is_ratio? baseline}",
+                  {{"value", verdict_value_text(v, x)}, {"is_ratio", is_ratio}});
+}
+/// The metric of the value that is compared: of `p90(ttft) <= 3 * p50(ttft)` the first one.
+inline metric_id compared_metric(const slo& s) {
+    return s.statistic.parts.empty() ? s.statistic.metric : s.statistic.parts[0].metric;
+}
+/// Whether both values of a comparison are known.
+inline bool has_both_values(const verdict_numbers& v) {
+    const bool is_known = v.denominator > 0 || (is_difference(v.objective) && v.denominator == 0);
+    return is_known && std::isfinite(v.numerator);
+}
+/// Returns both values of a comparison, "28.7 ms against 25 ms"; "" if it is none.
+inline std::string ratio_of_text(const verdict_numbers& v) {
+    const metric_id m = compared_metric(v.objective);
+    if (!has_both_values(v)) return {};
+    return filled("{numerator} against {denominator}",
+                  {{"numerator", {m, v.numerator}}, {"denominator", {m, v.denominator}}});
+}
+/// Returns how far a value is from the limit, "56.6 % over", of a difference in its unit; "" if
+/// that means nothing.
+inline std::string distance_text(const verdict_numbers& v, double value) {
+    const double room = room_of(v, value);
+    const metric_id m = v.objective.statistic.metric;
+    if (std::isnan(room) || is_request_fraction(m)) return {};
+    const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
+    const std::string distance = is_difference(v.objective)
+                                     ? value_text(m, std::fabs(room * v.limit))
+                                     : digits_text(std::fabs(room) * 100, 3) + " %";
+    return filled("{distance} {side}", {{"distance", distance}, {"side", side}});
+}
+inline std::string room_text(const verdict_numbers& v) {
+    return filled("[{distance} the limit]", {{"distance", distance_text(v, v.estimate.value)}});
+}
+
+/// "5.1 ms more", "1 % less".
+inline std::string more_text(metric_id m, double x) {
+    return filled("{size} {is_more?more|less}",
+                  {{"size", {m, std::fabs(x)}}, {"is_more", x > 0}});
+}
+/// "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms"; "" without a
+/// value.
+inline std::string against_limit(const verdict_numbers& v) {
+    const slo& s = v.objective;
+    const metric_id m = compared_metric(s);
+    const bool has_parts = !s.statistic.parts.empty(), has_both = has_both_values(v);
+    const text& name = has_parts ? s.statistic.parts[0].name : s.statistic.name;
+    if (std::isnan(has_both ? v.numerator : v.measured) || name.empty()) return {};
+    if (!has_both)
+        return filled("{name} is {measured}, the limit is {limit}",
+                      {{"name", name}, {"measured", full_value_text(v, v.measured)},
+                       {"limit", limit_text(s)}});
+    if (kind_of(s) == limit_kind::difference)
+        return filled("{name} is {value}, {off}[ {times} times] the baseline's {baseline}, the "
+                      "limit is {limit}",
+                      {{"name", name}, {"value", {m, v.numerator}},
+                       {"off", v.measured == 0 ? "as" : more_text(m, v.measured) + " than"},
+                       {"times", s.factor == 1 ? "" : digits_text(s.factor, 6)},
+                       {"baseline", {m, v.denominator}}, {"limit", more_text(m, s.offset)}});
+    return filled("{name} is {value}, the limit is {limit}, {times} times the {is_baseline?"
+                  "baseline's }{other}[ of {whose}]",
+                  {{"name", name}, {"value", {m, v.numerator}},
+                   {"limit", {m, v.limit * v.denominator}}, {"times", digits_text(v.limit, 6)},
+                   {"is_baseline", !has_parts}, {"other", {m, v.denominator}},
+                   {"whose", has_parts ? str(s.statistic.parts[1].name) : ""}});
+}
 
 /// Returns a limit that the objective would meet in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
-    if (is_difference(s)) {
+    const std::string side = s.at_most ? "<= " : ">= ";
+    if (kind_of(s) == limit_kind::difference) {
         const double power = std::pow(10, std::floor(std::log10(std::fabs(value))) - 1);
         slo close = s;
-        close.is_advisory = false;
         close.offset = (s.at_most ? std::ceil(value / power) : std::floor(value / power)) * power;
-        const std::string text = str(close.text());
-        return text.substr(text.find(s.at_most ? "<=" : ">="));
+        return side + limit_text(close);
     }
-    const std::string side = s.at_most ? "<= " : ">= ";
-    if (facts_of(s.statistic.metric).is_whole && s.factor == 0)
+    if (facts_of(s.statistic.metric).is_whole && is_absolute(s))
         return side +
                limit_text(s.statistic.metric, s.at_most ? std::ceil(value) : std::floor(value));
     // Two digits, three from 10 to 20, rounded to the side that is easier to meet.
@@ -17621,9 +18107,11 @@ inline std::string limit_to_write(const slo& s, double value) {
     const auto rounded = [&](double unit) {
         return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
     };
-    return side + (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
-                                : limit_text(s.statistic.metric, rounded(step)));
+    return side + (is_absolute(s) ? limit_text(s.statistic.metric, rounded(step))
+                                  : printed("%.2f * baseline", rounded(0.01)));
 }
+
+// ===== [C] causes in words =======================================================================
 
 inline const char* to_string(whose w) {
     return name_at({"", "client", "plan", "server", "baseline_server", "baseline"}, w);
@@ -17635,15 +18123,6 @@ inline std::string prefix_of(whose w) {
 inline std::string name_of(verdict_unit u) {
     return u == verdict_unit::none ? "repeat" : to_string(u);
 }
-/// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
-inline std::string verdict_value_text(const verdict_numbers& v, double x) {
-    if (is_difference(v.objective))
-        return (x > 0 ? "+" : std::isinf(x) ? "-" : "") +
-               value_text(v.objective.statistic.metric, x);
-    return v.objective.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
-                                                 : value_text(v.objective.statistic.metric, x);
-}
-
 /// The numbers of a cause by their names, and the verdict that it explains.
 struct cause_values {
     const cause& why;
@@ -17714,7 +18193,7 @@ using in_cause = const cause_values&;
 inline constexpr derived_value derived_values[] = {
     {"words", "", [](in_cause c) { return c.why.text; }},
     {"statistic", "", [](in_cause c) { return str(c.statistic.name); }},
-    {"limit", "", [](in_cause c) { return limit_text(c.statistic.metric, c.of.limit); }},
+    {"limit", "", [](in_cause c) { return limit_text(c.of.objective); }},
     {"some_completed", "requests,completed",
      [](in_cause c) {
          return printed("%.0f of %.0f completed requests", c["requests"], c["completed"]);
@@ -17845,22 +18324,6 @@ inline std::string joined_texts(std::initializer_list<std::string_view> texts,
         if (!t.empty()) out.append(out.empty() ? "" : between).append(t);
     return out;
 }
-/// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
-inline std::string ratio_of_text(const verdict_numbers& v) {
-    const statistic_data& what = v.objective.statistic;
-    const bool is_known = v.denominator > 0 || (is_difference(v.objective) && v.denominator == 0);
-    if (!is_known || !std::isfinite(v.numerator)) return {};
-    const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
-    return filled("{numerator} against {denominator}",
-                  {{"numerator", {m, v.numerator}}, {"denominator", {m, v.denominator}}});
-}
-/// As `verdict_value_text`; a ratio also names the baseline.
-inline std::string full_value_text(const verdict_numbers& v, double x) {
-    const bool ratio =
-        v.objective.factor > 0 && !is_difference(v.objective) && std::isfinite(x);
-    return filled("{value}{is_ratio? baseline}",
-                  {{"value", verdict_value_text(v, x)}, {"is_ratio", ratio}});
-}
 /// Whether the value that is judged tells no more than the measured one: the same to about three
 /// digits, and on the same side of the limit.
 inline bool is_judged_as_measured(const verdict_numbers& v) {
@@ -17884,18 +18347,6 @@ inline std::string interval_text(const verdict_numbers& v) {
                          low.compare(unit, std::string::npos, high, other) == 0;
     if (is_same) low.erase(unit);
     return filled("{low} to {high}", {{"low", low}, {"high", high}});
-}
-/// Returns "56.6 % over the limit", "" if that means nothing.
-inline std::string room_text(const verdict_numbers& v) {
-    const double room = headroom(v);
-    if (std::isnan(room) || is_request_fraction(v.objective.statistic.metric)) return {};
-    const char* side = room >= 0 ? "inside" : v.objective.at_most ? "over" : "under";
-    if (is_difference(v.objective))
-        return filled("{room} {side} the limit",
-                      {{"room", {v.objective.statistic.metric, std::fabs(room * v.limit)}},
-                       {"side", side}});
-    return filled("{percent} % {side} the limit",
-                  {{"percent", digits_text(std::fabs(room) * 100, 3)}, {"side", side}});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
@@ -17986,15 +18437,6 @@ inline std::string measured_text(const slo_verdict& v) {
     return measured_text(v, is_of_model(v) ? "modelled" : "measured");
 }
 
-inline std::string verdict_limit_text(const verdict_numbers& v) {
-    if (is_difference(v.objective)) {
-        const std::string text = str(v.objective.text());
-        return text.substr(text.find("= ") + 2);
-    }
-    return v.objective.factor > 0 ? filled("{factor} x", {{"factor", digits_text(v.limit, 6)}})
-                             : limit_text(v.objective.statistic.metric, v.limit);
-}
-
 // ===== [C] decisions in sentences ================================================================
 
 /// Returns values as the arithmetic of a verdict lists them.
@@ -18011,8 +18453,8 @@ inline std::string method_text(const decision& d) {
     const std::string against =
         d.past              ? filled("against {against}, ", {{"against", d.past->against(d)}})
         : d.paired          ? "paired "
-        : d.objective.factor > 0 ? "against a stored run, "
-                            : "";
+        : is_absolute(d.objective) ? ""
+                                   : "against a stored run, ";
     const bool is_calibrated = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
                                !is_of_start(d.objective.statistic.metric);
     const bool is_floor = d.last.prior_sd > d.calibrated_sd && d.last.prior_df <= prior_df;
@@ -18130,9 +18572,7 @@ struct arithmetic {
     }
 };
 inline void add_values(arithmetic& a, const decision& d) {
-    const std::string what = is_difference(d.objective)  ? "differences"
-                             : d.objective.factor > 0 ? "ratios"
-                                                 : "values";
+    const std::string what = values_name(kind_of(d.objective));
     a.line = what + " " + listed(d.values);
     a.add(what, d.values);
     a.add("limit", {d.limit});
@@ -18192,6 +18632,14 @@ inline arithmetic arithmetic_of(const decision& d) {
     return a;
 }
 
+/// Of a difference: the interval is wider by what the client may have added.
+inline void add_client_part(arithmetic& a, const decision& d) {
+    if (!(d.client_part > 0) || a.line.empty()) return;
+    fill(a.line, "; the interval is wider by the client's part, {part:.6g} on each side",
+         {{"part", d.client_part}});
+    a.add("client_part", {d.client_part});
+}
+
 /// Returns a verdict with its sentences, which are the same in every report.
 inline slo_verdict described(const decision& d) {
     slo_verdict v;
@@ -18200,7 +18648,8 @@ inline slo_verdict described(const decision& d) {
     v.method = method_text(d);
     v.reason = described(d.why, d);
     v.advice = described(d.advice, d);
-    const arithmetic a = arithmetic_of(d);
+    arithmetic a = arithmetic_of(d);
+    add_client_part(a, d);
     v.arithmetic = a.line;
     v.inputs = a.inputs;
     for (const cause& c : d.why)
@@ -18249,6 +18698,10 @@ inline std::string difference_text(const cross_check& c) {
         fill(t, "{;}it tells of {reported:.0f} requests at once, of ours at most {ours:.0f} were "
                 "in flight",
              {{"reported", c.at_once_reported}, {"ours", c.at_once}});
+    if (reports_too_few(c))
+        fill(t, "{;}it tells of {reported:.0f} requests that run or wait, of ours {ours:.0f} were "
+                "in flight: the others wait where it does not say",
+             {{"reported", c.at_once_reported}, {"ours", c.typically_at_once}});
     if (all_finished && differs(c.tokens_reported, c.tokens))
         fill(t, "{;}it counts {reported:.0f} generated tokens, the usage in its answers "
                 "{usage:.0f}",
@@ -22074,6 +22527,10 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     const std::string field = str(o.max_tokens_field);
     if (!o.include_usage && !is_openai)
         refuse({"options.include_usage is false, and ", api.name, " sends no stream_options"});
+    if (o.continuous_usage && (!is_openai || !o.include_usage || !o.stream))
+        refuse({"options.continuous_usage is true, ",
+                !is_openai ? "and " + std::string(api.name) + " sends no stream_options"
+                           : std::string("which needs include_usage and stream")});
     if (o.server_history && api.read != read_responses)
         refuse({"options.server_history is true, and ", api.name,
                 " has no previous_response_id: .api = openai_responses has"});
@@ -22113,6 +22570,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     r.stream = o.stream && api.generates;
     r.events_are_tokens = o.events_are_tokens;
     r.include_usage = o.include_usage;
+    r.continuous_usage = o.continuous_usage;
     r.server_history = o.server_history;
     r.max_tokens_field = str(o.max_tokens_field);
     r.cancel_after_s = o.cancel_after.seconds();
@@ -22490,6 +22948,12 @@ inline bool restarts(const any_target& t) {
     const process* const p = t.what().get<process>();
     return p && p->restart_between_repeats;
 }
+/// Whether a server is sent requests by another protocol than HTTP, which streams every answer.
+inline bool has_transport(const any_target& t) {
+    const endpoint* const e = t.what().get<endpoint>();
+    const process* const p = t.what().get<process>();
+    return (e && e->transport) || (p && p->transport);
+}
 inline bool goes_by_slices(const scenario& s) {
     return s.pairs == at_once && !(restarts(s.target) || restarts(s.baseline.live()));
 }
@@ -22648,6 +23112,10 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
          .compares_answers = compares_answers},
         planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
     check_young_sessions(sent);
+    if (api.generates && !sent.common.stream &&
+        (has_transport(s.target) || has_transport(s.baseline.live())))
+        refuse({"options.stream is false, and a WebSocket streams every answer: leave out one of "
+                "the two"});
     if (s.pairs == at_once) check_at_once(s, sent);
     const planned_judging judged{.first_repeats = load.repeats.first,
                                  .max_repeats = load.repeats.most,
@@ -22744,6 +23212,7 @@ inline std::string options_text(const plan_part& p, const std::string& scores) {
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
     if (!p.common.max_tokens_field.empty()) add("as " + p.common.max_tokens_field);
     if (!p.common.include_usage) add("no stream_options");
+    if (p.common.continuous_usage) add("continuous usage");
     if (p.common.server_history) add("the server keeps the history");
     if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
     if (!p.common.system_prompt.empty())
@@ -23786,6 +24255,9 @@ inline void fields_of(field_visitor& v, stored_baseline& b) {
     v.end();
 }
 
+inline constexpr double max_repeats_of_a_gate = 1000;  // including probes of a search
+inline constexpr whole_range repeats_range{0, max_repeats_of_a_gate};
+
 /// The planned requests of a repeat, and the baseline.
 struct expected_load {
     bool has_baseline = false, has_turns = false;
@@ -23802,7 +24274,7 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     if (traffic != "replayed") v.misfit("traffic", "\"replayed\" is allowed");
     v.whole({"interim_analyses"}, r.analyses, {1, 100});
     positive("interim_analyses", v.has("interim_analyses", true) ? r.analyses : 0);
-    v.whole({"most"}, r.most, {1, most_of_few});
+    v.whole({"most"}, r.most, repeats_range);
     positive("most", v.has("most", true) ? r.most : 0);
     v.number({"false_pass"}, r.pass_level, level);
     positive("false_pass", r.pass_level);
@@ -23869,7 +24341,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     for (const named_number& n : noise)
         if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
     v.whole({"calibration_repeats", "10 and more replace the assumed noise", if_any},
-            judged_by.noise_repeats);
+            judged_by.noise_repeats, repeats_range);
     v.object({"stored_baseline"}, judged_by.stored);
     if (!v.has("history", judged_by.past != nullptr)) return;
     if (!new_past_judge)
@@ -23924,8 +24396,6 @@ struct stored_gate {
     std::map<std::string, vector<double>> statistics{};  // of the candidate, one a repeat
     plan described{};    // as far as the file has it, without its objectives
 };
-
-inline constexpr std::size_t max_repeats_of_a_gate = 1000;  // including probes of a search
 
 /// Returns the plan from which reports describe the load of a stored gate, and which decides the
 /// objectives that it can have.
@@ -24049,9 +24519,9 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
         const vector<stored_object> described = gate.at(to_string(variant)).each("repeats");
-        if (described.size() > max_repeats_of_a_gate)
+        if (as_number(described.size()) > max_repeats_of_a_gate)
             refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
-                    printed("\", up to %zu are allowed", max_repeats_of_a_gate)});
+                    printed("\", up to %.0f are allowed", max_repeats_of_a_gate)});
         for (const stored_object& one : described) {
             stored_repeat r = read_repeat(one, variant);
             repeats.push_back(std::move(r.what));
@@ -24073,6 +24543,8 @@ inline void fields_of(field_visitor& v, past_slo& s) {
     v.text({"side"}, side);
     s.at_most = side != "at_least";
     v.flag({"relative_to_baseline"}, s.relative);
+    if (v.has("difference_to_baseline", s.difference))
+        v.flag({"difference_to_baseline"}, s.difference);
     v.number({"measured"}, s.measured, any_number);
     v.number({"estimate"}, s.estimate.value, any_number);
     s.estimate.low = s.estimate.high = not_a_number;
@@ -24318,7 +24790,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string which =
         is_of_all(of.objective.statistic) ? "" : selection_text(of.objective.statistic.which);
     std::string file = of.objective.at.file, until = str(of.objective.advisory_until);
-    bool relative = of.objective.factor > 0 && !is_difference(of.objective);
+    bool relative = kind_of(of.objective) == limit_kind::ratio;
     bool difference = is_difference(of.objective);
     double distance = headroom(of);
     good_side side = of.objective.at_most ? good_side::at_most : good_side::at_least;
@@ -24391,7 +24863,7 @@ inline void fields_of(field_visitor& v, calibrated_limit& c) {
 }
 inline void fields_of(field_visitor& v, calibrated_gate& g) {
     v.text({"name"}, g.name);
-    v.whole({"repeats"}, g.repeats);
+    v.whole({"repeats"}, g.repeats, {0, most_of_few});
     v.list({"slos"}, g.limits, [&](calibrated_limit& c) { fields_of(v, c); });
 }
 inline void fields_of(field_visitor& v, vector<calibrated_gate>& gates) {
@@ -24453,6 +24925,9 @@ inline void check_order(const record& r) {
     if (r.second_token_ns != 0) follows("second_token_ns", r.second_token_ns);
     follows("last_token_ns", r.last_token_ns);
     follows("end_ns", r.end_ns);
+    if (r.textless_ns > r.end_ns - r.last_token_ns)
+        refuse({printed("textless_ns is %lld, and end_ns is only %lld after last_token_ns",
+                        r.textless_ns, r.end_ns - r.last_token_ns)});
     const bool is_inside = r.first_answer_ns >= r.first_token_ns && r.first_answer_ns <= r.end_ns;
     if (r.first_answer_ns != 0 && !is_inside)
         refuse({printed("first_answer_ns is %lld, not between its first_token_ns, %lld, and its "
@@ -25250,9 +25725,7 @@ inline std::string calibration_text(const gate_report& g) {
             out += "judged on counts, or without a finite value in every repeat\n";
             continue;
         }
-        const std::string value = c.objective.factor > 0
-                                      ? printed("%.3f x", c.estimate)
-                                      : value_text(c.objective.statistic.metric, c.estimate);
+        const std::string value = value_text(c.objective, c.estimate);
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
                        suggestion_of(c).c_str());
     }
@@ -25796,9 +26269,6 @@ inline std::string summary_of(const gate_report& g) {
              {{"is_measured", g.rehearsal.model.empty()}});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
-        const double room = headroom(v);
-        const bool has_room =
-            !std::isnan(room) && !is_request_fraction(v.objective.statistic.metric);
         const bool noted = v.objective.is_advisory && v.outcome != verdict::pass;
         const char* mark = is_only_observed(v)                      ? "\u2796"
                            : v.outcome == verdict::pass             ? "\u2705"
@@ -25806,12 +26276,11 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
         fill(out, "| {mark} {verdict} | {objective:m} | {measured}[ ({ratio})] | {typical} | "
-             "{low} to {high} | {room} | {reason:c}[; {advice:m}] |\n",
+             "{interval} | {room} | {reason:c}[; {advice:m}] |\n",
              {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},
               {"measured", verdict_value_text(v, v.measured)}, {"ratio", ratio_of_text(v)},
-              {"typical", verdict_value_text(v, e.value)}, {"low", verdict_value_text(v, e.low)},
-              {"high", verdict_value_text(v, e.high)},
-              {"room", has_room ? printed("%+.1f %%", room * 100) : ""}, {"reason", v.reason},
+              {"typical", verdict_value_text(v, e.value)}, {"interval", interval_text(v)},
+              {"room", room_text(v)}, {"reason", v.reason},
               {"advice", v.advice}});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
@@ -25831,30 +26300,10 @@ inline std::string reason_md(const slo_verdict& v) {
     return filled("{objective:m}: {reason:c}",
                   {{"objective", v.objective.text()}, {"reason", v.reason}});
 }
-/// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
-inline std::string against_limit_text(const slo_verdict& v) {
-    const statistic_data& what = v.objective.statistic;
-    const bool is_ratio = v.denominator > 0, has_parts = !what.parts.empty();
-    if (std::isnan(is_ratio ? v.numerator : v.measured)) return reason_md(v);
-    const metric_id m = has_parts ? what.parts[0].metric : what.metric;
-    const text& name = has_parts ? what.parts[0].name : what.name;
-    if (!is_ratio)
-        return filled("{name:m} is {measured:m}, the limit is {limit:m}",
-                      {{"name", name}, {"measured", verdict_value_text(v, v.measured)},
-                       {"limit", verdict_limit_text(v)}});
-    const filling to(m, v.denominator);
-    const std::string times = digits_text(v.limit, 6);
-    if (!has_parts)
-        return filled("{name:m} is {measured:m}, the limit is {limit:m}, {times} times the "
-                      "baseline's {baseline:m}",
-                      {{"name", name}, {"measured", {m, v.numerator}},
-                       {"limit", {m, v.limit * v.denominator}}, {"times", times},
-                       {"baseline", to}});
-    return filled("{name:m} is {measured:m}, the limit is {limit:m}, {times} times the {other:m} "
-                  "of {other_name:m}",
-                  {{"name", name}, {"measured", {m, v.numerator}},
-                   {"limit", {m, v.limit * v.denominator}}, {"times", times}, {"other", to},
-                   {"other_name", what.parts[1].name}});
+/// Its value beside the limit, or the reason of one that has none.
+inline std::string against_limit_md(const slo_verdict& v) {
+    const std::string words = against_limit(v);
+    return words.empty() ? reason_md(v) : markdown_escaped(words);
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const vector<gate_report>& gates) {
@@ -25869,7 +26318,7 @@ inline std::string opening_of(const vector<gate_report>& gates) {
         for (const gate_report& g : gates)
             for (const slo_verdict& v : g.verdicts)
                 if (v.outcome == outcome && !v.objective.is_advisory)
-                    add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
+                    add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_md(v));
     };
     const auto opened = [&](const char* how) {
         return filled("**{how}: {first}[; and {more} more]**\n\n",
@@ -26261,21 +26710,20 @@ inline std::string gate_sentence(const gate_report& g) {
 inline std::string interval_svg(const slo_verdict& v) {
     vector<double> rug;
     for (const named_values& n : v.inputs)
-        if (str(n.name) == "values" || str(n.name) == "ratios")
+        if (str(n.name) == values_name(kind_of(v.objective)))
             for (const double x : n.values) rug.push_back(x);
     const estimate_t& e = v.estimate;
-    const std::string limit = verdict_limit_text(v);
+    const std::string limit = limit_text(v.objective);
     const std::string data =
         joined({"{\"bar\":", plot_numbers({v.limit, v.measured, e.value, e.low, e.high}),
                 ",\"atMost\":", v.objective.at_most ? "true" : "false",
                 ",\"repeats\":", plot_numbers(rug), ",\"words\":", json_quoted("limit " + limit),
                 "}"});
     return filled("<svg class=\"plot {look}\" role=\"img\" viewBox=\"0 0 320 42\" "
-                  "aria-label=\"{measured:x}, interval {low:x} to {high:x}, limit "
+                  "aria-label=\"{measured:x}, interval {interval:x}, limit "
                   "{limit:x}\"></svg>{data}",
                   {{"look", to_string(verdict_like(v))},
-                   {"measured", measured_text(v)},
-                   {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
+                   {"measured", measured_text(v)}, {"interval", interval_text(v)},
                    {"limit", limit}, {"data", data_of_drawing(data)}});
 }
 
@@ -26302,11 +26750,11 @@ inline std::string verdict_item(const slo_verdict& v) {
         return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
     fill(h, "<div class=\"found\"><b>{measured:x}</b>[<span class=\"note "
-         "basis\">{basis:x}</span>][{has_interval?}<span class=\"note interval\">{low:x} to "
-         "{high:x}</span>]</div>{drawing}</li>\n",
+         "basis\">{basis:x}</span>][<span class=\"note "
+         "interval\">{interval:x}</span>]</div>{drawing}</li>\n",
          {{"measured", verdict_value_text(v, v.measured)},
-          {"basis", basis_text(v, verdict_value_text)}, {"has_interval", has_interval(v)},
-          {"low", verdict_value_text(v, e.low)}, {"high", verdict_value_text(v, e.high)},
+          {"basis", basis_text(v, verdict_value_text)},
+          {"interval", has_interval(v) ? interval_text(v) : ""},
           {"drawing", interval_svg(v)}});
     return h;
 }
@@ -26538,7 +26986,7 @@ inline plot_scale scale_of_values(const gate_report& g, metric_id id, double low
     low = std::max(low, high * 1e-5);
     for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
         if (v.objective.statistic.metric == id && is_of_all(v.objective.statistic) &&
-            v.objective.factor == 0 && v.limit > 0) {
+            is_absolute(v.objective) && v.limit > 0) {
             if (v.limit < 20 * high) high = std::max(high, v.limit);
             if (v.limit > low / 20) low = std::min(low, v.limit);
         }
@@ -26577,7 +27025,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     std::string limits;
     for (const slo_verdict& v : g.verdicts) {
         const statistic_data& what = v.objective.statistic;
-        if (what.metric != id || !is_of_all(what) || v.objective.factor > 0) continue;
+        if (what.metric != id || !is_of_all(what) || !is_absolute(v.objective)) continue;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
                          : what.kind == statistic_kind::min      ? y.low
@@ -26586,7 +27034,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
         p.limit(v.limit, q, v.objective,
                 filled("{statistic} {at_most?<|>}= {limit}[, far {far}]",
                        {{"statistic", name.substr(0, name.find('('))},
-                        {"at_most", v.objective.at_most}, {"limit", limit_text(id, v.limit)},
+                        {"at_most", v.objective.at_most}, {"limit", limit_text(v.objective)},
                         {"far", v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
         fill(limits, "; limit {objective}, {measured}",
@@ -27563,15 +28011,8 @@ slo slo::until(const types::text& date) const {
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
     const bool is_ratio = statistic.parts.size() == 2;
-    const std::string right =
-        is_ratio      ? detail::printed("%g * ", bound) + detail::str(statistic.parts[1].name)
-        : offset != 0 ? (factor == 1 ? "" : detail::printed("%g * ", factor)) + "baseline " +
-                            (offset > 0 ? "+ " : "- ") +
-                            detail::limit_text(statistic.metric, offset > 0 ? offset : -offset)
-        : factor != 0 ? detail::printed("%g * baseline", factor)
-                      : detail::limit_text(statistic.metric, bound);
-    const std::string whole =
-        detail::str(is_ratio ? statistic.parts[0].name : statistic.name) + side + right;
+    const std::string whole = detail::str(is_ratio ? statistic.parts[0].name : statistic.name) +
+                              side + detail::limit_text(*this);
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
 slo advisory(const slo& s) {
@@ -27977,31 +28418,32 @@ public:
         static known_secrets* const all = new known_secrets;  // outlives every static object
         return *all;
     }
+    /// Of secrets with all their forms.
     void add(const vector<std::string>& more) {
         const std::lock_guard lock(mutex_);
         for (const std::string& s : more) {
-            add_secret(all_, s);
-            if (is_no_word_of_ours(s)) add_secret(in_output_, s);
+            add_form(all_, s);
+            if (is_no_word_of_ours(s)) add_form(in_output_, s);
         }
     }
     /// Values of headers may be secrets, which is no reason to mask them in another gate.
     void add_sent(const vector<std::string>& more) {
         const std::lock_guard lock(mutex_);
-        for (const std::string& s : more) add_secret(sent_, s);
+        for (const std::string& s : more) add_form(sent_, s);
     }
     vector<std::string> all() const {
         const std::lock_guard lock(mutex_);
         return all_;
     }
     /// A text of others, or one that quotes the scenario or the command line.
-    std::string without(std::string s) const {
+    std::string without(std::string_view s) const {
         const std::lock_guard lock(mutex_);
-        return without_secrets(without_secrets(std::move(s), sent_), all_);
+        return without_secrets(without_secrets(s, sent_), all_);
     }
     /// A whole file or text of ours: what may be a word or a number of its own stays.
-    std::string masked(std::string s) const {
+    std::string masked(std::string_view s) const {
         const std::lock_guard lock(mutex_);
-        return without_secrets(std::move(s), in_output_);
+        return without_secrets(s, in_output_);
     }
 
 private:
@@ -28155,6 +28597,7 @@ public:
     ~drafted_files() {
         for (const std::filesystem::path& path : paths_) ::unlink(draft_of(path).c_str());
     }
+    /// No file has a secret that this program was told.
     void add(const std::filesystem::path& path, std::string_view content) {
         std::error_code none;
         if (std::filesystem::is_other(path, none))  // a device: publish() would replace it
@@ -28162,7 +28605,8 @@ public:
         paths_.push_back(path);
         new_file out;
         int problem = out.open(draft_of(path));
-        if (problem == 0) problem = out.append(content);
+        if (problem == 0)
+            problem = out.append(known_secrets::of_this_program().masked(content));
         if (const int at_end = out.close(); problem == 0) problem = at_end;
         check(problem, path);
     }
@@ -29470,6 +29914,10 @@ public:
     /// Whether the handshake is done.
     bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
     bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
+    /// Whether a part of a TLS message has come, whose rest is missing.
+    bool holds_part() const {
+        return SSL_has_pending(ssl_.get()) == 1 || BIO_ctrl_pending(SSL_get_rbio(ssl_.get())) > 0;
+    }
     void send(std::string_view plain) {
         std::size_t n = 0;
         ERR_clear_error();
@@ -29550,6 +29998,7 @@ struct tls_channel {
     std::string_view received(std::string_view, vector<char>&) { return {}; }
     bool open() const { return false; }
     bool resumed() const { return false; }
+    bool holds_part() const { return false; }
     void send(std::string_view) {}
     void say_goodbye() {}
     std::string_view outgoing() const { return {}; }
@@ -29732,6 +30181,8 @@ public:
         flush();  // a later read reports its failure
         return bytes;
     }
+    /// Whether a part of a TLS message has come, whose rest is missing.
+    bool holds_part() const { return tls_ && tls_->holds_part(); }
     /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
     /// messages such as new sessions are expected.
     bool is_quiet(read_room& room) {
@@ -30282,7 +30733,7 @@ private:
         // A cached answer was written before the request.
         if (parser_.header("age").empty())
             answer_.date_s = seconds_of_http_date(parser_.header("date"));
-        if (!stays_ || !parser_.complete() || !parser_.keep_alive() || wire_.tls_ended())
+        if (!stays_ || parser_.use() != socket_use::kept || wire_.tls_ended())
             return end(parser_.error());
         step_ = step::see_reset;
         limit_ns_ = now_ns() + 100000000;
@@ -30413,34 +30864,20 @@ private:
     std::atomic<long long> ends_at_{0};
 };
 
-/// Shared by all threads of one load: whether it can end, as an objective cannot be met any more.
-class early_end_watch {
+/// Shared by all threads of one load: the ids of responses that turns go on from.
+class response_ids {
 public:
-    void take(misses_so_far misses) { misses_ = std::move(misses); }
-    /// Before the load; without it, no objective ends it.
-    void begin(std::size_t planned) {
-        misses_.begin(planned);
-        is_on_ = misses_.is_on();
-    }
-    bool has_ended() const { return has_ended_.load(); }
-    /// Empty until then.
-    const early_end& seen() const { return seen_; }
-    void on_ended(const record& r) {
-        if (!is_on_ || !is_measured(r) || has_ended()) return;
+    /// Returns false if it has been there.
+    bool add(const std::string& id) {
+        fnv1a hash;
+        add_text(hash, id);
         const std::lock_guard lock(mutex_);
-        if (has_ended()) return;
-        seen_ = misses_.add(r);
-        if (seen_.by.empty()) return;
-        seen_.at_ns = r.end_ns;
-        has_ended_ = true;
+        return known_.insert(hash.value()).second;
     }
 
 private:
     std::mutex mutex_{};
-    misses_so_far misses_{};
-    early_end seen_{};
-    bool is_on_ = false;
-    std::atomic<bool> has_ended_{false};
+    std::set<std::uint64_t> known_{};  // hashes
 };
 
 /// The end of a load before its planned time, once all is decided. Threads that send tell until
@@ -30519,7 +30956,10 @@ struct load_target : http_server {
     const api_traits* api = &apis[0];
     new_transport transport = nullptr;  // null: HTTP
     token_fit tokens{};  // of synthetic prompts
-    int connection_resets = 0;  // in the check before the load
+    int connection_resets = 0;  // in the check before the load, which is over HTTP
+
+    /// What they tell of this load's connections: nothing of those of another protocol.
+    int resets_before() const { return transport ? 0 : connection_resets; }
 };
 /// The path of a request, which may contain the model.
 inline std::string path_of(const load_target& to, const request_spec& r) {
@@ -30607,7 +31047,6 @@ struct repeat_order {
     // Returns the start in ns; called by the main thread once all connections are open. None: at
     // once.
     std::function<long long()> start{};
-    misses_so_far misses{};  // that may end it
     answers_shown show = answers_shown::open;
     decided_end* decided = nullptr;  // of a load that may end once all is decided
 };
@@ -30644,12 +31083,11 @@ struct load_state {
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
     std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
     settling_watch settling{};           // of a warm-up until the server is stable
-    early_end_watch early{};             // of objectives that can no longer be met
+    response_ids ids{};
     long long start_ns = 0;
 
     /// Called once per request for observers.
     void note(const record& r) {
-        early.on_ended(r);
         constexpr auto relaxed = std::memory_order_relaxed;
         done.fetch_add(1, relaxed);
         failed.fetch_add(has_failed(r), relaxed);
@@ -30804,7 +31242,7 @@ public:
                   const std::string& words) {
         keep_answer(w.index, status, words);
         --in_flight_;
-        if (stopped_ || has_ended_) return;
+        if (stopped_) return;
         // A failed answer that comes at once must not make a user send a flood.
         const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
         const bool is_over = released_by(w, end_ns, least_s);
@@ -30829,16 +31267,6 @@ public:
                 left.push_back({u.turn, u.at_ns, u.user, u.warms_caches});
         }
         return left;
-    }
-
-    /// Sends no more, and waits for what is in flight. Without conversations.
-    void end_sending(long long now_ns) {
-        has_ended_ = true;
-        next_open_ = std::max(next_open_, order_.send_at.size());
-        users_ = {};
-        waiting_.clear();
-        promised_ = 0;
-        exhaust(now_ns);
     }
 
     // ---- conversations
@@ -31047,7 +31475,7 @@ private:
     std::deque<planned_request> waiting_{};
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // waiting requests that others' ends have released
-    bool stopped_ = false, has_ended_ = false;
+    bool stopped_ = false;
 };
 
 // ===== [E] one thread's access to its target =====================================================
@@ -31061,7 +31489,7 @@ struct client_io : client_counts {
           from(local_addresses(p.client.from)),
           addresses(reached_from(from, t.addresses.in_order())),
           sockets(&all) {
-        connection_resets = t.connection_resets;  // before this load
+        connection_resets = t.resets_before();  // before this load
     }
 
     const load_target& target;
@@ -31222,21 +31650,27 @@ public:
         if (state_ != state::idle) return read_now();
         if (!is_usable()) retire();
     }
-    /// Returns false if the server closed an idle connection, or sent unexpected bytes.
-    bool is_usable() {
-        if (answers_ > 0 && (!io_.keeps_connections() || carries_no_more_)) return false;
-        const bool is_quiet = carrier_ ? hears_nothing() : wire_.is_quiet(io_.room);
-        if (!is_quiet) learn_of_end();
-        return is_quiet;
+    /// Of an idle connection, after one read: what comes between two requests are pings, TLS
+    /// messages, the end, or bytes that nobody asked for.
+    socket_use use() {
+        if (!wire_.is_open() || (answers_ > 0 && !io_.keeps_connections())) return socket_use::over;
+        const arrival a = wire_.read(io_.room);
+        if (a.what == arrival::kind::nothing_yet) return use_;
+        if (a.what == arrival::kind::end) learn(socket_use::over);
+        else if (!http_of(wire_.content(a.bytes, io_.room)).empty()) learn(socket_use::broken);
+        if (wire_.tls_ended()) learn(socket_use::over);
+        if (use_ != socket_use::kept) learn_of_end();
+        return use_;
     }
+    bool is_usable() { return use() == socket_use::kept; }
     void close() {
-        wire_.close();
+        hang_up();
         state_ = state::closed;
     }
     /// Ends the request with this outcome, and the connection.
     void abandon(request_status status, const std::string& why) {
         answer_.timeline().fail(status, why);
-        wire_.close();
+        hang_up();
         deliver();
         retire();
     }
@@ -31336,7 +31770,8 @@ private:
         const bool begins = wire_.connect(to, *io_.sockets, *this, io_.from_for(to));
         const load_target& target = io_.target;
         carrier_.reset(target.transport ? target.transport(target.api->name) : nullptr);
-        carries_no_more_ = false;
+        use_ = socket_use::kept;
+        replies_ = 0;
         if (!begins && errno != EAGAIN) return on_connect_error(errno);
         if (!begins) io_.asks_again = true;
         answers_ = 0;
@@ -31402,14 +31837,16 @@ private:
         io_.on_read(a);
         if (a.what == arrival::kind::end) return on_end(a);
         if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.room));
-        const std::string_view bytes = http_of(wire_.content(a.bytes, io_.room));
+        const std::string_view content = wire_.content(a.bytes, io_.room);
+        const std::string_view bytes = http_of(content);
         stream_timeline& seen = answer_.timeline();
         const int events_before = seen.events();
         const long long came_before_ns = answer_.came_ns();
         answer_.feed(bytes, a.at_ns);
         const int events = seen.events() - events_before;
         // If no byte of the next event follows, an event has the stamp of this read.
-        const bool is_last = answer_.finished() || ends_with_event(bytes);
+        const bool is_last = !has_more_ && !wire_.holds_part() &&
+                             (answer_.finished() || ends_with_event(bytes));
         if (events > 1 || (events == 1 && !is_last))
             if (const long long since = io_.apart_since(a, std::max(came_before_ns, rec_.sent_ns)))
                 seen.note_unknown(events, since);
@@ -31418,7 +31855,9 @@ private:
         // The answer has begun, so the request is not sent again; its copy may be long.
         if (wire_.unsent() == 0 && !bytes_.empty() && !answer_.untouched())
             std::string().swap(bytes_);
+        learn(answer_.use());
         if (answer_.finished()) return on_finished();
+        if (!why_.empty()) return on_end_of_carried(a.at_ns);
         if (wire_.tls_ended()) return on_end_of_tls(a.at_ns);
         if (answer_.timeline().ended()) deliver();
     }
@@ -31426,26 +31865,31 @@ private:
     std::string_view http_of(std::string_view bytes) {
         if (!carrier_) return bytes;
         const own_transport::carried came = carrier_->received({bytes.data(), bytes.size()});
-        if (!came.reply.empty()) {
-            // What the socket has not taken yet goes first; TLS keeps that itself.
-            const std::size_t left = wire_.has_tls() ? 0 : wire_.unsent();
-            carried_ = carried_.substr(carried_.size() - left) + std::string(came.reply);
-            wire_.send(carried_);
-            wire_.flush();  // a later read reports its failure
-        }
-        carries_no_more_ = came.is_over;
-        return answer_as_http_ = std::string(came.answer);
+        learn(came.use);
+        why_ = str(came.why);
+        has_more_ = came.has_more;
+        if (!came.reply.empty()) reply(str(came.reply));
+        return answer_as_http_ = str(came.answer);
     }
-    /// Reads what comes between two requests, as a ping. Returns false if it is the end, or an
-    /// answer.
-    bool hears_nothing() {
-        while (wire_.is_open()) {
-            const arrival a = wire_.read(io_.room);
-            if (a.what == arrival::kind::nothing_yet) return true;
-            if (a.what == arrival::kind::end || wire_.tls_ended()) return false;
-            if (!http_of(wire_.content(a.bytes, io_.room)).empty()) return false;
+    /// What the socket has not taken yet goes first; TLS keeps that itself.
+    void reply(const std::string& bytes) {
+        const std::size_t left = wire_.has_tls() ? 0 : wire_.unsent();
+        replies_ = wire_.unsent() == 0 ? 0 : replies_ + bytes.size();
+        if (replies_ > most_replies) {
+            learn(socket_use::broken);
+            why_ = "the server asks for replies and reads none: over 1 MiB of them waits";
+            return;
         }
-        return false;
+        carried_ = carried_.substr(carried_.size() - left) + bytes;
+        wire_.send(carried_);
+        wire_.flush();  // a later read reports its failure
+    }
+    /// No more comes for the request.
+    void on_end_of_carried(long long now) {
+        if (use_ == socket_use::over && sends_again(now)) return;
+        answer_.timeline().fail(use_ == socket_use::broken ? request_status::protocol
+                                                           : request_status::server, why_);
+        on_finished();
     }
     void on_end(const arrival& a) {
         const bool orderly = a.error == 0;
@@ -31466,37 +31910,55 @@ private:
         if (is_new && now_ns() - answered_ns_ < tires_after_ns) ++io_.connection_resets;
     }
     void on_end_of_input(long long now, const std::string& error) {
-        // The server may close a kept connection just as we send: the request is sent once more on
-        // a new one, and its record says so.
-        if (answer_.untouched() && std::exchange(may_send_again_, false)) {
-            learn_of_end();
-            wire_.close();
-            state_ = state::opening_for_request;
-            ++rec_.resends;
-            rec_.idle_ns = std::max(0LL, idle_ns_);
-            rec_.connected_ns = rec_.sent_ns = 0;
-            connect_from_ns_ = now;
-            return connect(0);
-        }
+        learn(socket_use::over);
+        if (sends_again(now)) return;
         answer_.end_of_input(now, error);
         on_finished();
     }
+    /// The server may close a kept connection just as we send: the request is sent once more on a
+    /// new one, and its record says so.
+    bool sends_again(long long now) {
+        if (!answer_.untouched() || !std::exchange(may_send_again_, false)) return false;
+        learn_of_end();
+        hang_up();
+        state_ = state::opening_for_request;
+        ++rec_.resends;
+        rec_.idle_ns = std::max(0LL, idle_ns_);
+        rec_.connected_ns = rec_.sent_ns = 0;
+        connect_from_ns_ = now;
+        connect(0);
+        return true;
+    }
+    /// The use of a connection never gets better.
+    void learn(socket_use u) { use_ = std::max(use_, u); }
     void on_finished() {
-        const bool keep = io_.keeps_connections() && answer_.keeps_connection() &&
-                          wire_.unsent() == 0 && !wire_.tls_ended() && !carries_no_more_;
-        if (!keep) wire_.close();
+        const bool is_free = wire_.unsent() == 0 && !wire_.tls_ended() && io_.keeps_connections();
+        if (!is_free) learn(socket_use::over);
+        if (use_ != socket_use::kept) hang_up();
         deliver();
         ++answers_;
         answered_ns_ = now_ns();
-        if (!keep) return retire();
+        if (use_ != socket_use::kept) return retire();
         state_ = state::idle;
         sink_.on_idle(*this);
+    }
+    /// A transport says goodbye where nothing unsent is left before it.
+    void hang_up() {
+        if (carrier_ && wire_.is_open() && !is_opening() && wire_.unsent() == 0) {
+            carried_ = str(carrier_->goodbye());
+            wire_.send(carried_);
+            wire_.flush();
+        }
+        wire_.close();
     }
     void deliver() {
         if (std::exchange(state_, state::draining) == state::draining) return;
         drain_from_ns_ = now_ns();
         answer_.timeline().write_to(rec_);
         rec_.http_status = answer_.http_status();
+        rec_.from_cache = answer_.is_from_cache();
+        if (answer_.model() != io_.target.model)
+            rec_.model = without_secrets(answer_.model(), io_.target.secrets);
         rec_.error = without_secrets(str(rec_.error), io_.target.secrets);
         rec_.finish_reason = without_secrets(str(rec_.finish_reason), io_.target.secrets);
         if (rec_.end_ns == 0) rec_.end_ns = drain_from_ns_;
@@ -31508,6 +31970,11 @@ private:
     exchange wire_{};
     std::unique_ptr<own_transport> carrier_{};  // null: HTTP
     std::string carried_{}, answer_as_http_{};  // sent by it, and read from it
+    std::string why_{};  // it reads no more for this request
+    std::size_t replies_ = 0;  // bytes of replies that the socket has not taken
+    static constexpr std::size_t most_replies = std::size_t{1} << 20;
+    bool has_more_ = false;  // bytes behind the answer's last came in the same read
+    socket_use use_ = socket_use::kept;
     planned_request request_{};
     record rec_{};
     answer_reader answer_{};
@@ -31521,7 +31988,6 @@ private:
     long long idle_ns_ = 0;  // before this request
     int answers_ = 0;  // since the connection was opened
     state state_ = state::closed;
-    bool carries_no_more_ = false;
     bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 
@@ -31952,10 +32418,7 @@ private:
     const char* fault_of_id(const std::string& id) {
         if (id.empty())
             return "the response has no id that its next turn could name (server_history)";
-        fnv1a hash;
-        add_text(hash, id);
-        const bool is_new = ids_.insert(hash.value()).second;
-        return is_new ? nullptr : "the response has the id of an earlier one";
+        return shared_.ids.add(id) ? nullptr : "the response has the id of an earlier one";
     }
     void on_idle(connection& c) override { pool_.set_idle(c); }
     void on_retired(connection& c) override { pool_.retire(c); }
@@ -31978,7 +32441,7 @@ private:
         const bool may_show_any =
             current_environment || !is_alone_ || tick_ns() < idle_tick_ns || settled_ns_ ||
             pool_.busy() == 0 || pool_.busy() > 8 || ready_.size() < agenda_.due_together() ||
-            book_.has_unwritten() || stop_asked.load() || shared_.early.has_ended() ||
+            book_.has_unwritten() || stop_asked.load() ||
             io_.alert.is_behind() || over_since_ns_ > 0 || sent_.plays_out ||
             agenda_.sending_is_over(now);
         if (may_show_any) return 0;
@@ -32001,7 +32464,6 @@ private:
         if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
         if (order_.deadline_ns > 0 && now > order_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
-        if (shared_.early.has_ended()) agenda_.end_sending(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an
         // answer without end: lost time is forgiven for a second.
         if (io_.alert.is_behind() && ++checks_behind_ * check_interval_ns < ns_of(1)) return;
@@ -32052,7 +32514,6 @@ private:
     answer_keeper answers_;
     client_io io_;
     connection_pool pool_;
-    std::set<std::uint64_t> ids_{};  // hashes of those of responses that turns go on from
     std::deque<ready_request> ready_{};  // in order of their due times
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
     std::atomic<long long>* settled_ns_;  // null: nobody asks
@@ -32239,7 +32700,7 @@ inline void collect(const load_of_variant& l, load_worker& w, double cpu_utiliza
     w.answers().move_into(into);
     const client_io& io = w.io();
     client_counts seen = io;
-    seen.connection_resets -= l.order->target->connection_resets;
+    seen.connection_resets -= l.order->target->resets_before();
     if (io.is_stamped()) seen.disturbed_requests = 0;  // no late read changes times
     else into.lost_fraction = std::max(into.lost_fraction, io.alert.lost_fraction());
     into.add(seen);
@@ -32338,6 +32799,12 @@ inline void add_query_secrets(vector<std::string>& secrets, std::string_view url
         if (s.size() >= 8) add_secret(secrets, std::string(s));
 }
 
+/// Whether a text is a variable's name, rather than the key itself by mistake.
+inline bool looks_like_variable(std::string_view s) {
+    constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    return s.find_first_not_of(letters) == s.npos && (s.find('_') != s.npos || names_secret(s));
+}
+
 /// Adds the secrets in the texts of a scenario's servers, requests and commands.
 inline void add_secrets_of(vector<std::string>& secrets, const any_target& t) {
     const auto add = [&](const text& s) {
@@ -32353,6 +32820,9 @@ inline void add_secrets_of(vector<std::string>& secrets, const any_target& t) {
         for (const text& s : {e->url, e->path, e->metrics_url, e->cold}) add(s);
         for (const text& s : e->telemetry) add(s);
         for (const name_value& h : e->headers) add_named(h);
+        const std::string variable = str(e->api_key_env);
+        if (!looks_like_variable(variable) && environment(variable.c_str()).empty())
+            add_secret(secrets, variable);
     }
     if (const auto* p = t.what().get<process>()) {
         for (const text& s : {p->command, p->ready, p->path, p->metrics_url}) add(s);
@@ -32401,10 +32871,8 @@ inline std::string key_variable(const endpoint& e, const char* usual = "LLMBENCH
 
 /// Throws std::invalid_argument if a requested key is missing, or cannot be sent.
 inline void check_key(const endpoint& e, const std::string& key, const std::string& variable) {
-    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                         std::string::npos;
     if (!e.api_key_env.empty() && key.empty()) {
-        if (is_name)
+        if (looks_like_variable(variable))
             refuse({"endpoint.api_key_env is \"", variable, "\": that variable is not set"});
         refuse({"endpoint.api_key_env names a variable that is not set; it is not repeated here, "
                 "for it looks like a key and not like a name"});
@@ -32478,9 +32946,10 @@ inline std::string quoted_answer(const load_target& to, const char* method,
     json_reader reader;
     const json_view* v = reader.read(a.body);
     const std::string reported = v ? refusal_message(*v) : "";
-    const std::string words = without_secrets(reported.empty() ? a.body : reported, to.secrets);
+    const std::string words = excerpt_without_secrets(
+        trimmed(reported.empty() ? a.body : reported), to.secrets, 160);
     return method + (" " + path) + " answered HTTP " + std::to_string(a.status) +
-           (words.empty() ? " and nothing else" : ": " + printable(trimmed(words), 160));
+           (words.empty() ? " and nothing else" : ": " + words);
 }
 
 inline bool is_this_host(const http_url& u) {
@@ -32631,7 +33100,7 @@ inline bool is_named(const vector<listed_model>& models, const std::string& name
 inline std::string names_of(const vector<listed_model>& models, const load_target& to) {
     std::string names;
     for (const listed_model& m : models)
-        names += (names.empty() ? "" : ", ") + printable(without_secrets(m.name, to.secrets), 100);
+        names += (names.empty() ? "" : ", ") + excerpt_without_secrets(m.name, to.secrets, 100);
     return names;
 }
 /// Whether the server is probably starting.
@@ -32809,7 +33278,7 @@ inline http_answer ask_for_one_token(const load_target& to, request_spec r, doub
 /// perhaps without text.
 inline std::string why_no_answer(const load_target& to, const request_spec& r,
                                  const http_answer& a) {
-    if (a.status == 0) return printable(without_secrets(a.error, to.secrets), 200);
+    if (a.status == 0) return excerpt_without_secrets(a.error, to.secrets, 200);
     if (a.status / 100 != 2) return printed("HTTP %d", a.status);
     body_reader reader;
     reader.reset(*to.api, {.is_streamed = r.stream});
@@ -33187,7 +33656,7 @@ class server_process : not_copied {
 public:
     server_process(const process& p, int port, const std::string& log,
                    const vector<std::string>& secrets)
-        : what_(printable(without_secrets(str(p.command), secrets), 200)), log_(log, secrets) {
+        : what_(excerpt_without_secrets(str(p.command), secrets, 200)), log_(log, secrets) {
         const std::string command = filled_in(str(p.command), "{port}", std::to_string(port));
         vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
@@ -33272,7 +33741,7 @@ private:
 /// Text of others on one line, with secrets masked.
 inline std::string masked_words_of(std::string_view s, const load_target& to) {
     s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
-    return printable(without_secrets(std::string(s), to.secrets), 200);
+    return excerpt_without_secrets(s, to.secrets, 200);
 }
 
 /// Returns why a post failed, "" if it did not.
@@ -33447,7 +33916,7 @@ private:
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
         return no_server("process \"" +
-                         printable(without_secrets(str(what.command), secrets), 200) + "\" " +
+                         excerpt_without_secrets(str(what.command), secrets, 200) + "\" " +
                          without_secrets(why, secrets) + "; log " +
                          log_ + (tail.empty() ? " is empty" : " ends:") + barred_lines(tail));
     }
@@ -33742,6 +34211,7 @@ public:
             sleep_s(0.2);
         }
         drop_partial_gauges(metrics_.readings);
+        count_stages_once(metrics_.readings, finished);
         if (metrics_.has_both_ends) metrics_.is_of_several = are_several();
         return std::move(metrics_);
     }
@@ -33790,8 +34260,8 @@ private:
             const parsed_page read = read_page(pages_.all[0]);
             if (!read.problem.empty()) return false;
             page_reading now = reading_of({read.page});
-            const bool began_otherwise =
-                !std::isnan(now.began) && reports_its_start && now.began != before.began;
+            const bool began_otherwise = !std::isnan(now.began) && reports_its_start &&
+                                         !is_one_start(now.began, before.began);
             if (began_otherwise || have_fallen(before, now)) return true;
             before = std::move(now);
         }
@@ -33808,12 +34278,16 @@ private:
 
 // ===== [E] running targets =======================================================================
 
-/// Uses a path of the gate for all requests.
-inline void take_path(load_target& to, const std::string& path) {
+/// Throws std::invalid_argument if a gate cannot send requests to this path.
+inline void check_path(const std::string& path) {
     if (!path.empty() && path.front() != '/')
         refuse({"endpoint.path is \"", printable(path, 80), "\": it must begin with a slash"});
     if (const char* const why = why_no_path(path); *why)
         refuse({"endpoint.path is \"", printable(shown_url(path), 80), "\": ", why});
+}
+/// Uses a path of the gate for all requests.
+inline void take_path(load_target& to, const std::string& path) {
+    check_path(path);
     add_query_secrets(to.secrets, path);
     to.own_path = path;
 }
@@ -33867,6 +34341,16 @@ public:
         facts_.transport = str(carrier->name());
     }
 
+    /// Refuses an address, authorities, headers, a key or a path that no request can be sent with.
+    /// Asks nobody and starts nothing.
+    void check() const {
+        check_path(str(at_.path));
+        if (process_ || own_) return;
+        const http_url url = url_of();
+        if (url.tls) tls_client(at_.tls, url);
+        const std::string variable = key_variable(at_);
+        credentials_of(at_, *load_.api, environment(variable.c_str()));
+    }
     /// Makes this the baseline of `target`, which outlives it.
     void is_compared_with(const live_target& target) { compared_with_ = &target; }
     /// The URL of an endpoint, "" for others.
@@ -34070,7 +34554,7 @@ private:
         credentials key;
         if (has_key) key.keep_secret(environment(variable.c_str()));
         known.add(key.secrets);
-        for (const std::string& s : known.all()) add_secret(own.secrets, s);
+        for (const std::string& s : known.all()) add_form(own.secrets, s);
         if (process_) {
             at_.url = process_->start(*load_.api, own.secrets, at_most_s);
         } else if (own_) {
@@ -34129,9 +34613,12 @@ private:
             sleep_s(0.05);
         }
     }
+    http_url url_of() const {
+        const bool is_set = environment(url_variable()) == str(at_.url);
+        return parsed_url(str(at_.url), is_set ? url_variable() : "endpoint.url");
+    }
     void find_server() {
-        const bool is_set = environment(url_variable()) == load_.whole_url;
-        const http_url url = parsed_url(load_.whole_url, is_set ? url_variable() : "endpoint.url");
+        const http_url url = url_of();
         static_cast<http_server&>(load_) = server_at(url);
         facts_.tls = tls_trust::no_tls;
         if (url.tls) {
@@ -34163,7 +34650,7 @@ private:
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
         if (const std::string note = unlisted_text(load_, first); !note.empty())
             facts_.notes.push_back(facts_.url + ": " + note);
-        facts_.model = printable(without_secrets(load_.model, load_.secrets));
+        facts_.model = excerpt_without_secrets(load_.model, load_.secrets);
         for (const auto& [path, to] : {std::pair{load_.api->path, &load_.path},
                                        std::pair{load_.api->whole_path, &load_.whole_path}})
             *to = !load_.own_path.empty()
@@ -34367,6 +34854,36 @@ inline std::string file_of_others(const std::filesystem::path& directory) {
     return {};
 }
 
+[[noreturn]] inline void refuse_report_directory(const std::string& directory, int problem) {
+    refuse({"LLMBENCH_REPORT_DIR is ", directory, ": it cannot be written (", error_text(problem),
+            ")"});
+}
+inline void refuse_files_of_others(const std::string& directory) {
+    if (const std::string name = file_of_others(directory); !name.empty())
+        refuse({"LLMBENCH_REPORT_DIR is ", directory, ": its ", name,
+                " is not one of llmbench, and would be lost: name a folder of its own"});
+}
+/// Refuses a directory that cannot be made or written, or has files of others. Leaves nothing
+/// there.
+inline void check_report_directory(const std::string& directory) {
+    refuse_files_of_others(directory);
+    std::error_code problem, none;
+    vector<std::filesystem::path> made;
+    for (std::filesystem::path p = directory; !p.empty() && !std::filesystem::exists(p, none);
+         p = p.parent_path())
+        made.push_back(p);
+    std::filesystem::create_directories(directory, problem);
+    std::string draft = directory + "/.llmbench-XXXXXX";
+    if (!problem) {
+        const int fd = ::mkstemp(draft.data());
+        if (fd < 0) problem.assign(errno, std::generic_category());
+        else ::close(fd);
+        ::unlink(draft.c_str());
+    }
+    for (const std::filesystem::path& p : made) std::filesystem::remove(p, none);
+    if (problem) refuse_report_directory(directory, problem.value());
+}
+
 /// Both files, to which gates append in turn. Thread-safe.
 class record_files : not_copied {
 public:
@@ -34383,16 +34900,12 @@ public:
         std::error_code problem;
         std::filesystem::create_directories(dir, problem);
         take_directory();
-        if (const std::string name = file_of_others(dir); !name.empty())
-            refuse({"LLMBENCH_REPORT_DIR is ", directory_, ": its ", name,
-                    " is not one of llmbench, and would be lost: name a folder of its own"});
+        refuse_files_of_others(directory_);
         if (!problem) remove_reports(dir);
         for (const auto& [file, name] :
              {std::pair{&records_, "records.jsonl"}, std::pair{&events_, "events.bin"}})
             if (!problem) problem.assign(file->open(dir / name), std::generic_category());
-        if (problem)
-            refuse({"LLMBENCH_REPORT_DIR is ", directory_, ": it cannot be written (",
-                    error_text(problem.value()), ")"});
+        if (problem) refuse_report_directory(directory_, problem.value());
         opened_ = true;
     }
     /// Refuses a file or folder that is read and whose files the reports would replace. Folders are
@@ -34645,11 +35158,10 @@ public:
         const std::filesystem::path dir = directory;
         // All or none: older files say that the program has not ended.
         try {
-            const known_secrets& secrets = known_secrets::of_this_program();
             environment_.call = call_without_secrets();
             drafted_files drafts;
-            const auto add = [&](const std::string& name, std::string content) {
-                drafts.add(dir / name, secrets.masked(std::move(content)));
+            const auto add = [&](const std::string& name, const std::string& content) {
+                drafts.add(dir / name, content);
             };
             add("result.json", result_json(gates, environment_, records_.index(),
                                            exit_code_of(so_far), beside, others_));
@@ -34715,7 +35227,7 @@ public:
         const std::string text =
             result_json(alone, environment_, {}, exit_code_of(alone[0].outcome));
         g = std::move(alone[0]);
-        write_file(path, known_secrets::of_this_program().masked(text));
+        write_file(path, text);
         baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
     }
     /// The gate of this program that wrote its baseline to this file, "" if none.
@@ -35882,14 +36394,57 @@ inline void note_length(const planned_traffic& p, const finished_request& f, rep
     d.short_outputs += f.what.output_tokens < forced - leeway;
     d.long_outputs += f.what.output_tokens > forced + leeway;
 }
+/// What the turns of made-up conversations have said, of which later turns must read all.
+class said_before {
+public:
+    said_before(const planned_traffic& p, const request_log& all) {
+        const auto plays = [](const plan_part& part) { return plays_sessions(part); };
+        if (p.stride == 1 || !makes_up_prompts(p) || any_part(p, plays)) return;
+        for (const finished_request& f : all.requests())
+            if (f.what.status == request_status::ok && f.what.depth == 0)
+                turns_.insert({place_of(f.what), {item_of(p, f.index).prompt_tokens, &f.what}});
+    }
+    /// Whether it reports under 80 % of the prompt tokens that its turn had at least. One without
+    /// any history is counted as that.
+    bool is_short(const record& r) const {
+        const auto own = turns_.find(place_of(r));
+        if (own == turns_.end()) return false;
+        int least = own->second.prompt_tokens;
+        for (auto at = own; at != turns_.begin() && (--at)->first.first == r.conversation;) {
+            const record& before = *at->second.answer;
+            if (r.most_prompt_tokens < 0 && r.prompt_tokens <= before.prompt_tokens) return false;
+            least += at->second.prompt_tokens + words_in(before);
+        }
+        return reads_part(r, least);
+    }
+    static bool reads_part(const record& r, int asked) {
+        return r.prompt_tokens + 16 < 0.8 * asked;
+    }
+
+private:
+    /// The tokens of an answer that later turns read: not those of its reasoning.
+    static int words_in(const record& r) {
+        const int unread = std::max(r.reasoning_tokens, 0) + std::max(r.hidden_tokens, 0);
+        return std::max(r.output_tokens - unread, 0);
+    }
+    struct turn {
+        int prompt_tokens = 0;
+        const record* answer = nullptr;
+    };
+    using place = std::pair<long long, int>;
+    static place place_of(const record& r) { return {r.conversation, r.turn}; }
+    std::map<place, turn> turns_{};
+};
 /// Counts an answer to a part of its prompt, where that is known: a template or the fit of words is
 /// some tokens off. Adds the tokens that a prefix cache may have of a prompt with reported ones.
 inline void note_prompt(const planned_traffic& p, const token_fit& fit, const finished_request& f,
-                        repeat_data& d) {
+                        const said_before& said, repeat_data& d) {
     const record& r = f.what;
     if (r.prompt_tokens <= 0) return;
-    if (p.stride == 1 && makes_up_prompts(p))
-        d.short_prompts += r.prompt_tokens + 16 < 0.8 * item_of(p, f.index).prompt_tokens;
+    if (p.stride > 1)
+        d.short_prompts += said.is_short(r);
+    else if (makes_up_prompts(p))
+        d.short_prompts += said_before::reads_part(r, item_of(p, f.index).prompt_tokens);
     if (r.cached_tokens >= 0)
         d.shared_tokens = std::max(d.shared_tokens, 0ll) +
                           shared_tokens(p, f.index, fit, r.prompt_tokens);
@@ -35897,12 +36452,13 @@ inline void note_prompt(const planned_traffic& p, const token_fit& fit, const fi
 /// Notes facts of answers that need the plan, before only records are left.
 inline void note_answers(const plan& p, const load_target& target, const request_log& all,
                          repeat_data& d) {
+    const said_before said(*p.sent, all);
     for (const finished_request& f : all.requests()) {
         d.resends += f.what.resends;
         if (f.what.idle_ns >= tires_after_ns) d.idle_resends += f.what.resends;
         if (!is_pooled(f.what)) continue;
         if (target.api->forces_lengths) note_length(*p.sent, f, d);
-        note_prompt(*p.sent, target.tokens, f, d);
+        note_prompt(*p.sent, target.tokens, f, said, d);
     }
 }
 
@@ -35998,7 +36554,6 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
         state->planned = planned_here(p, order->last);
         order->warmup = s.warmup * p.sent->stride;
         order->measured_from_ns = ns_of(s.measured_from);
-        state->early.begin(order->last - order->warmup);
         vector<double> times = s.at;
         if (order->parts_twins) part_twins(times, p.sent->seed, order->variant);
         for (const double at : times) order->send_at.push_back(ns_of(at));
@@ -36029,7 +36584,6 @@ void send_by_users(const plan& p, const vector<load_of_variant>& loads, const Ru
         if (order->measured_by_time && t.requests > 0)
             order->max_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
-        if (t.requests > 0) state->early.begin(static_cast<std::size_t>(t.requests));
         settle_first(t, *order, *state);
         if (order->decided)
             order->decided->expect_from(loads[0].state->measured_from, ns_of(t.duration_s));
@@ -36053,10 +36607,6 @@ struct variant_repeat : not_copied {
         asked.what = &what;
         asked.target = &target.load();
         asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
-        const planned_traffic& t = *what.sent;
-        const bool may_end = what.shard.is_whole() && t.stride == 1 && t.beside.empty() &&
-                             t.arrivals.kind != arrival_kind::all_at_once;
-        if (may_end) state.early.take(asked.misses);
     }
 
     const plan what;
@@ -36074,10 +36624,6 @@ struct variant_repeat : not_copied {
             seen.decided_early = true;
         }
         seen.warmup = state.settling.seen();
-        seen.ended_early = state.early.seen();
-        if (const long long at = seen.ended_early.at_ns; at > 0)
-            seen.window = time_interval::between(
-                seen.window.from_ns(), std::clamp(at, seen.window.from_ns(), seen.window.to_ns()));
         fail_unfinished([&](auto&& f) {
             for (finished_request& r : log.requests()) f(r.what);
         });
@@ -36463,14 +37009,6 @@ private:
             return false;
         }
     }
-    /// Of the objectives that may end the next repeat.
-    misses_so_far misses_that_end() const {
-        const bool is_usual = judged_.first_repeats == first_analysis && !p_.searches() &&
-                              judged_.max_repeats >= first_analysis && !servers_.has_baseline();
-        if (!ends_at_first_miss() || !is_usual || !mode_.judges() || mode_.appends()) return {};
-        const judging_parameters& t = all_.judged_by;
-        return {slos_that_may_end(all_.seen, t), t.rule};
-    }
     bool ends_at_first_miss() const {
         return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
     }
@@ -36528,7 +37066,6 @@ private:
                 .answer_s = probe ? probe->answer_s : 0,
                 .deadline_ns = mode_.deadline_ns,
                 .meter = &meter_,
-                .misses = misses_that_end(),
                 .show = mode_.answers};
     }
     void note_clock_set(long long was_ahead_ns, int number) {
@@ -36547,9 +37084,6 @@ private:
             d.part = probe->part;
         }
         note_warmup(d);
-        if (const early_end& end = d.ended_early; !end.by.empty())
-            meter_.say(printed("  %s %d ends early: too many requests miss %s\n",
-                               counted_text(p_), count() + 1, end.by.c_str()));
         const bool whole = !d.cut_short;
         texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
         all_.seen.variant(d.variant).push_back(std::move(d));
@@ -36626,6 +37160,28 @@ inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t s
     p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
     return p;
+}
+
+/// Refuses a gate that no load can be sent for, as far as its plan, its files and the addresses of
+/// its servers show that. Asks nobody and starts nothing, so that a program with several gates can
+/// check all of them before it sends the first load.
+inline void check_gate(const scenario& s, scenario_use use) {
+    const plan p = plan_of(s, {.name = str(s.name)}, 1, use, api_of(s.target));
+    check_images(p, api_of(s.target));
+    const auto check_server = [](const any_target& t, run_variant variant) {
+        const auto* const e = t.what().get<endpoint>();
+        const char* const url = variant == run_variant::baseline ? "LLMBENCH_BASELINE_URL"
+                                                                 : "LLMBENCH_URL";
+        // A rehearsal needs no address.
+        if ((!e || e->url.empty()) && !t.what().get<process>() && environment(url).empty()) return;
+        live_target(t, variant).check();
+    };
+    check_server(s.target, run_variant::candidate);
+    const any_baseline& b = s.baseline;
+    if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise())
+        check_server(b.live(), run_variant::baseline);
+    if (!b.is_stored() || !means_off(environment("LLMBENCH_WRITE_BASELINE"))) return;
+    if (means_off(environment("LLMBENCH_REHEARSE"))) stored_gate_of(p);  // a model has its own
 }
 
 /// The name and the place of a gate that begins.
@@ -42781,7 +43337,7 @@ private:
     bool is_over() const { return what_.every_s == 0 && begun_ == what_.steps.size(); }
     long long due_ns() const {
         return measured_from_ns_ + ns_of(what_.first_s) +
-               static_cast<long long>(begun_) * ns_of(what_.every_s);
+               intervals_ * ns_of(what_.every_s);
     }
     long long next_ns() {
         if (post_) return now_ns() + ns_of(poll_s);
@@ -42791,7 +43347,16 @@ private:
     }
     void act() {
         if (post_) has_advanced();
-        else if (measured_from_ns_ != 0 && !is_over() && now_ns() >= due_ns()) begin_step(due_ns());
+        else if (measured_from_ns_ != 0 && !is_over() && now_ns() >= due_ns()) begin_due_step();
+    }
+    /// Of those that one under way held up, only the last is done: the others would follow at once,
+    /// which is another load.
+    void begin_due_step() {
+        const long long every_ns = ns_of(what_.every_s), late_ns = now_ns() - due_ns();
+        if (every_ns > 0) intervals_ += late_ns / every_ns;
+        const long long due = due_ns();
+        ++intervals_;
+        begin_step(due);
     }
     void begin_step(long long due_ns) {
         const task_step& s = what_.steps[begun_ % what_.steps.size()];
@@ -42842,6 +43407,7 @@ private:
     // Owned by the task's thread while it runs, then by this object.
     side_task_seen seen_{};
     std::size_t begun_ = 0;  // number of steps
+    long long intervals_ = 0;  // of `every`, that have passed at the next step
     long long measured_from_ns_ = 0;
     std::unique_ptr<plain_request> post_{};
     repeated doing_{};
@@ -44116,7 +44682,8 @@ inline bool add_file(const std::filesystem::path& path, std::string_view content
     } const at_end{draft};
     new_file out;
     int problem = out.open(draft);
-    if (problem == 0) problem = out.append(content);
+    if (problem == 0)
+        problem = out.append(known_secrets::of_this_program().masked(content));
     if (problem == 0 && ::fsync(out.fd()) != 0) problem = errno;
     if (const int at_close = out.close(); problem == 0) problem = at_close;
     check(problem);
@@ -45016,6 +45583,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
     if (o.scale > 0) d.scale = o.scale;
+    d.client_part = c.client_error;
     observed_repeats seen{.scale = d.scale};
     for (std::size_t i = 0; i < of.repeats(); ++i) {
         const double value = c.of_repeat(i);
@@ -45183,8 +45751,8 @@ public:
     }
     std::optional<interim_analysis> analysis_of(const slo& s, const vector<double>& distances,
                                                 const judging_rule& rule) const override {
-        const bool is_absolute = s.factor <= 0 && parameters.none.empty();
-        const objective_history* const o = is_absolute ? parameters.of(s) : nullptr;
+        const bool has_level = is_absolute(s) && parameters.none.empty();
+        const objective_history* const o = has_level ? parameters.of(s) : nullptr;
         if (!o || !o->none.empty()) return {};
         const history_noise known{prior_sd_of(o->learned.repeats), o->learned.repeats.df};
         if (!(known.sd > 0)) return {};
@@ -45251,7 +45819,7 @@ inline void ask_for_version(const live_target& of, fingerprint& f) {
         const std::string version = a.status == 200 ? reported_version(page, a.body) : "";
         if (version.empty()) continue;
         if (f.server.empty()) f.server = server_behind(page.path);
-        f.version = printable(without_secrets(version, to.secrets));
+        f.version = excerpt_without_secrets(version, to.secrets);
         return;
     }
 }
@@ -49815,8 +50383,10 @@ public:
     }
     void end_from_client(const shared_link& l) {
         l->is_let_go = true;
-        after_all(l->to_server, 0, [l] {
-            if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
+        after_all(l->to_server, 0, [this, l] {
+            at_server(now_ns_, [l] {  // as bytes are, so that the last of them come first
+                if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
+            });
         });
     }
 
@@ -50208,7 +50778,8 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
         other = {static_cast<double>(logs.size()), sample_variance(logs),
                  number_of(v, "day_to_day_sd", 0)};
     }
-    rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
+    const bool is_calibrated = number_of(v, "prior_df", 0) > prior_df;
+    rule.trusts_prior = rule.trusts_prior || is_calibrated;
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;
     generator random(1, 1);
@@ -50275,7 +50846,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
 inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
                             const foreseen_noise& noise = {}) {
     if (input_of(v, "trials")) return foreseen_of_counts(v, rule);
-    const bool is_of_repeats = input_of(v, "values") || input_of(v, "ratios");
+    const bool is_of_repeats = input_of(v, values_name(kind_of(v.objective))) != nullptr;
     return is_of_repeats ? foreseen_of_repeats(v, rule, noise) : foreseen_within_a_run(v, rule);
 }
 
@@ -50284,12 +50855,9 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
     if (!f.is_known()) return {};
     std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
     if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
-    const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
-    const bool says_more = beyond > 0 && !is_request_fraction(v.objective.statistic.metric);
-    return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
-           " on" + (says_more ? printed(", %.3g %% %s the limit", beyond,
-                                      v.objective.at_most ? "over" : "under")
-                            : "");
+    return filled("{t}; a miss is shown in nine of ten from {value} on[, {distance} the limit]",
+                  {{"t", t}, {"value", verdict_value_text(v, f.shows_from)},
+                   {"distance", distance_text(v, f.shows_from)}});
 }
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
@@ -50812,6 +51380,9 @@ public:
         return fault_;
     }
 
+    /// Whether a part of a frame, or of a message, has come.
+    bool holds_part() const { return !held_.empty() || within_ != opcode::more; }
+
 private:
     /// Returns the bytes of one frame, 0 if it is not complete, or none.
     template <class On>
@@ -50881,7 +51452,7 @@ public:
         const std::string_view head = http.substr(0, end);
         closes_after_ = head.find("\r\nConnection: close") != std::string_view::npos;
         is_asked_ = true;
-        has_begun_ = false;
+        turn_ = {};
         const std::string_view body = http.substr(std::min(end + 4, http.size()));
         const std::string message = frame(opcode::text, message_of(std::string(body)));
         if (at_ == state::open) return message;
@@ -50891,19 +51462,25 @@ public:
     carried received(const types::text& bytes) override {
         answer_.clear();
         reply_.clear();
+        why_.clear();
         std::string_view rest(bytes.data(), bytes.size());
-        if (at_ == state::upgrading) rest = take_head(rest);
-        if (at_ == state::plain_http) answer_ += rest;
-        if (at_ == state::open) {
-            const std::string wrong = frames_.feed(
-                rest, [this](opcode what, std::string_view payload) { on_message(what, payload); });
-            if (!wrong.empty()) give_up("the WebSocket is broken: " + wrong);
-        }
-        return {answer_, reply_, at_ == state::over || (closes_after_ && !is_asked_)};
+        if (at_ == state::upgrading) rest = take_heads(rest);
+        if (at_ == state::refused) answer_ += rest;
+        if (at_ == state::open) take_frames(rest);
+        // What came until now was sent before the server could have the message.
+        if (at_ == state::open) reply_ += std::exchange(first_, {});
+        const bool has_more = frames_.holds_part() || !ends_with_event_;
+        return {answer_, reply_, use_, why_, has_more};
+    }
+    types::text goodbye() override {
+        if (at_ != state::open) return {};
+        at_ = state::closed;
+        return frame(opcode::close, normal_closure);
     }
 
 private:
-    enum class state : unsigned char { upgrading, open, plain_http, over };
+    enum class state : unsigned char { upgrading, open, refused, closed };
+    static constexpr std::string_view normal_closure = "\x03\xE8", protocol_error = "\x03\xEA";
     static constexpr std::size_t max_head = response_parser::max_head;
 
     // ---- the request
@@ -50947,33 +51524,42 @@ private:
 
     // ---- the upgrade
 
-    /// Returns what follows the head of the answer to the upgrade.
-    std::string_view take_head(std::string_view bytes) {
+    /// Returns what follows the head of the answer to the upgrade, and heads of interim answers.
+    std::string_view take_heads(std::string_view bytes) {
         const std::size_t before = head_.size();
         head_ += bytes;
-        const std::size_t end = head_.find("\r\n\r\n");
-        if (end == std::string::npos && head_.size() <= max_head) return {};
-        const std::string_view head = std::string_view(head_).substr(0, end);
-        if (end == std::string::npos || !is_switching(head)) {
-            at_ = state::plain_http;  // a refusal, which is told as any other
-            answer_ = std::exchange(head_, {});
-            return {};
+        for (;;) {
+            const std::size_t end = head_.find("\r\n\r\n", from_);
+            if (end == std::string::npos && head_.size() <= max_head) return {};
+            const std::string_view head = std::string_view(head_).substr(from_, end - from_);
+            if (end == std::string::npos || !is_interim(head)) return refused();
+            from_ = end + 4;
+            if (!is_switching(head)) continue;
+            const std::string wrong = fault_of_upgrade(head);
+            head_.clear();
+            if (wrong.empty()) at_ = state::open;
+            else give_up(wrong);
+            return bytes.substr(from_ - before);
         }
-        at_ = state::open;
-        const std::string wrong = fault_of_upgrade(head);
-        const std::size_t used = end + 4 - before;
-        head_.clear();
-        if (!wrong.empty()) give_up(wrong);
-        else reply_ += std::exchange(first_, {});
-        return bytes.substr(used);
     }
+    /// The answer is told as any other, and no second upgrade is tried on this connection.
+    std::string_view refused() {
+        at_ = state::refused;
+        use_ = socket_use::over;
+        answer_ = std::exchange(head_, {});
+        return {};
+    }
+    static bool is_interim(std::string_view head) { return head.starts_with("HTTP/1.1 1"); }
     static bool is_switching(std::string_view head) {
         return head.starts_with("HTTP/1.1 101") && (head.size() == 12 || head[12] == ' ' || head[12] == '\r');
     }
     std::string fault_of_upgrade(std::string_view head) const {
         std::string upgrade, accept, agreed;
+        bool is_connections = false;
         for_each_field(head, [&](std::string_view name, std::string_view value, std::string_view) {
             if (same_ignoring_case(name, "upgrade")) upgrade = value;
+            if (same_ignoring_case(name, "connection"))
+                is_connections = is_connections || lists(value, "upgrade");
             if (same_ignoring_case(name, "sec-websocket-accept")) accept = value;
             if (same_ignoring_case(name, "sec-websocket-extensions") ||
                 same_ignoring_case(name, "sec-websocket-protocol"))
@@ -50981,6 +51567,8 @@ private:
         });
         if (!same_ignoring_case(upgrade, "websocket"))
             return "the server's upgrade is to \"" + printable(upgrade, 40) + "\", not to websocket";
+        if (!is_connections)
+            return "the server's 101 has no \"Connection: Upgrade\", so it is not this connection's";
         if (accept != accepted_key(key_))
             return "the server's Sec-WebSocket-Accept does not belong to the key that was sent";
         return agreed.empty() ? "" : "the server agreed to " + agreed + ", which nobody asked for";
@@ -50988,14 +51576,29 @@ private:
 
     // ---- the answer
 
+    void take_frames(std::string_view bytes) {
+        const std::string wrong = frames_.feed(
+            bytes, [this](opcode what, std::string_view payload) { on_message(what, payload); });
+        if (!wrong.empty()) give_up("the WebSocket is broken: " + wrong);
+    }
     void on_message(opcode what, std::string_view payload) {
-        if (at_ != state::open) return;
+        if (use_ == socket_use::broken || at_ != state::open) return;
+        ends_with_event_ = what == opcode::text;
         if (what == opcode::ping) reply_ += frame(opcode::pong, payload);
         if (what == opcode::close) return on_close(payload);
         if (what == opcode::binary) return give_up("the server sent a binary message: events are text");
         if (what == opcode::text) on_event(payload);
     }
     void on_event(std::string_view json) {
+        if (!first_.empty()) return give_up("the server sent an event before it was asked");
+        if (!is_asked_) return give_up("the server sent an event that nobody asked for");
+        const event_facts e = facts_of(json);
+        if (const char* const why = why_not_of_turn(e)) return give_up(why);
+        if (e.is_error && e.code == "websocket_connection_limit_reached") {
+            const std::string why = printable(e.message.empty() ? e.code : e.message);
+            return ends(socket_use::over, why, normal_closure);
+        }
+        turn_.has_begun = turn_.has_begun || e.is_of_response;
         begin();
         std::string event = "data: ";
         for (const char c : json) {
@@ -51003,55 +51606,114 @@ private:
             if (c == '\n') event += "data: ";
         }
         add_chunk(event + "\n\n");
-        if (is_final(json)) end();
+        if (e.is_final) end(e);
     }
     /// With status code and reason (RFC 6455, 5.5.1 and 7.4).
     void on_close(std::string_view payload) {
         const bool has_code = payload.size() >= 2;
-        reply_ += frame(opcode::close, payload.substr(0, has_code ? 2 : 0));
         std::string why = "the server closed the WebSocket";
         if (has_code) why += printed(": %d", octet(payload[0]) << 8 | octet(payload[1]));
         if (payload.size() > 2) why += " (" + printable(std::string(payload.substr(2)), 100) + ")";
-        give_up(why);
+        ends(socket_use::over, why, payload.substr(0, has_code ? 2 : 0));
     }
-    /// Ends the answer that is awaited, as an error of the server, and the socket.
-    void give_up(const std::string& why) {
-        if (at_ == state::over) return;
-        at_ = state::over;
-        if (!is_asked_) return;
-        begin();
-        add_chunk("event: error\ndata: {\"type\":\"error\",\"message\":" + json_quoted(why) + "}\n\n");
-        end();
+    void give_up(const std::string& why) { ends(socket_use::broken, why, protocol_error); }
+    /// Ends the socket, and the answer that is awaited.
+    void ends(socket_use use, const std::string& why, std::string_view code) {
+        use_ = use;
+        if (std::exchange(at_, state::closed) == state::open) reply_ += frame(opcode::close, code);
+        if (std::exchange(is_asked_, false)) why_ = why;
     }
-    /// Whether this event is the last of its answer. Cheap for all others.
-    static bool is_final(std::string_view json) {
-        constexpr std::string_view last[] = {"\"response.completed\"", "\"response.incomplete\"",
-                                             "\"response.failed\"", "\"error\""};
+
+    // ---- whose an event is
+
+    struct event_facts {
+        std::string response{}, item{};  // ids
+        vector<std::string> items{};     // of a whole response
+        std::string code{}, message{};   // of an error
+        bool is_of_response = false, begins = false, is_final = false, is_error = false;
+    };
+    /// Of what this answer has said so far.
+    struct turn {
+        std::string id{};
+        bool has_begun = false, is_open = false;  // by an event of the response; as HTTP
+    };
+    /// Cheap for the events of text within an answer.
+    event_facts facts_of(std::string_view json) const {
+        event_facts e;
+        constexpr std::string_view rare[] = {"\"response\":", "\"response.completed\"",
+                                             "\"response.incomplete\"", "\"response.failed\"",
+                                             "\"error\""};
+        const auto has = [&](std::string_view what) { return json.find(what) != json.npos; };
+        const bool tells = !turn_.has_begun || any_of(rare, has);
         picojson::value v;
-        if (!any_of(last, [&](std::string_view type) { return json.find(type) != json.npos; }) ||
-            !parse_json(json, v))
-            return false;
-        const std::string is = json_quoted(string_member(v, "type"));
-        return any_of(last, [&](std::string_view type) { return type == is; });
+        if (!tells || !parse_json(json, v)) return e;
+        const std::string type = string_member(v, "type");
+        e.is_of_response = type.starts_with("response.");
+        e.begins = type == "response.created";
+        e.is_error = type == "error";
+        e.is_final = e.is_error || type == "response.completed" || type == "response.incomplete" ||
+                     type == "response.failed";
+        e.item = string_member(v, "item_id");
+        if (const picojson::value* r = member(v, "response")) {
+            e.response = string_member(*r, "id");
+            if (const picojson::value* all = member(*r, "output"); all && all->is<picojson::array>())
+                for (const picojson::value& item : all->get<picojson::array>())
+                    e.items.push_back(string_member(item, "id"));
+        }
+        const picojson::value* const error = member(v, "error");
+        e.code = string_member(error ? *error : v, "code");
+        e.message = string_member(error ? *error : v, "message");
+        return e;
     }
+    /// Null if it belongs to the request that waits. Nobody else's is its first token, or its end.
+    const char* why_not_of_turn(const event_facts& e) {
+        if (is_ended(e.response)) return "the response has the id of an earlier one";
+        if (e.begins) {
+            if (turn_.has_begun) return "a response began within another one";
+            turn_.id = e.response;
+            says_begin_ = true;
+            return nullptr;
+        }
+        if (!e.response.empty() && !turn_.id.empty() && e.response != turn_.id)
+            return "an event has the id of another response";
+        const bool is_first = e.is_of_response && !turn_.has_begun;
+        if (is_first && (says_begin_ || is_ended(e.item)) && !e.is_final)
+            return "an event of an earlier response came after its end";
+        return nullptr;
+    }
+    bool is_ended(const std::string& id) const {
+        return !id.empty() && any_of(ended_, [&](const std::string& i) { return i == id; });
+    }
+
+    // ---- as HTTP
+
     void begin() {
-        if (std::exchange(has_begun_, true)) return;
+        if (std::exchange(turn_.is_open, true)) return;
         answer_ += "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
                    "Transfer-Encoding: chunked\r\n\r\n";
     }
     void add_chunk(const std::string& data) {
         answer_ += printed("%zx\r\n", data.size()) + data + "\r\n";
     }
-    void end() {
+    void end(const event_facts& e) {
         answer_ += "0\r\n\r\n";
         is_asked_ = false;
+        if (closes_after_) use_ = socket_use::over;
+        for (const std::string& id : e.items) ended_.push_back(id);
+        ended_.push_back(e.response);
     }
 
     state at_ = state::upgrading;
     frame_reader frames_{};
     std::string head_{}, key_{}, first_{};  // of the upgrade: its answer, its key, what waits for it
-    std::string answer_{}, reply_{};        // of one call
-    bool is_asked_ = false, has_begun_ = false, closes_after_ = false;
+    std::size_t from_ = 0;                  // of the head that is read
+    std::string answer_{}, reply_{}, why_{};  // of one call
+    socket_use use_ = socket_use::kept;
+    turn turn_{};
+    vector<std::string> ended_{};  // ids of responses that have ended, and of their items
+    bool is_asked_ = false, closes_after_ = false;
+    bool says_begin_ = false;      // this server sends response.created
+    bool ends_with_event_ = true;  // the last frame was one
     std::uint64_t drawn_ = 0;
 };
 

@@ -566,7 +566,7 @@ private:
     bool is_over() const { return what_.every_s == 0 && begun_ == what_.steps.size(); }
     long long due_ns() const {
         return measured_from_ns_ + ns_of(what_.first_s) +
-               static_cast<long long>(begun_) * ns_of(what_.every_s);
+               intervals_ * ns_of(what_.every_s);
     }
     long long next_ns() {
         if (post_) return now_ns() + ns_of(poll_s);
@@ -576,7 +576,16 @@ private:
     }
     void act() {
         if (post_) has_advanced();
-        else if (measured_from_ns_ != 0 && !is_over() && now_ns() >= due_ns()) begin_step(due_ns());
+        else if (measured_from_ns_ != 0 && !is_over() && now_ns() >= due_ns()) begin_due_step();
+    }
+    /// Of those that one under way held up, only the last is done: the others would follow at once,
+    /// which is another load.
+    void begin_due_step() {
+        const long long every_ns = ns_of(what_.every_s), late_ns = now_ns() - due_ns();
+        if (every_ns > 0) intervals_ += late_ns / every_ns;
+        const long long due = due_ns();
+        ++intervals_;
+        begin_step(due);
     }
     void begin_step(long long due_ns) {
         const task_step& s = what_.steps[begun_ % what_.steps.size()];
@@ -627,6 +636,7 @@ private:
     // Owned by the task's thread while it runs, then by this object.
     side_task_seen seen_{};
     std::size_t begun_ = 0;  // number of steps
+    long long intervals_ = 0;  // of `every`, that have passed at the next step
     long long measured_from_ns_ = 0;
     std::unique_ptr<plain_request> post_{};
     repeated doing_{};

@@ -1185,7 +1185,8 @@ inline bool add_file(const std::filesystem::path& path, std::string_view content
     } const at_end{draft};
     new_file out;
     int problem = out.open(draft);
-    if (problem == 0) problem = out.append(content);
+    if (problem == 0)
+        problem = out.append(known_secrets::of_this_program().masked(content));
     if (problem == 0 && ::fsync(out.fd()) != 0) problem = errno;
     if (const int at_close = out.close(); problem == 0) problem = at_close;
     check(problem);
@@ -2085,6 +2086,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
     if (o.scale > 0) d.scale = o.scale;
+    d.client_part = c.client_error;
     observed_repeats seen{.scale = d.scale};
     for (std::size_t i = 0; i < of.repeats(); ++i) {
         const double value = c.of_repeat(i);
@@ -2252,8 +2254,8 @@ public:
     }
     std::optional<interim_analysis> analysis_of(const slo& s, const vector<double>& distances,
                                                 const judging_rule& rule) const override {
-        const bool is_absolute = s.factor <= 0 && parameters.none.empty();
-        const objective_history* const o = is_absolute ? parameters.of(s) : nullptr;
+        const bool has_level = is_absolute(s) && parameters.none.empty();
+        const objective_history* const o = has_level ? parameters.of(s) : nullptr;
         if (!o || !o->none.empty()) return {};
         const history_noise known{prior_sd_of(o->learned.repeats), o->learned.repeats.df};
         if (!(known.sd > 0)) return {};
@@ -2320,7 +2322,7 @@ inline void ask_for_version(const live_target& of, fingerprint& f) {
         const std::string version = a.status == 200 ? reported_version(page, a.body) : "";
         if (version.empty()) continue;
         if (f.server.empty()) f.server = server_behind(page.path);
-        f.version = printable(without_secrets(version, to.secrets));
+        f.version = excerpt_without_secrets(version, to.secrets);
         return;
     }
 }

@@ -2135,8 +2135,10 @@ public:
     }
     void end_from_client(const shared_link& l) {
         l->is_let_go = true;
-        after_all(l->to_server, 0, [l] {
-            if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
+        after_all(l->to_server, 0, [this, l] {
+            at_server(now_ns_, [l] {  // as bytes are, so that the last of them come first
+                if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
+            });
         });
     }
 
@@ -2528,7 +2530,8 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
         other = {static_cast<double>(logs.size()), sample_variance(logs),
                  number_of(v, "day_to_day_sd", 0)};
     }
-    rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
+    const bool is_calibrated = number_of(v, "prior_df", 0) > prior_df;
+    rule.trusts_prior = rule.trusts_prior || is_calibrated;
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;
     generator random(1, 1);
@@ -2595,7 +2598,7 @@ inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rul
 inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
                             const foreseen_noise& noise = {}) {
     if (input_of(v, "trials")) return foreseen_of_counts(v, rule);
-    const bool is_of_repeats = input_of(v, "values") || input_of(v, "ratios");
+    const bool is_of_repeats = input_of(v, values_name(kind_of(v.objective))) != nullptr;
     return is_of_repeats ? foreseen_of_repeats(v, rule, noise) : foreseen_within_a_run(v, rule);
 }
 
@@ -2604,12 +2607,9 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
     if (!f.is_known()) return {};
     std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
     if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
-    const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
-    const bool says_more = beyond > 0 && !is_request_fraction(v.objective.statistic.metric);
-    return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
-           " on" + (says_more ? printed(", %.3g %% %s the limit", beyond,
-                                      v.objective.at_most ? "over" : "under")
-                            : "");
+    return filled("{t}; a miss is shown in nine of ten from {value} on[, {distance} the limit]",
+                  {{"t", t}, {"value", verdict_value_text(v, f.shows_from)},
+                   {"distance", distance_text(v, f.shows_from)}});
 }
 
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".

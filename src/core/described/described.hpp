@@ -285,8 +285,8 @@ inline std::string difference_text(const cross_check& c) {
                 "in flight",
              {{"reported", c.at_once_reported}, {"ours", c.at_once}});
     if (reports_too_few(c))
-        fill(t, "{;}it tells of {reported:.0f} requests that run or wait, of ours {ours:.0f} were in "
-                "flight: the others wait where it does not say",
+        fill(t, "{;}it tells of {reported:.0f} requests that run or wait, of ours {ours:.0f} were "
+                "in flight: the others wait where it does not say",
              {{"reported", c.at_once_reported}, {"ours", c.typically_at_once}});
     if (all_finished && differs(c.tokens_reported, c.tokens))
         fill(t, "{;}it counts {reported:.0f} generated tokens, the usage in its answers "

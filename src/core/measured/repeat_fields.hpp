@@ -224,7 +224,8 @@ inline void quantity_fields(field_visitor& v, const field& f, vector<page_readin
 inline vector<std::string> few_names(field_visitor& v, const vector<std::string>& have) {
     vector<std::string> names = v.names(have);
     if (v.assigns() && names.size() > max_series)
-        v.misfit(names[max_series].c_str(), printed("up to %zu series are allowed", max_series).c_str());
+        v.misfit(names[max_series].c_str(),
+                 printed("up to %zu series are allowed", max_series).c_str());
     return names;
 }
 inline void joules_fields(field_visitor& v, vector<page_reading>& readings) {

@@ -133,8 +133,8 @@ inline constexpr server_name rows[] = {
     // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
     // there are series of each, and the total with "".
     {q::running, gauge, "sglang:num_running_reqs", 1, "priority", ""},
-    // A request waits in one of these queues at a time. num_decode_host_receive_queue_reqs is a part
-    // of the transfer queue.
+    // A request waits in one of these queues at a time. The transfer queue includes
+    // num_decode_host_receive_queue_reqs.
     {q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
     queue_of_sglang("sglang:num_grammar_queue_reqs"),
     queue_of_sglang("sglang:num_prefill_bootstrap_queue_reqs"),
