@@ -192,6 +192,11 @@ inline std::pair<descriptor, descriptor> socket_pair() {
     return {descriptor(ends[0]), descriptor(ends[1])};
 }
 
+/// Whether an address, without a port, is this machine's; errno if not.
+inline bool is_of_this_machine(const address& a) {
+    const descriptor fd = new_socket(a.storage.ss_family);
+    return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&a.storage), a.size) == 0;
+}
 /// Parses an IP address in digits. Throws std::invalid_argument if it is none, or not this
 /// machine's.
 inline address local_address(const std::string& digits) {
@@ -200,9 +205,7 @@ inline address local_address(const std::string& digits) {
         refuse({"client.from is \"", printable(digits, 80),
                 "\": it must be an IP address of this machine, such as 10.0.0.2"});
     const address x = known.found[0];
-    const descriptor fd = new_socket(x.storage.ss_family);
-    const bool is_ours =
-        ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&x.storage), x.size) == 0;
+    const bool is_ours = is_of_this_machine(x);
     const int problem = errno;
     if (!is_ours)
         refuse({"client.from is \"", printable(digits, 80),

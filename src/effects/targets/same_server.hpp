@@ -12,6 +12,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/net/listeners.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/load/order.hpp"
 #include "effects/targets/inquiries.hpp"
@@ -77,7 +78,9 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
     }
     const vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
     return any_of(mine, [&](const address& x) {
-        return any_of(others, [&](const address& y) { return is_same_address(x, y); });
+        return any_of(others, [&](const address& y) {
+            return is_same_address(x, y) || have_one_listener(x, y);
+        });
     });
 }
 

@@ -9,9 +9,16 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#ifdef __linux__
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#endif
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -49,6 +56,59 @@ TEST_CASE("one address and port is one server, by whatever name") {
                               "otherwise{.same = true}", "model", "header"})
         CHECK(holds(why, words));
 }
+
+#ifdef __linux__
+namespace {
+/// A socket that listens to these addresses of this machine.
+struct listening {
+    explicit listening(const std::string& digits, int port = 0)
+        : fd(new_socket(digits.find(':') == std::string::npos ? AF_INET : AF_INET6)) {
+        const int off = 0;
+        sockaddr_in6 v6{};
+        sockaddr_in v4{};
+        v6.sin6_family = AF_INET6;
+        v4.sin_family = AF_INET;
+        v6.sin6_port = v4.sin_port = htons(static_cast<std::uint16_t>(port));
+        const bool is_v4 = ::inet_pton(AF_INET, digits.c_str(), &v4.sin_addr) == 1;
+        if (!is_v4) {
+            ::inet_pton(AF_INET6, digits.c_str(), &v6.sin6_addr);
+            ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+        }
+        is_bound = (is_v4 ? ::bind(fd.get(), reinterpret_cast<sockaddr*>(&v4), sizeof v4)
+                          : ::bind(fd.get(), reinterpret_cast<sockaddr*>(&v6), sizeof v6)) == 0 &&
+                   ::listen(fd.get(), 1) == 0;
+        address a;
+        a.size = sizeof a.storage;
+        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a.storage), &a.size);
+        number = port_number_of(a);
+    }
+    std::string at(const std::string& host) const {
+        return "http://" + host + ":" + std::to_string(number);
+    }
+    descriptor fd;
+    bool is_bound = false;
+    int number = 0;
+};
+}  // namespace
+
+TEST_CASE("one listening socket is one server at every address of the machine") {
+    for (const char* all : {"0.0.0.0", "::"}) {
+        CAPTURE(all);
+        const listening l(all);
+        if (!l.is_bound && *all == ':') continue;  // a machine without IPv6
+        REQUIRE(l.is_bound);
+        CHECK(same(l.at("127.0.0.1"), l.at("127.0.0.2")));
+        CHECK_FALSE(same(l.at("127.0.0.1"), l.at("192.0.2.1")));  // an address of others
+    }
+    const listening one("127.0.0.1"), other("127.0.0.2", one.number);
+    REQUIRE(one.is_bound);
+    if (other.is_bound) CHECK_FALSE(same(one.at("127.0.0.1"), other.at("127.0.0.2")));
+    // One that is bound to all addresses, and another to one of them.
+    const listening most("127.0.0.3");
+    const listening rest("0.0.0.0", most.number);
+    if (rest.is_bound) CHECK_FALSE(same(most.at("127.0.0.3"), most.at("127.0.0.1")));
+}
+#endif
 
 TEST_CASE("a Unix-domain socket is one server through links as well") {
     const files::scratch files;
