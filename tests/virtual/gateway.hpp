@@ -14,9 +14,10 @@ namespace virtual_world {
 
 class gateway {
 public:
-    gateway(int port_behind, long long added_ns)
+    /// `hides_page`: it has no metrics page, and does not pass on the server's.
+    gateway(int port_behind, long long added_ns, bool hides_page = false)
         : port_([=, this](const std::shared_ptr<end>& client) {
-              const auto c = std::make_shared<way_in>(added_ns);
+              const auto c = std::make_shared<way_in>(added_ns, hides_page ? client : nullptr);
               c->server = connected_to(port_behind, std::make_shared<way_out>(client));
               clients_.push_back(client);
               return c;
@@ -31,12 +32,17 @@ public:
 
 private:
     struct way_in final : talk {
-        explicit way_in(long long added) : added_ns(added) {}
+        way_in(long long added, const std::shared_ptr<end>& hidden_from)
+            : added_ns(added), client(hidden_from) {}
         void on_bytes(std::string_view bytes) override {
+            const auto asks = client.lock();
+            if (asks && bytes.substr(0, 12) == "GET /metrics")
+                return asks->send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
             after(added_ns, [to = server, text = std::string(bytes)] { to->send(text); });
         }
         void on_end() override { server->close(); }
         const long long added_ns;
+        const std::weak_ptr<end> client;
         std::shared_ptr<end> server{};
     };
     struct way_out final : talk {

@@ -200,6 +200,17 @@ TEST_CASE("a gateway before its own server: twins do not wait for each other in 
         }
 }
 
+TEST_CASE("a gateway that hides its server's page, compared by a ratio: twins are sent apart, too") {
+    const logging_server server(with_step(10_ms));
+    const virtual_world::gateway front(server.port(), 100'000, true);
+    scenario s = gateway_gate(front, server, "a ratio of a gateway");
+    s.slos = {mean(ttft) <= 1.25 * baseline};
+    const result r = run(s);
+    INFO(std::string(r.verdicts()[0].line().c_str()));
+    CHECK(r.verdicts()[0].outcome == green);
+    CHECK(r.verdicts()[0].measured < 1.1);
+}
+
 TEST_CASE("users of a gateway and of its server at once are refused") {
     const logging_server server(with_step(10_ms));
     const virtual_world::gateway front(server.port(), 0);

@@ -61,10 +61,11 @@ public:
         return least;
     }
     bool has_baseline() const { return baseline_ != nullptr; }
-    /// Whether twins may wait for each other: at one server, or at the one behind a gateway.
+    /// Whether twins may wait for each other: at one server, or at the one behind a gateway. Only
+    /// models are two for sure: what listens behind an address may pass requests on.
     bool twins_may_meet() const {
-        return p_.judged->is_at_once && (asks_what_is_added(p_.judged->slos) ||
-                                         is_same_place(candidate_.load(), baseline_->load()));
+        const auto is_model = [](const live_target& t) { return t.of_extension() != nullptr; };
+        return p_.judged->is_at_once && !(other_ && is_model(candidate_) && is_model(*other_));
     }
     /// Whether each pair has new processes of servers that the gate starts, or one for both
     /// variants. A model has no process.
