@@ -1,6 +1,7 @@
 // How often a verdict on two servers that were loaded at once is wrong, and what it finds: two equal
 // servers, whose limit moves instead of the truth, under noise that both share, noise of each, a
-// drift, and bursts. The shipped functions judge the slices, at the looks of a gate; beside them the
+// drift, and bursts. Percentiles of values that hardly differ within a slice, and means with rare
+// large values, too. The shipped functions judge the slices, at the looks of a gate; beside them the
 // pairs that a gate in turns measures in the same time. And differences of fractions in turns: errors,
 // right answers; and of errors from a stored run.
 #include "core/judging/at_once.hpp"
@@ -52,6 +53,17 @@ vector<question> questions() {
              0.25}};
 }
 
+/// Percentiles of servers that answer alike within a slice, as a quiet one behind a gateway.
+vector<question> narrow_questions() {
+    const twins::requests many{.rate = 40, .answer_s = 0.2, .same_sd = 0.001, .own_sd = 0.001};
+    const twins::requests few{.answer_s = 0.2, .same_sd = 0.02, .own_sd = 0.02};
+    return {{"p90(ttft) <= 1.05 * baseline, 0.1 %, 40 a second, 1 min", p90(ttft) <= 1.05 * baseline,
+             60, many},
+            {"the same, 2 %, 8 a second, 2 min", p90(ttft) <= 1.05 * baseline, 120, few},
+            {"p99(ttft) <= 1.05 * baseline, 2 %, 8 a second, 5 min",
+             p99(ttft) <= 1.05 * baseline, 300, few}};
+}
+
 /// The log ratios of four pairs that a gate in turns measures in the same time.
 vector<double> ratios_in_turns(const twins::machine& on, const question& q, generator& random) {
     constexpr int pairs = first_pair_analysis;
@@ -97,6 +109,11 @@ struct row {
         variance_in_turns += o.variance_in_turns;
     }
 };
+struct three_rates : std::array<tally, 3> {
+    void operator+=(const three_rates& other) {
+        for (std::size_t i = 0; i < size(); ++i) (*this)[i] += other[i];
+    }
+};
 /// The limit of equal servers at which a candidate would be at, under or over it.
 double limit_of(place at, const question& q) {
     return at == at_limit ? 1 : at == same ? 1 + q.within : (1 + q.within) / (1 + 2 * q.within);
@@ -119,9 +136,9 @@ row rates_of(const noise& m, const question& q, const options& o, std::uint64_t 
     });
 }
 
-void rates_of_ratios(const options& o, bounds& must) {
-    std::uint64_t stream = 300;
-    for (const question& q : questions()) {
+void rates_of_ratios(const options& o, bounds& must, const vector<question>& asked,
+                     std::uint64_t stream) {
+    for (const question& q : asked) {
         std::printf("\n");
         print_head(q.name, {"at the limit", "same build", printed("%.0f %% slower",
                                                                   q.within * 200),
@@ -144,6 +161,71 @@ void rates_of_ratios(const options& o, bounds& must) {
             must.at_most(name + ", fails at the limit", r.slices[at_limit].failed(),
                          is_short ? 0.02 : 0.01);
         }
+    }
+}
+
+/// Two equal servers of which some requests take far longer, more of one by luck.
+void rates_of_rare_values(const options& o, bounds& must) {
+    std::printf("\n");
+    print_head("mean(ttft), 2 min, rare requests take longer",
+               {"<= baseline", "<= baseline + 0 ms", "<= 1.5 * baseline"});
+    for (const auto& [share, times] :
+         {std::pair(0.002, 500.0), std::pair(0.003, 200.0), std::pair(0.01, 20.0)}) {
+        twins::requests of{.answer_s = 0.2, .same_sd = 0.1};
+        of.rare = share;
+        of.times = times;
+        const three_rates r = over_trials<three_rates>(
+            o.trials, [&](three_rates& sum, std::uint64_t trial) {
+                generator random(mixed(mixed(o.seed) + trial), 520);
+                const twins::machine on = twins::machine_of({.name = ""}, 120, random);
+                const twins::looked_at load(twins::load_of(on, of, 120, random), 120);
+                const slo ratio = mean(ttft) <= 1.05 * baseline;
+                sum[0].add(load.at(ratio, 1).outcome, 1);
+                sum[1].add(load.at(mean(ttft) <= baseline + 1_ms, 1e-12).outcome, 1);
+                sum[2].add(load.at(ratio, 1.5).outcome, 1);
+            });
+        const std::string name = printed("%.1f %% of them %.0f times as long", share * 100, times);
+        print_row(name, {fractions(r[0]), fractions(r[1]), fractions(r[2])});
+        for (std::size_t i = 0; i < 2; ++i) {
+            must.at_most(name + ", passes at the limit", r[i].passed(), 0.05);
+            must.at_most(name + ", fails at the limit", r[i].failed(), 0.01);
+        }
+    }
+}
+/// A candidate that stalls for 2 s at a time, ten times slower, as often as its p90 allows: in
+/// 10.5 % of the time, so that its true p90 is ten times the baseline's; and half as often.
+void rates_of_stalls(const options& o, bounds& must) {
+    std::printf("\n");
+    print_head("p90(ttft) <= L * baseline, stalls of the candidate", {"L = 1.1", "L = 2.5"});
+    for (const double share : {0.105, 0.05}) {
+        struct sums : std::array<tally, 2> {
+            void operator+=(const sums& other) {
+                for (std::size_t i = 0; i < size(); ++i) (*this)[i] += other[i];
+            }
+        };
+        const sums r = over_trials<sums>(o.trials, [&](sums& sum, std::uint64_t trial) {
+            generator random(mixed(mixed(o.seed) + trial), 530);
+            const twins::machine on = twins::machine_of({.name = ""}, 120, random);
+            vector<twins::twin> load = twins::load_of(
+                on, {.answer_s = 0.2, .same_sd = 0.02, .own_sd = 0.02}, 120, random);
+            double begins = 0, ends = -200;  // long before the load
+            for (twins::twin& t : load) {
+                while (ends < t.at_s) {
+                    begins = ends + 2 * (1 / share - 1) * random.exponential();
+                    ends = begins + 2 * random.exponential();
+                }
+                if (t.at_s > begins) t.mine *= 10;
+            }
+            const twins::looked_at looks(load, 120);
+            std::size_t i = 0;
+            for (const double limit : {1.1, 2.5})
+                sum[i++].add(looks.at(p90(ttft) <= 1.1 * baseline, limit).outcome, 1);
+        });
+        const std::string name = printed("in %.1f %% of the time", share * 100);
+        print_row(name, {fractions(r[0]), fractions(r[1])});
+        // A few stalls in two minutes hardly tell how many there are: no level is promised.
+        if (share < 0.1)
+            for (const tally& t : r) must.at_most(name + ", fails", t.failed(), 0.01);
     }
 }
 
@@ -253,11 +335,6 @@ decision judged_by_pairs(const slo& s, Next&& next) {
         },
         [&] { return judge_fraction_pairs(of, by, s); });
 }
-struct three_rates : std::array<tally, 3> {
-    void operator+=(const three_rates& other) {
-        for (std::size_t i = 0; i < size(); ++i) (*this)[i] += other[i];
-    }
-};
 void print_levels(const std::string& row, const three_rates& r, bounds& must, bool is_promised) {
     print_row(row, {fractions(r[0]), fractions(r[1]), fractions(r[2])});
     if (!is_promised) return;
@@ -427,7 +504,10 @@ bool study_of_differences(const options& o) {
     std::printf("Pass/fail/inconclusive in %%; %lld loads. \"In turns\": four pairs in the same time; "
                 "variance: of the ratio,\nat once over in turns.\n", o.trials);
     bounds must(o.trials);
-    if (o.does("ratios")) rates_of_ratios(o, must);
+    if (o.does("ratios")) rates_of_ratios(o, must, questions(), 300);
+    if (o.does("narrow")) rates_of_ratios(o, must, narrow_questions(), 400);
+    if (o.does("rare")) rates_of_rare_values(o, must);
+    if (o.does("stalls")) rates_of_stalls(o, must);
     if (o.does("proxy")) rates_of_a_proxy(o, must);
     if (o.does("fractions")) rates_of_fractions(o, must);
     if (o.does("stored")) rates_of_stored_fractions(o, must);
@@ -437,7 +517,7 @@ bool study_of_differences(const options& o) {
 const registered differences({"difference",
                               2000,
                               100,
-                              {"ratios", "proxy", "fractions", "stored", "answers"},
+                              {"ratios", "narrow", "rare", "stalls", "proxy", "fractions", "stored", "answers"},
                               study_of_differences});
 
 }  // namespace

@@ -2,7 +2,8 @@
 // The window is cut into slices of equal planned time. The noise that both servers share is in both
 // values of a slice, so that it cancels; the rest is measured by the slices. Neighbours are alike
 // where noise lasts, or answers span slices: the interval is the wider of two, by blocks of slices,
-// and by slices with their correlation (tests/bench/rates/differences.md).
+// and by slices with their correlation. Percentiles are compared in three ways, as shares alone
+// decide nothing where values are narrow and drift (tests/bench/rates/differences.md).
 #pragma once
 
 #include "api/result.hpp"
@@ -18,6 +19,7 @@
 #include "core/judging/fraction_pairs.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/samples.hpp"
 #include "core/judging/values.hpp"
 
 #include <algorithm>  // clamp, max, min, sort
@@ -49,12 +51,12 @@ public:
     }
     /// The ratio or the difference of both.
     double measured() const {
-        const auto value_of = [&](const sliced_values& of, const vector<double>& sorted) {
-            return sorted.empty() ? of.mean() : nearest_rank(sorted, s_.statistic.q);
-        };
-        const double mine = value_of(v_.mine, mine_), other = value_of(v_.other, other_);
-        return is_difference(s_) ? mine - s_.factor * other : quotient(mine, other);
+        const double own = mine(), others = other();
+        return is_difference(s_) ? own - s_.factor * others : quotient(own, others);
     }
+    /// Each variant's value.
+    double mine() const { return value_of(v_.mine, mine_); }
+    double other() const { return value_of(v_.other, other_); }
     /// Under the limit of a percentile as many requests of both are beyond it, each beyond its own:
     /// `mine` beyond factor * c + offset, `other` beyond c, the quantile of all. No density is
     /// estimated.
@@ -62,7 +64,10 @@ public:
         const auto itself = [](double x) { return x; };
         if (s_.statistic.kind != statistic_kind::percentile)
             return difference(s_.at_most ? 1 : -1, factor, offset, itself, itself);
-        const double c = common_quantile(factor, offset);
+        return shares_at(common_quantile(factor, offset), factor, offset);
+    }
+    /// The same at this value of the baseline.
+    distance_at_once shares_at(double c, double factor, double offset) const {
         if (!std::isfinite(c)) return {not_a_number, vector<double>(v_.slices, 0.0)};
         const auto beyond = [&](double bound) {
             return [this, bound](double x) { return s_.at_most ? x > bound : x < bound; };
@@ -71,6 +76,9 @@ public:
     }
 
 private:
+    double value_of(const sliced_values& of, const vector<double>& sorted) const {
+        return sorted.empty() ? of.mean() : nearest_rank(sorted, s_.statistic.q);
+    }
     /// The difference of both means of a score, and what each slice adds to it.
     template <class Score>
     distance_at_once difference(double sign, double factor, double offset, const Score& of_mine,
@@ -145,43 +153,197 @@ inline double least_error_of(const values_at_once& v, double factor) {
 }
 
 /// An analysis at one distance, by the wider of both errors.
-inline interim_analysis analysis_at_once(const values_at_once& v, const distance_at_once& d,
-                                         double factor, const judging_rule& rule) {
+inline interim_analysis analysis_of_parts(const distance_at_once& d, double least_error,
+                                          const judging_rule& rule) {
     const auto decided_with = [&](const error_at_once& e) {
-        const double se = std::max(e.se, least_error_of(v, factor));
-        const double sd = se / std::sqrt(static_cast<double>(v.slices));
+        const double se = std::max(e.se, least_error);
+        const double sd = se / std::sqrt(static_cast<double>(d.parts.size()));
         return decided({.mean = d.value, .sd = sd, .df = e.df, .se = se,
                         .spread = spread_of::measured}, rule);
     };
     return wider_of(decided_with(error_by_neighbours(d.parts)),
                     decided_with(error_by_blocks(d.parts)));
 }
+inline interim_analysis analysis_at_once(const values_at_once& v, const distance_at_once& d,
+                                         double factor, const judging_rule& rule) {
+    return analysis_of_parts(d, least_error_of(v, factor), rule);
+}
 
+// ---- percentiles: two more ways. Shares beyond a common quantile differ by twice the tail at
+// most, and swing by as much where narrow values drift.
+
+/// The percentile of some values, between ranks: whatever their number, as many lie beyond it.
+inline double percentile_between_ranks(vector<double> values, double q) {
+    std::sort(values.begin(), values.end());
+    const double last = static_cast<double>(values.size() - 1);
+    const double at = std::clamp((last + 2) * q - 1, 0.0, last);
+    const auto i = static_cast<std::size_t>(at);
+    const double part = at - static_cast<double>(i);
+    return part > 0 ? values[i] + part * (values[i + 1] - values[i]) : values[i];
+}
+
+/// The difference of each slice's own percentiles, or the logarithm of their ratio, in which a
+/// drift that both share cancels. Slices are joined until each has the requests for that.
+class percentiles_of_slices {
+public:
+    percentiles_of_slices(const slo& s, const values_at_once& v) : s_(s) {
+        const auto least = static_cast<std::size_t>(least_values_of(s.statistic));
+        for (std::size_t joined = 1; v.slices / joined >= least_slices_at_once; ++joined) {
+            const vector<vector<double>> mine = joined_slices(v.mine, v.slices / joined, joined),
+                                         other = joined_slices(v.other, v.slices / joined, joined);
+            const auto has_enough = [&](const vector<double>& of) { return of.size() >= least; };
+            if (!all_of(mine, has_enough) || !all_of(other, has_enough)) continue;
+            for (std::size_t i = 0; i < mine.size(); ++i)
+                differences_.push_back(difference(mine[i], other[i]));
+            break;
+        }
+        const auto is_finite = [](double x) { return std::isfinite(x); };
+        if (!all_of(differences_, is_finite)) differences_.clear();  // failures reach them
+    }
+    bool are_known() const { return !differences_.empty(); }
+    distance_at_once at(double limit) const {
+        const double sign = s_.at_most ? 1 : -1, mean = mean_of(differences_);
+        vector<double> parts;
+        for (const double x : differences_)
+            parts.push_back(sign * (x - mean) / static_cast<double>(differences_.size()));
+        return {sign * (mean - (is_difference(s_) ? limit : std::log(limit))), std::move(parts)};
+    }
+
+private:
+    static vector<vector<double>> joined_slices(const sliced_values& of, std::size_t groups,
+                                                std::size_t joined) {
+        vector<vector<double>> all(groups);
+        for (std::size_t i = 0; i < of.values.size(); ++i)
+            all[std::min(of.slices[i] / joined, groups - 1)].push_back(of.values[i]);
+        return all;
+    }
+    double difference(const vector<double>& mine, const vector<double>& other) const {
+        const double a = percentile_between_ranks(mine, s_.statistic.q);
+        const double b = percentile_between_ranks(other, s_.statistic.q);
+        return is_difference(s_) ? a - s_.factor * b : std::log(a / b);
+    }
+
+    const slo& s_;
+    vector<double> differences_{};
+};
+
+/// How far the share of a variant's requests beyond a bound is over the tail of the percentile, or
+/// under it with a `sign` of -1.
+inline interim_analysis analysis_of_tail(const slo& s, const sliced_values& of, std::size_t slices,
+                                         double bound, double sign, const judging_rule& rule) {
+    const auto is_beyond = [&](double x) { return s.at_most ? x > bound : x < bound; };
+    vector<double> parts(slices, 0.0);
+    double misses = 0;
+    for (const double x : of.values) misses += is_beyond(x);
+    const double n = of.count(), share = misses / n;
+    for (std::size_t i = 0; i < of.values.size(); ++i)
+        parts[of.slices[i]] += sign * (is_beyond(of.values[i]) - share) / n;
+    const double tail = s.at_most ? 1 - s.statistic.q : s.statistic.q;
+    const double least = std::sqrt(n * std::min(share, 1 - share) + 1) / n;
+    return analysis_of_parts({sign * (share - tail), std::move(parts)}, least, rule);
+}
+
+/// The rule of a second test of the same, at half of its levels.
+inline judging_rule at_half_levels(judging_rule rule) {
+    for (double* z : {&rule.pass_z, &rule.fail_z})
+        *z = -normal_quantile(normal_cdf(-*z) / 2);
+    return rule;
+}
+
+/// An analysis, and what each slice adds to its distance.
+struct analysed_slices {
+    interim_analysis analysis{};
+    vector<double> parts{};
+};
 /// Analyses at any limit. The noise of means is that around the measured ratio, where what both
-/// share cancels, in proportion to the limit, since bursts make small ratios look sure. Counts have
+/// share cancels: at a looser limit in proportion to it, since bursts make small ratios look sure,
+/// but no less at a tighter one, since rare large values make large ratios look sure. Counts have
 /// the noise around the limit.
 class analyses_at_once {
 public:
     analyses_at_once(const slo& s, const values_at_once& v, const judging_rule& rule)
-        : s_(s), v_(v), rule_(rule), test_(s, v), measured_(test_.measured()) {
+        : s_(s), v_(v), rule_(rule), half_(at_half_levels(rule)), test_(s, v),
+          measured_(test_.measured()) {
+        if (is_percentile()) slices_own_.emplace(s, v);
         const double factor = is_ratio_of_means() ? measured_ : s.factor;
-        if (!is_of_counts()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
+        if (!is_percentile()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
         if (v.mine.questions.empty() || !is_difference(s)) return;
         paired_answers all;
         all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions);
         all.set(answers_.emplace());
     }
     double measured() const { return measured_; }
-    distance_at_once distance_at(double limit) const {
-        return is_difference(s_) ? test_.at(s_.factor, limit) : test_.at(limit, 0);
+
+    /// The first way that decides, unless another decides otherwise.
+    analysed_slices analysed(double limit) const {
+        vector<analysed_slices> all = ways_at(limit);
+        std::size_t first = 0;
+        while (first < all.size() && all[first].analysis.outcome == verdict::inconclusive) ++first;
+        if (first == all.size()) return std::move(all[0]);
+        const verdict outcome = all[first].analysis.outcome;
+        if (any_of(all, [&](const analysed_slices& way) {
+                return way.analysis.outcome != verdict::inconclusive &&
+                       way.analysis.outcome != outcome;
+            }))
+            all[first].analysis.outcome = verdict::inconclusive;
+        return std::move(all[first]);
     }
-    interim_analysis at(double limit) const {
-        const distance_at_once d = distance_at(limit);
-        if (is_of_counts())
-            return analysis_at_once(v_, d, is_difference(s_) ? s_.factor : limit, rule_);
+    interim_analysis at(double limit) const { return analysed(limit).analysis; }
+    /// Whether a way shows that the limit is met, or missed.
+    bool shows(verdict outcome, double limit) const {
+        return any_of(ways_at(limit), [&](const analysed_slices& way) {
+            return way.analysis.outcome == outcome;
+        });
+    }
+
+private:
+    bool is_percentile() const { return s_.statistic.kind == statistic_kind::percentile; }
+    bool is_ratio_of_means() const {
+        return !is_percentile() && !is_difference(s_) && measured_ > 0;
+    }
+    double factor_at(double limit) const { return is_difference(s_) ? s_.factor : limit; }
+    double offset_at(double limit) const { return is_difference(s_) ? limit : 0; }
+
+    vector<analysed_slices> ways_at(double limit) const {
+        distance_at_once d = test_.at(factor_at(limit), offset_at(limit));
+        if (!is_percentile()) return {{mean_at(d, limit), std::move(d.parts)}};
+        const interim_analysis shares = analysis_at_once(v_, d, factor_at(limit), rule_);
+        vector<analysed_slices> all{{shares, std::move(d.parts)}};
+        const double others = test_.other(),
+                     own = (test_.mine() - offset_at(limit)) / factor_at(limit);
+        if (!std::isfinite(others) || !std::isfinite(own)) return all;
+        const bool may_pass = holds_at(verdict::pass, limit, others);
+        const bool may_fail = holds_at(verdict::fail, limit, own);
+        open_unless(all[0], may_pass, may_fail);
+        const double between = (others + own) / 2;
+        all.push_back({worse_of(tail_of_mine(limit, between), tail_of_other(between)),
+                       all[0].parts});
+        if (!slices_own_->are_known()) return all;
+        distance_at_once of_slices = slices_own_->at(limit);
+        all.push_back({analysis_of_parts(of_slices, 0, half_), std::move(of_slices.parts)});
+        open_unless(all.back(), may_pass, true);
+        return all;
+    }
+    /// Whether a verdict holds at one variant's own percentile, too. Where both are as dense at the
+    /// common quantile as each other, this adds nothing. Stalls of one alone are no density: they
+    /// move that quantile, and are a slice's own percentile or none of it. They have to be shown to
+    /// be fewer, or more, than the percentile leaves out: by the shares of both, in which cancels
+    /// what both share, or by that of one, which no drift of the other moves.
+    bool holds_at(verdict outcome, double limit, double at) const {
+        const distance_at_once d = test_.shares_at(at, factor_at(limit), offset_at(limit));
+        if (analysis_at_once(v_, d, factor_at(limit), rule_).outcome == outcome) return true;
+        return (outcome == verdict::pass ? tail_of_mine(limit, at) : tail_of_other(at)).outcome ==
+               outcome;
+    }
+    static void open_unless(analysed_slices& way, bool may_pass, bool may_fail) {
+        verdict& outcome = way.analysis.outcome;
+        if ((outcome == verdict::pass && !may_pass) || (outcome == verdict::fail && !may_fail))
+            outcome = verdict::inconclusive;
+    }
+    interim_analysis mean_at(const distance_at_once& d, double limit) const {
         interim_analysis l = noise_;
         l.mean = d.value;
-        if (is_ratio_of_means()) l.se *= limit / measured_;
+        if (is_ratio_of_means()) l.se *= std::max(1.0, limit / measured_);
         l = decided(l, rule_);
         if (!answers_) return l;
         interim_analysis counts = l;
@@ -189,19 +351,28 @@ public:
         counts.df = 1e4;
         return wider_of(l, decided(counts, rule_));
     }
-
-private:
-    bool is_of_counts() const { return s_.statistic.kind == statistic_kind::percentile; }
-    bool is_ratio_of_means() const {
-        return !is_of_counts() && !is_difference(s_) && measured_ > 0;
+    /// The share of each variant's requests beyond its bound, at this value of the baseline.
+    interim_analysis tail_of_mine(double limit, double at) const {
+        return analysis_of_tail(s_, v_.mine, v_.slices, factor_at(limit) * at + offset_at(limit), 1,
+                                rule_);
+    }
+    interim_analysis tail_of_other(double at) const {
+        return analysis_of_tail(s_, v_.other, v_.slices, at, -1, rule_);
+    }
+    /// Decides what both decide.
+    static interim_analysis worse_of(interim_analysis a, const interim_analysis& b) {
+        if (a.outcome != b.outcome) a.outcome = verdict::inconclusive;
+        return a;
     }
 
     const slo& s_;
     const values_at_once& v_;
     const judging_rule& rule_;
+    judging_rule half_;
     test_at_once test_;
     double measured_;
     interim_analysis noise_{};
+    std::optional<percentiles_of_slices> slices_own_{};
     std::optional<fraction_pair> answers_{};
 };
 
@@ -223,7 +394,7 @@ inline estimate_t estimate_at_once(const slo& s, const values_at_once& v,
         double low = -1, high = 1;
         for (int i = 0; i < 40; ++i) {
             const double x = (low + high) / 2;
-            (is_beyond(analyses.at(limit_at(x))) ? high : low) = x;
+            (is_beyond(limit_at(x)) ? high : low) = x;
         }
         const double x = (low + high) / 2;
         return std::fabs(x) < 1e-11    ? measured
@@ -232,9 +403,10 @@ inline estimate_t estimate_at_once(const slo& s, const values_at_once& v,
                : is_ratio             ? 0
                                       : -infinity;
     };
-    const double pass = end_of([](const interim_analysis& l) { return l.pass_bound < 0; });
-    const double fail = end_of([](const interim_analysis& l) { return !(l.fail_bound > 0); });
-    return s.at_most ? estimate_t{measured, fail, pass} : estimate_t{measured, pass, fail};
+    const double pass = end_of([&](double at) { return analyses.shows(verdict::pass, at); });
+    const double fail = end_of([&](double at) { return !analyses.shows(verdict::fail, at); });
+    const double low = s.at_most ? fail : pass, high = s.at_most ? pass : fail;
+    return {measured, std::min(low, measured), std::max(high, measured)};
 }
 
 /// Sets the estimate, the smallest miss that could be shown, and how long a run would decide.
@@ -290,8 +462,9 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
     };
     const auto analyse = [&](std::size_t) {
         const analyses_at_once analyses(s, v, t.rule);
-        d.values = analyses.distance_at(d.limit).parts;
-        d.last = analyses.at(d.limit);
+        analysed_slices at_limit = analyses.analysed(d.limit);
+        d.values = std::move(at_limit.parts);
+        d.last = at_limit.analysis;
         d.outcome = d.last.outcome;
         estimate_slices(d, s, v, analyses, c.client_error);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);

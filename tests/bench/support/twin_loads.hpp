@@ -33,6 +33,7 @@ struct requests {
     double rate = 8, answer_s = 2.5;
     double same_sd = 0.05;  // by what both twins have: lengths
     double own_sd = 0.10;   // of each request
+    double rare = 0, times = 1;  // so many requests take so many times as long, of each server
 };
 
 /// The level of a server in time, as a running integral.
@@ -109,8 +110,9 @@ inline vector<twin> load_of(const machine& on, const requests& r, double seconds
             std::min(r.answer_s * std::exp(0.4 * random.normal() - 0.08), 50.0);
         const double same = std::exp(r.same_sd * random.normal());
         const auto value = [&](const level& of) {
-            return of.over(t, t + lasts) * same *
-                   std::exp(r.own_sd * random.normal() - r.own_sd * r.own_sd / 2);
+            const double usual = of.over(t, t + lasts) * same *
+                                 std::exp(r.own_sd * random.normal() - r.own_sd * r.own_sd / 2);
+            return r.rare > 0 && random.uniform() < r.rare ? usual * r.times : usual;
         };
         const double mine = value(on.mine);
         all.push_back({t, mine, value(on.other)});
@@ -149,7 +151,8 @@ public:
         const double least = least_slice_s * static_cast<double>(least_slices_at_once);
         looks_early_ = seconds >= 2 * least;
         for (int quarter = first_quarter; quarter <= 4; ++quarter)
-            if (const double until = seconds * quarter / 4; quarter == 4 || until >= least)
+            if (const double until = seconds * quarter / 4;
+                quarter == 4 || (looks_early_ && until >= least))
                 looks_.push_back({quarter, sliced(load, until)});
     }
     struct judged {

@@ -1,7 +1,9 @@
 // Verdicts on two variants that were loaded at once.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
+#include "core/described/described.hpp"
 #include "core/judging/at_once.hpp"
+#include "core/judging/judge.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
@@ -102,6 +104,71 @@ TEST_CASE("a run that has too few slices says which length would do") {
     CHECK(v.outcome == verdict::invalid);
     CHECK(mentions(v.reason, "both servers were measured at once for 30 s: with answers of this "
                              "length their slices need 40 s"));
+}
+
+TEST_CASE("percentiles of servers whose times are exact are told apart, whatever drifts") {
+    // Both drift by 0.1 ms, and once both stall for a slice.
+    const auto at = [](double ms) {
+        return [ms](int i) { return i / 200 == 3 ? 500 : ms + 0.1 * std::sin(i / 150.0); };
+    };
+    const measurement slower = at_once_of(2400, at(52.5), at(50));
+    const auto is_finite = [](const slo_verdict& v) {
+        return std::isfinite(v.estimate.low) && std::isfinite(v.estimate.high);
+    };
+    for (const slo& s : {p90(ttft) <= baseline + 1_ms, p50(ttft) <= baseline + 1_ms,
+                         p90(ttft) <= 1.02 * baseline}) {
+        const slo_verdict v = judged_as(slower, s);
+        CAPTURE(str(v.line()));
+        CHECK(v.outcome == verdict::fail);
+        CHECK(is_finite(v));
+        CHECK(v.estimate.low <= v.estimate.value);
+        CHECK(v.estimate.value <= v.estimate.high);
+        CHECK(inputs(v, "slice_parts").size() >= 8);
+    }
+    // Also where a slice has too few requests for its own percentile.
+    const auto without_stalls = [](double ms) {
+        return [ms](int i) { return ms + 0.1 * std::sin(i / 150.0); };
+    };
+    const measurement few = at_once_of(1200, without_stalls(52.5), without_stalls(50));
+    const slo_verdict fail = judged_as(few, p99(ttft) <= baseline + 1_ms);
+    CAPTURE(str(fail.line()));
+    CHECK(fail.outcome == verdict::fail);
+    CHECK(is_finite(fail));
+    for (const slo& s : {p99(ttft) <= baseline + 4_ms, p90(ttft) <= baseline + 4_ms,
+                         p90(ttft) <= 1.10 * baseline}) {
+        const slo_verdict pass = judged_as(few, s);
+        CAPTURE(str(pass.line()));
+        CHECK(pass.outcome == verdict::pass);
+        CHECK(is_finite(pass));
+    }
+    CHECK(judged_as(few, p90(ttft) <= baseline + 2500_us).outcome == verdict::inconclusive);
+    // Of speeds, the other way round.
+    CHECK(judged_as(few, p10(prefill_speed) >= 0.97 * baseline).outcome != verdict::pass);
+}
+
+TEST_CASE("stalls of one server are no pass, though the typical slice has none") {
+    // In two of 24 slices a server is ten times slower: 8 % of its requests are seen, so that 10 %
+    // may be the truth.
+    const auto steady = [](int i) { return 50 + 0.1 * std::sin(i / 150.0); };
+    const auto stalls = [&](int i) { return (i / 100) % 12 == 3 ? 500 : steady(i); };
+    const measurement m = at_once_of(2400, stalls, steady);
+    for (const slo& s : {p90(ttft) <= 2.5 * baseline, p90(ttft) <= baseline + 90_ms}) {
+        const slo_verdict v = judged_as(m, s);
+        CAPTURE(str(v.line()));
+        CHECK(v.outcome == verdict::inconclusive);
+        CHECK(v.estimate.high > s.factor * 50e-3 + s.offset);
+    }
+}
+
+TEST_CASE("few values that are far too large fail no equal server") {
+    // One request in 500 takes 500 times as long, by luck more of one server.
+    const auto at = [](int every) {
+        return [every](int i) { return (i % every == 7 ? 500 : 1) * (20 + i % 3); };
+    };
+    const slo_verdict v =
+        judged_as(at_once_of(960, at(190), at(960)), mean(ttft) <= 1.05 * baseline);
+    CAPTURE(str(v.line()));
+    CHECK(v.outcome == verdict::inconclusive);
 }
 
 TEST_CASE("failed requests are beyond every percentile") {
