@@ -177,6 +177,22 @@ inline bool all_decided(const vector<decision>& verdicts, awaited which) {
     return !any_of(verdicts, [&](const decision& d) { return is_waited_for(d, which); });
 }
 
+/// How far a limit has to be from the logarithm of a ratio so that most loads at once pass, by the
+/// intervals of their slices; infinite where a load has none. At least 1 %, as two processes of one
+/// build may differ by more than the loads of a calibration show.
+inline double reach_at_once(const objective_columns& of, const slo& s, double sd,
+                            const judging_rule& rule) {
+    double sum = 0;
+    for (const values_at_once& v : of.at_once) {
+        if (v.slices == 0) return infinity;
+        const estimate_t e = estimate_at_once(s, v, analyses_at_once(s, v, rule));
+        sum += s.at_most ? std::log(e.high / e.value) : std::log(e.value / e.low);
+    }
+    const double typical = sum / as_number(of.at_once.size());
+    const double reach = std::max(typical + 1.645 * sd, distance_of_modes / 2);
+    return std::isfinite(typical) ? reach : infinity;
+}
+
 /// The calibration of each objective without judging it. Fractions need none, and server metrics
 /// may be zero.
 inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
@@ -216,7 +232,8 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
         if (known.df > 0) reach += hidden_by_modes(known.df + 1 + most, t.rule.pass_level);
         if (is_all_noise && t.rule.most >= first_fail)
             reach = std::min(reach, reach_of_quiet_repeats(row.sd, logs.size(), t.rule));
-        row.to_write = row.estimate * std::exp(sign * reach);
+        if (!of.at_once.empty()) reach = reach_at_once(of, s, row.sd, t.rule);
+        if (std::isfinite(reach)) row.to_write = row.estimate * std::exp(sign * reach);
     }
     return rows;
 }

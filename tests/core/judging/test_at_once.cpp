@@ -171,6 +171,35 @@ TEST_CASE("few values that are far too large fail no equal server") {
     CHECK(v.outcome == verdict::inconclusive);
 }
 
+TEST_CASE("a calibration at once proposes what the slices of its loads show") {
+    generator random(9, 1);
+    const auto calibrated_with = [&](double sd, const slo& s) {
+        measurement m;
+        for (int i = 0; i < 3; ++i) {
+            const auto noisy = [&](int k) {
+                return 20 * shared_noise(k) * std::exp(sd * random.normal());
+            };
+            const measurement one = at_once_of(960, noisy, noisy);
+            m.is_at_once = m.by_slices = true;
+            m.rule = one.rule;
+            m.candidate.push_back(one.candidate[0]);
+            m.baseline.push_back(one.baseline[0]);
+        }
+        m.slos = {s};
+        return calibration_of(m)[0];
+    };
+    for (const slo& s : {mean(ttft) <= 1.3 * baseline, p90(ttft) <= 1.3 * baseline}) {
+        const calibrated quiet = calibrated_with(0.001, s);
+        CAPTURE(suggestion_of(quiet));
+        CHECK(quiet.sd < 0.001);
+        CHECK(suggestion_of(quiet) == "<= 1.02 * baseline");
+        const calibrated noisy = calibrated_with(0.3, s);
+        CAPTURE(suggestion_of(noisy));
+        CHECK(noisy.to_write > 1.025);
+        CHECK(noisy.to_write < 1.2);
+    }
+}
+
 TEST_CASE("failed requests are beyond every percentile") {
     const auto quick = [](int i) { return 20.0 + i % 7; };
     const auto failing = [&](int i) { return i % 5 == 0 ? infinity : quick(i); };
