@@ -222,10 +222,12 @@ inline void set_reach(noise_row& row, std::size_t repeats, double repeat_s, doub
     const double slice_s = std::max(least_slice_s, answers_of_slice * answer_s);
     if (gate_s < slice_s * static_cast<double>(least_slices_at_once)) return;
     const auto slices = static_cast<double>(fits(repeat_s, 1, most_slices_at_once));
-    row.at_once = decided({.df = static_cast<double>(blocks_of_slices - 1),
-                           .se = row.sd * std::sqrt(2.0 / slices)},
-                          looking_early(rule_of({}, 1, 1, 0, 1)))
-                      .detectable;
+    const interim_analysis l = decided({.df = static_cast<double>(blocks_of_slices - 1),
+                                        .se = row.sd * std::sqrt(2.0 / slices)},
+                                       looking_early(rule_of({}, 1, 1, 0, 1)));
+    // The error of a ratio grows with it.
+    const double reach = (l.fail_t + student_t_quantile(0.8, l.df)) * l.se;
+    if (reach < 1) row.at_once = reach / (1 - reach);
 }
 inline server_findings read_findings(const std::string& directory, const std::string& name) {
     const std::string file = directory + "/calibration.json";
