@@ -191,14 +191,17 @@ inline void add_result(vector<drawn_gate>& gates, const std::string& file) {
             if (str(reported.name) != g.gate) continue;
             for (const llmbench::past_slo& s : reported.slos) {
                 const std::string slo = str(s.slo), statistic = slo.substr(0, slo.find(' '));
-                double level = 1;  // a ratio is multiplied by the drawn level
-                for (std::size_t i = 0; s.relative && i < g.series.size(); ++i)
+                double level = 0;  // a ratio is multiplied by the drawn level, a difference added
+                for (std::size_t i = 0; i < g.series.size(); ++i)
                     if (g.series[i].statistic == statistic) level = g.levels[i].newest;
+                const auto drawn = [&](double x) {
+                    return s.relative ? x * level : s.difference ? x + level : x;
+                };
                 g.now[statistic] = {slo,
-                                    s.limit * level,
-                                    s.estimate.value * level,
-                                    s.estimate.low * level,
-                                    s.estimate.high * level,
+                                    drawn(s.limit),
+                                    drawn(s.estimate.value),
+                                    drawn(s.estimate.low),
+                                    drawn(s.estimate.high),
                                     to_string(s.outcome)};
             }
         }

@@ -120,8 +120,29 @@ expect "in a sentence" says 'the history has no run of "chaat"'
 expect "it is accepted" tool 0 --accept chat --at 2026-06-24 --why "longer prompts"
 expect "and no more to be bisected" tool 2 --bisect chat
 expect "in a sentence" says 'no step that made "chat" worse is open'
+# An objective steps later than a statistic of none.
+rm -rf h && mkdir h
+for day in {10..30}; do
+    first=$([[ $day -lt 26 ]] && echo 0.30 || echo 0.39)
+    usual=$([[ $day -lt 24 ]] && echo 0.010 || echo 0.012)
+    echo '{"schema":"llmbench/history/1","id":"n'"$day"'","at":"2026-06-'"$day"'T02:00:00Z","gate":"chat",' \
+        '"cohort":"c","commit":"c0ffee'"$day"'","watched":{},"outcome":"passed","values":' \
+        '{"p99(e2e)":['"$first"'1,'"$first"'2,'"$first"$((day % 7))'],' \
+        '"mean(tpot)":['"$usual"'1,'"$usual"'2,'"$usual"$((day % 7))']},"objectives":["p99(e2e)"]}'
+done > h/runs.jsonl
+expect "an objective's step comes first" tool 0 --bisect chat
+expect "with its size" grep -q '^p99(e2e) +.*% from 2026-06-26 on$' "$log"
+expect "and its commits" [ "$(grep -m1 'git bisect' "$log")" = "git bisect start c0ffee26 c0ffee25" ]
+expect "each other step is told with its size and commits" grep -q '^mean(tpot) +.*% from 2026-06-24 on$' "$log"
+expect "as git takes them" says "git bisect start c0ffee24 c0ffee23"
+rm -rf h && mkdir h
+for day in {10..30}; do
+    value=$([[ $day -lt 24 ]] && echo 0.010 || echo 0.012)
+    echo '{"schema":"llmbench/history/1","id":"n'"$day"'","at":"2026-06-'"$day"'T02:00:00Z","gate":"chat",' \
+        '"cohort":"c","commit":"c0ffee'"$day"'","watched":{},"outcome":"passed","values":' \
+        '{"mean(tpot)":['"$value"'1,'"$value"'2,'"$value"$((day % 7))']}}'
+done > h/runs.jsonl
 sed -i 's/c0ffee24/c0ffee23/' h/runs.jsonl
-rm -r h/20*
 expect "a step of one commit is none to bisect" tool 2 --bisect chat
 expect "in a sentence" says "the commit is the same"
 # Which side is better, and the offset of what can be zero.

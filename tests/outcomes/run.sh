@@ -228,6 +228,12 @@ nothing_escapes() {
             bash -c 'mkdir -p "$LLMBENCH_REPORT_DIR/$0.tmp"; exec "$@"' "$file"
     done
 
+    # A report that cannot have its name leaves the others there, which say so.
+    # shellcheck disable=SC2016  # for the shell that it is given to
+    ends 3 bash -c 'mkdir -p "$LLMBENCH_REPORT_DIR/report.html"; exec "$@"' folder "$gates" --test-case=pass
+    says "report.html: Is a directory"
+    summary_says "not all of them could be written whole"
+
     # A directory that cannot be made is told of before the server is.
     touch "$work/a file"
     for program in "$gates" "$no_doctest"; do

@@ -113,8 +113,8 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
     std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
-    p.name =
-        printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.objective.text().c_str());
+    const std::string objective = printable(str(v.objective.text()), 4 * v.objective.text().size());
+    p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), objective.c_str());
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.objective.statistic.metric);
     if (v.repeats > 0)

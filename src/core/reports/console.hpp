@@ -195,9 +195,14 @@ inline std::string tables_text(const gate_report& g) {
     const report_table labels = labels_table(g);
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
 }
+/// A name that no line end, escape or command of GitHub's runner gets through, as on the page.
+inline std::string name_on_console(const std::string& name) {
+    const std::string shown = printable(name, name.size() * 4 + 4);
+    return begins_with_colons(shown) ? "gate " + shown : shown;
+}
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = filled("{name}: {headline}",
-                                     {{"name", g.what.name}, {"headline", headline_text(g)}});
+    const std::string title = filled("{name}: {headline}", {{"name", name_on_console(g.what.name)},
+                                                            {"headline", headline_text(g)}});
     std::string out = filled("\n{title}\n",
                              {{"title", styled(verdict_like(headline_of(g)), title, style)}});
     if (!g.refusal.empty()) return filled("{title}  {refusal}\n",
@@ -242,7 +247,8 @@ inline std::string console_text(const gate_report& g, const console_style& style
 inline std::string closing_text(const vector<gate_report>& gates, const console_style& style = {}) {
     if (gates.size() == 1 && !gates[0].beside.empty())
         return filled("\n{name}: {beside}\n",
-                      {{"name", gates[0].what.name}, {"beside", gates[0].beside}});
+                      {{"name", name_on_console(gates[0].what.name)},
+                       {"beside", gates[0].beside}});
     const std::string last = filled("[\n{rehearsal_of_all}\n]",
                                     {{"rehearsal_of_all", rehearsal_of_all(gates)}});
     if (gates.size() < 2) return last;
@@ -259,8 +265,8 @@ inline std::string closing_text(const vector<gate_report>& gates, const console_
             h == headline::passed || h == headline::measured || h == headline::rehearsed;
         if (!is_fine && ++named <= 20)
             fill(names, "  {outcome}  {name}[: {beside}]\n",
-                 {{"outcome", styled(verdict_like(h), name, style)}, {"name", g->what.name},
-                  {"beside", g->beside}});
+                 {{"outcome", styled(verdict_like(h), name, style)},
+                  {"name", name_on_console(g->what.name)}, {"beside", g->beside}});
     }
     return filled("\n{gates} gates: {counts}\n{names}[{has_more?}  and {more} more\n]{last}",
                   {{"gates", gates.size()}, {"counts", counts}, {"names", names},
@@ -285,7 +291,7 @@ struct progress_facts {
 inline std::string progress_line(const progress_facts& f, std::size_t width,
                                  const console_style& style = {}) {
     const std::string stage = filled("{stage}[{has_both?}, ]{phase}",
-                                     {{"stage", f.stage},
+                                     {{"stage", printable(f.stage)},
                                       {"has_both", !f.stage.empty() && !f.phase.empty()},
                                       {"phase", f.phase}});
     const bool is_planned = f.max_s > 0 && f.elapsed_s <= f.max_s;  // a start is in no plan

@@ -61,6 +61,8 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
                                 {{"ratio", t.rows[k - 1][i].ratio},
                                  {"is_marked", t.rows[k - 1][i].is_marked}}));
     }
+    for (auto& line : lines)  // labels of users and names of servers
+        for (std::string& cell : line) cell = printable(cell, 4 * cell.size() + 4);
     std::string out = to_the_left ? "" : "\n";
     vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
     if (!to_the_left) widths[0] = first_width;
@@ -77,6 +79,7 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
                   {"after", is_left ? room.c_str() : ""}, {"has_room", to_the_left}});
         }
         row.erase(row.find_last_not_of(' ') + 1);
+        if (begins_with_colons(row)) row[0] = '|';  // never a command to GitHub's runner
         out += row + "\n";
     }
     return out;

@@ -155,7 +155,7 @@ public:
         const gate_outcome so_far = is_over ? worst() : worse_of(worst(), gate_outcome::invalid);
         const std::string directory = report_directory();
         const std::filesystem::path dir = directory;
-        // All or none: older files say that the program has not ended.
+        // Where one cannot be written, the others are written again, and say so.
         try {
             environment_.call = call_without_secrets();
             drafted_files drafts;
@@ -180,7 +180,10 @@ public:
             drafts.publish();
         } catch (const std::exception& e) {
             whole_ = false;
+            if (std::exchange(has_failed_, true)) return;
             report_not_whole(directory, std::string("the reports: ") + reason_in(e));
+            has_changed = true;
+            write(now);
         }
     }
     /// Calls users' reports after the last writing, without `lock`: their threads may ask us. The
@@ -312,7 +315,7 @@ private:
     environment_facts environment_ = environment_now();
     std::size_t told_ = 0;          // number of gates, for users' reports
     std::size_t next_writing_ = 1;  // number of gates at the next writing
-    bool written_as_over_ = false, whole_ = true;
+    bool written_as_over_ = false, whole_ = true, has_failed_ = false;
 };
 
 }  // namespace detail

@@ -115,8 +115,8 @@ private:
     int fd_ = -1;
 };
 
-/// Files that appear complete, at publish() and not before. It names them one after the other; if
-/// one fails, the earlier ones remain, which say nothing that depends on the missing ones.
+/// Files that appear complete, at publish() and not before. Where one cannot have its name, the
+/// others have theirs, which say nothing that depends on the missing one.
 class drafted_files : not_copied {
 public:
     ~drafted_files() {
@@ -136,12 +136,14 @@ public:
         check(problem, path);
     }
     void publish() {
-        for (std::size_t i = 0; i < paths_.size(); ++i) {
-            if (::rename(draft_of(paths_[i]).c_str(), paths_[i].c_str()) == 0) continue;
-            const int problem = errno;
-            for (std::size_t before = 0; before < i; ++before) ::unlink(paths_[before].c_str());
-            check(problem, paths_[i]);
+        int problem = 0;
+        std::filesystem::path missing;
+        for (const std::filesystem::path& path : paths_) {
+            if (::rename(draft_of(path).c_str(), path.c_str()) == 0 || problem != 0) continue;
+            problem = errno;
+            missing = path;
         }
+        check(problem, missing);
         paths_.clear();
     }
 

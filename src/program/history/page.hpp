@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <iterator>  // begin, end
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace history_tool {
@@ -134,37 +136,78 @@ inline vector<drawn_gate> gates_of(const history_lines& lines,
     return gates;
 }
 
-/// Returns the commits around the first change that made a gate worse and that nobody accepted, for
-/// git bisect. Throws std::invalid_argument if there is none, or if a commit is missing.
+/// A change that made a gate worse and that nobody accepted, between two runs.
+struct open_step {
+    std::string words{};  // "mean(tpot) +12.1 % from 2026-06-24 on"
+    const series_run *good = nullptr, *bad = nullptr;
+    bool is_of_objective = false;
+    /// Why git cannot bisect it, "" if it can.
+    std::string fault() const {
+        for (const series_run* n : {good, bad})
+            if (n->commit.empty()) return words + ": the run of " + n->at + " does not tell its commit";
+        return good->commit == bad->commit
+                   ? words + ", and the commit is the same: what changed is no commit"
+                   : "";
+    }
+};
+/// Whether the gate judges a statistic; of lines without objectives, whether it is none that every
+/// gate keeps.
+inline bool is_judged(const drawn_gate& g, const std::string& statistic) {
+    const vector<std::string>& objectives = g.runs.back().objectives;
+    const auto is_it = [&](std::string_view name) { return name == statistic; };
+    return objectives.empty() ? std::none_of(std::begin(usual_statistics),
+                                             std::end(usual_statistics), is_it)
+                              : any_of(objectives, is_it);
+}
+/// The first one of each statistic, those of objectives before others.
+inline vector<open_step> open_steps(const drawn_gate& g) {
+    vector<open_step> steps;
+    for (std::size_t i = 0; i < g.series.size(); ++i) {
+        const vector<drawn_level>& levels = g.levels[i].all;
+        const auto is_open = [](const drawn_level& l) { return !l.is_accepted; };
+        const auto step = std::find_if(levels.begin(), levels.end(), is_open);
+        if (step == levels.end()) continue;
+        open_step s;
+        for (const series_run& n : g.series[i].runs) {
+            if (n.at > step->from) break;
+            if (n.is_left_out) continue;
+            s.good = s.bad;
+            s.bad = &n;
+        }
+        if (!s.good) continue;
+        s.is_of_objective = is_judged(g, g.series[i].statistic);
+        s.words = g.series[i].statistic + printed(" %+.1f %% from ", 100 * step->change) +
+                  s.bad->at.substr(0, 10) + " on";
+        steps.push_back(s);
+    }
+    vector<open_step> sorted;
+    for (const bool first : {true, false})
+        for (const open_step& s : steps)
+            if (s.is_of_objective == first) sorted.push_back(s);
+    return sorted;
+}
+/// Returns the steps of a gate with the commits around each, for git bisect. Throws
+/// std::invalid_argument if there is none, or none between two known commits.
 inline std::string bisection_of(const history_lines& all, const vector<drawn_gate>& gates,
                                 const std::string& gate) {
     const auto named = [&](const drawn_gate& g) { return g.gate == gate; };
     const auto g = std::find_if(gates.begin(), gates.end(), named);
     if (g == gates.end()) refuse({no_valid_run_of(all, gate, "\"" + gate + "\"")});
-    const series_run *good = nullptr, *bad = nullptr;
-    std::string words;
-    for (std::size_t i = 0; i < g->series.size(); ++i) {
-        const vector<drawn_level>& levels = g->levels[i].all;
-        const auto is_open = [](const drawn_level& l) { return !l.is_accepted; };
-        const auto step = std::find_if(levels.begin(), levels.end(), is_open);
-        if (step == levels.end() || (bad && step->from >= bad->at)) continue;
-        words = g->series[i].statistic + printed(" %+.1f %%", 100 * step->change);
-        good = bad = nullptr;
-        for (const series_run& n : g->series[i].runs) {
-            if (n.at > step->from) break;
-            if (n.is_left_out) continue;
-            good = bad;
-            bad = &n;
-        }
+    const vector<open_step> steps = open_steps(*g);
+    if (steps.empty())
+        refuse({"no step that made \"", gate, "\" worse is open: bisect by two commits"});
+    std::string text;
+    bool has_one = false;
+    for (const open_step& s : steps) {
+        const std::string fault = s.fault();
+        has_one = has_one || fault.empty();
+        fill(text, "{fault}\n", {{"fault", fault.empty() ? s.words : fault}});
+        if (fault.empty())
+            fill(text, "git bisect start {bad} {good}\n",
+                 {{"bad", s.bad->commit}, {"good", s.good->commit}});
     }
-    if (!bad) refuse({"no step that made \"", gate, "\" worse is open: bisect by two commits"});
-    for (const series_run* n : {good, bad})
-        if (n->commit.empty()) refuse({"the run of ", n->at, " does not tell its commit"});
-    if (good->commit == bad->commit)
-        refuse({words, " from ", bad->at.substr(0, 10), " on, and the commit is the same: what "
-                "changed is no commit"});
-    return words + " from " + bad->at.substr(0, 10) + " on\ngit bisect start " + bad->commit +
-           " " + good->commit + "\n";
+    if (!has_one) refuse({text.substr(0, text.size() - 1)});
+    return text;
 }
 
 /// "12.3 ms"

@@ -108,6 +108,24 @@ const std::string xml_start = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
 }  // namespace
 
+TEST_CASE("no line end, escape or command in a name reaches the console") {
+    const std::string name = "::set-env name=PATH::/evil\n::error::\x1b[31mred\r##[group]";
+    test_gate g = sample_gate(name), other = sample_gate("other");
+    g.verdicts[0].objective = mean(ttft).of("a\n::add-mask::b\x1b[0m") <= 100_ms;
+    const test_gates gates{g, other};
+    vector<gate_report> reports = gates;
+    reports[0].beside = "an assertion";
+    for (const std::string& said :
+         {console_text(g), console_text(g, {.verbose = true}), closing_text(reports),
+          console_table({{name, "p50"}, 1, {{{name}, {"1"}}}})}) {
+        CAPTURE(said);
+        CHECK(said.find('\x1b') == said.npos);
+        CHECK(said.find('\r') == said.npos);
+        std::istringstream lines(said);
+        for (std::string line; std::getline(lines, line);) CHECK_FALSE(begins_with_colons(line));
+    }
+}
+
 // ---- JSON --------------------------------------------------------------------------------------
 
 TEST_CASE("the JSON writer indents, keeps the order of keys and leaves empty things short") {

@@ -61,16 +61,20 @@ TEST_CASE("every reader says that a file is packed, by its first bytes and not b
         CHECK_REFUSED(texts::refusal_of([&] { read(file); }), "lengths.txt", "this is gzip", "unpack");
 }
 
-TEST_CASE("where one file cannot have its name, those before it are not there, either") {
+TEST_CASE("where one file cannot have its name, all others have theirs") {
     const files::scratch folder;
     write_file(folder.file("a"), "before");
     std::filesystem::create_directories(folder.file("b/taken"));
     {
         drafted_files all;
         for (const char* name : {"a", "b", "c"}) all.add(folder.file(name), "after");
-        CHECK_THROWS_AS(all.publish(), std::runtime_error);
+        CHECK_THROWS_WITH_AS(all.publish(),
+                             ("cannot write " + folder.file("b") + ": Is a directory").c_str(),
+                             std::runtime_error);
     }
-    CHECK(files_in(folder.file("")) == 1);  // the directory
+    CHECK(files_in(folder.file("")) == 3);  // the directory, too; no draft is left
+    for (const char* name : {"a", "c"})
+        CHECK(file_content(folder.file(name), name) == "after");
     CHECK(std::filesystem::is_directory(folder.file("b/taken")));
 }
 

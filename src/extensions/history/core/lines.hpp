@@ -49,6 +49,7 @@ struct history_run {
     std::string outcome{};
     vector<named_repeats> values{};
     vector<std::string> more_is_better{};  // statistics whose names do not say it
+    vector<std::string> objectives{};      // statistics that the gate judged
 };
 /// A person's annotation on a gate's runs.
 struct history_note {
@@ -113,6 +114,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     }
     v.end();
     v.texts({"more_is_better", "statistics whose names do not say it", if_any}, r.more_is_better);
+    v.texts({"objectives", "statistics that the gate judged", if_any}, r.objectives);
 }
 inline void fields_of(field_visitor& v, history_note& n) {
     std::string schema = history_schema;
