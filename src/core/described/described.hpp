@@ -266,8 +266,12 @@ inline slo_verdict said_of(const slo& s, verdict outcome, const std::string& rea
     return without_advice(described(undecided(s)), outcome, reason);
 }
 
+/// A limit to paste, "" if none is known. None is proposed in place of a limit that was missed: it
+/// would hide the miss.
+inline bool is_missed(const calibrated& c) { return c.headroom_sd < 0; }
 inline std::string suggestion_of(const calibrated& c) {
-    return std::isnan(c.to_write) ? "" : limit_to_write(c.objective, c.to_write);
+    const bool has_one = !std::isnan(c.to_write) && !is_missed(c);
+    return has_one ? limit_to_write(c.objective, c.to_write) : "";
 }
 
 /// Returns harmless differences between the metrics page and our counts, "" if there are none.

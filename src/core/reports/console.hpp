@@ -104,7 +104,7 @@ inline std::string calibration_text(const gate_report& g) {
         }
         const std::string value = value_text(c.objective, c.estimate);
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
-                       suggestion_of(c).c_str());
+                       is_missed(c) ? "MISSED: its limit stays" : suggestion_of(c).c_str());
     }
     return out + noted("to paste: " + line_to_paste(g.calibration));
 }

@@ -32,7 +32,10 @@ TEST_CASE("a calibration tells the noise of each statistic, the headroom in it a
     CHECK(rows[1].headroom_sd < 0);
     // 83.9 ms x exp((2.392 + 1.645) x 0.0477 / sqrt(5)) = 91.5 ms.
     CHECK(suggestion_of(rows[0]) == "<= 92 ms");
-    CHECK(suggestion_of(rows[1]) == "<= 92 ms");
+    // A limit that is missed is not replaced by one that hides it.
+    CHECK(is_missed(rows[1]));
+    CHECK(suggestion_of(rows[1]).empty());
+    CHECK_FALSE(is_missed(rows[0]));
     // All three have 100 tokens/s: five that agree may hide 0.9 %, so 99.10 and down.
     CHECK(rows[2].estimate == about(100));
     CHECK(rows[2].sd < 1e-12);
@@ -54,7 +57,7 @@ TEST_CASE("a suggested limit passes in most runs as noisy as the calibration") {
     int passed = 0;
     constexpr int runs = 150;
     for (int i = 0; i < runs; ++i) {
-        const calibrated row = calibration_of(measured(run_of(10), {mean(ttft) <= 90_ms}))[0];
+        const calibrated row = calibration_of(measured(run_of(10), {mean(ttft) <= 200_ms}))[0];
         double limit = 0;
         REQUIRE(std::sscanf(suggestion_of(row).c_str(), "<= %lf ms", &limit) == 1);
         measurement m = measured(run_of(5));

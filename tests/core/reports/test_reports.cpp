@@ -1030,6 +1030,17 @@ TEST_CASE("no line of the console is wider than 100 columns but for single words
     }
 }
 
+TEST_CASE("a calibration leaves a limit that is missed in the line to paste") {
+    test_gate g = sample_gate();
+    g.calibration = {{mean(tpot) <= 20_ms, 0.025, 0.01, -22, 0.0271},
+                     {p90(ttft) <= 200_ms, 0.1, 0.03, 23, 0.11}};
+    const std::string said = unwrapped(console_text(g));
+    CAPTURE(said);
+    CHECK(holds(said, "to paste: .slos = {mean(tpot) <= 20_ms, p90(ttft) <= 110_ms},"));
+    CHECK(holds(said, "MISSED: its limit stays"));
+    CHECK_FALSE(holds(said, "27.1"));
+}
+
 TEST_CASE("a calibration prints the line to paste") {
     CHECK(written_in_code("goodput(ttft <= 300 ms && tpot <= 0.03 s) >= 95 %") ==
           "goodput(ttft <= 300_ms && tpot <= 0.03_s) >= 95_pct");
