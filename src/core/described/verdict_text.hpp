@@ -45,9 +45,11 @@ inline bool is_only_observed(const verdict_numbers& v) {
 inline const char* verdict_text(const verdict_numbers& v) {
     return is_only_observed(v) ? "observed" : to_string(v.outcome);
 }
-/// Returns the verdict whose colour this one has.
+/// Returns the verdict whose colour this one has: what is only observed is not green, and a miss
+/// that blocks nothing is not red.
 inline verdict verdict_like(const verdict_numbers& v) {
-    return is_only_observed(v) ? verdict::skipped : v.outcome;
+    const bool is_noted = v.objective.is_advisory && v.outcome != verdict::pass;
+    return is_only_observed(v) || is_noted ? verdict::skipped : v.outcome;
 }
 
 /// Begins the reason of a rehearsed objective.

@@ -177,12 +177,8 @@ inline std::string summary_of(const gate_report& g) {
              {{"is_measured", g.rehearsal.model.empty()}});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
-        const bool noted = v.objective.is_advisory && v.outcome != verdict::pass;
-        const char* mark = is_only_observed(v)                      ? "\u2796"
-                           : v.outcome == verdict::pass             ? "\u2705"
-                           : v.outcome == verdict::fail && !noted   ? "\u274C"
-                           : v.outcome == verdict::skipped || noted ? "\u2796"
-                                                                    : "\u26A0\uFE0F";
+        const char* mark = name_at({"\u2705", "\u274C", "\u26A0\uFE0F", "\u26A0\uFE0F", "\u2796"},
+                                   verdict_like(v));
         fill(out, "| {mark} {verdict} | {objective:m} | {measured}[ ({ratio})] | {typical} | "
              "{interval} | {room} | {reason:c}[; {advice:m}] |\n",
              {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},

@@ -41,12 +41,31 @@ inline constexpr const char* page_script =
 #include "core/reports/page/script.js.inc"
     ;
 
+/// What the short names of the table are.
+inline std::string metrics_key(const gate_figures& f) {
+    struct named_metric {
+        metric_id id;
+        const char* is;
+    };
+    constexpr named_metric all[] = {
+        {metric_id::ttft, "time to first token, from when the request was due"},
+        {metric_id::tpot, "time per output token after the first, of a request"},
+        {metric_id::itl, "time between two tokens (inter-token latency)"},
+        {metric_id::e2e, "time to the end of the answer (end to end)"},
+        {metric_id::ttft_from_send, "ttft from when the request was sent"}};
+    std::string key;
+    for (const named_metric& m : all)
+        if (any_of(f.metrics, [&](metric_id id) { return id == m.id; }))
+            fill(key, "{;}<b>{name}</b>: {is}", {{"name", metric_name(m.id)}, {"is", m.is}});
+    return filled("[<p class=\"note\">{key}.</p>\n]", {{"key", key}});
+}
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
     std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
-                           "requests of all repeats; max is the slowest request.</p>\n{labels}",
+                           "requests of all repeats; max is the slowest request.</p>\n{key}"
+                           "{labels}",
                            {{"tables_at", f.tables_at()}, {"latency", latency_table(g)},
-                            {"labels", labels_html(g)}});
+                            {"key", metrics_key(f)}, {"labels", labels_html(g)}});
     for (const variant_figures* variant : {&f.candidate, &f.baseline})
         if (!variant->empty())
             fill(h, "<p>{is_baseline?Baseline, throughput|Throughput} of {kind}: {throughput}, "

@@ -119,7 +119,18 @@ const plot = (svg, spec) => {
     {x: px(at[0]), y: px(at[1]), "text-anchor": anchor, class: style}, words);
   const path = (style, d) => shape(svg, "path", {class: style, d});
   const dot = (style, r, at) => shape(svg, "circle", {class: style, r, cx: at[0], cy: at[1]});
-  let limits = 0;
+  // Words go where no others are: above, or below where there is no room above.
+  const taken = [];
+  const free = (at, words, anchor) => {
+    const wide = 5.6 * words.length, x0 = anchor === "end" ? at[0] - wide : at[0];
+    const meets = h => taken.some(t =>
+      x0 < t.x1 && t.x0 < x0 + wide && Math.abs(t.y - h) < 12);
+    let h = at[1];
+    while (meets(h) && h > box.t + 18) h -= 12;
+    while (meets(h) && h < box.b - 4) h += 12;
+    taken.push({x0, x1: x0 + wide, y: h});
+    return [at[0], h];
+  };
   const draw = {
     line([style, name], all) {
       let points = [];
@@ -149,9 +160,8 @@ const plot = (svg, spec) => {
       if (!mean) dot("ring", 3.5, [at, y.at(q)]);
       // A rising curve leaves room above left of it, and below right.
       const low = at > (box.l + box.r) / 2, before = at > box.l + 80;
-      const height = mean ? box.b - 18 - 13 * limits : low ? 136 - 13 * limits : y.at(q) - 6;
-      put([at + (before ? -6 : 6), height], words, before ? "end" : "start", "mark");
-      limits += low || mean;
+      const height = mean ? box.b - 18 : low ? 136 : y.at(q) - 6, anchor = before ? "end" : "start";
+      put(free([at + (before ? -6 : 6), height], words, anchor), words, anchor, "mark");
     },
     across([words], [v]) {
       path("limit", `M${box.l} ${y.at(v)}H${box.r}`);

@@ -484,6 +484,22 @@ TEST_CASE("errors stand with their kinds and their words") {
     CHECK_FALSE(holds(page({passing_gate()}), "failed requests per second"));
 }
 
+TEST_CASE("the page says once what its short names are, and a miss that blocks nothing is not red") {
+    const std::string page = report_html(test_gates{failing_gate()}, quiet_machine());
+    CHECK(count(page, "<b>ttft</b>: time to first token") == 1);
+    CHECK(holds(page, "<b>tpot</b>: time per output token"));
+    CHECK(holds(page, "<b>itl</b>: time between two tokens"));
+    CHECK(holds(page, "<b>e2e</b>: time to the end of the answer"));
+    test_gate g = failing_gate();
+    REQUIRE(g.verdicts[3].objective.is_advisory);
+    g.verdicts[3].outcome = verdict::fail;
+    CHECK(verdict_item(g.verdicts[3]).find("badge skipped") != std::string::npos);
+    CHECK(holds(verdict_item(g.verdicts[3]), "class=\"plot skipped\""));
+    CHECK(holds(console_text(g, {.colour = true}), "\x1b[2mFAIL\x1b[0m"));
+    g.verdicts[3].objective.is_advisory = false;
+    CHECK(holds(verdict_item(g.verdicts[3]), "badge fail"));
+}
+
 TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
     const test_gate g = paired_gate();
     const std::string h = page({g});
