@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/rule.hpp"
@@ -146,8 +147,9 @@ inline double client_error_in(const measurements& e, const statistic_data& what)
     for (const repeat_list* variant : {&e.candidate, &e.baseline}) {
         double late = 0, sends = 0, read = 0;
         for (const repeat_data& d : *variant) {
+            const measured_sends measured(d);
             for (const record& r : d.records) {
-                if (!is_measured(r) || r.dispatched_ns == 0) continue;
+                if (!measured.has(r)) continue;
                 late += static_cast<double>(std::max(r.late_ns, 0ll)) * 1e-9;
                 ++sends;
             }

@@ -11,10 +11,11 @@
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // max, min, partition_point, sort
+#include <algorithm>  // find_if, max, min, partition_point, sort
 #include <cmath>  // round
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
+#include <limits>
 #include <map>
 
 namespace llmbench {
@@ -54,10 +55,30 @@ inline constexpr double most_late_fraction = 0.01;
 /// When a send is late without a limit on ttft.
 inline constexpr long long late_send_ns = 5'000'000;
 
+/// The sends of the measured part: a request of the warm-up that was due before it and was sent so
+/// late that it came into it changes its load, too.
+class measured_sends {
+public:
+    explicit measured_sends(const repeat_data& d) {
+        const auto first = std::find_if(d.records.begin(), d.records.end(), is_measured);
+        if (first != d.records.end()) from_ns_ = first->scheduled_ns;
+    }
+    bool has(const record& r) const {
+        return r.dispatched_ns != 0 && (is_measured(r) || reaches_in(r));
+    }
+
+private:
+    bool reaches_in(const record& r) const {
+        return r.phase == run_phase::warmup && r.late_ns > 0 && r.scheduled_ns < from_ns_ &&
+               r.scheduled_ns + r.late_ns >= from_ns_;
+    }
+    long long from_ns_ = std::numeric_limits<long long>::max();
+};
 inline double late_fraction_of(const repeat_data& d, double after_s) {
+    const measured_sends measured(d);
     double sends = 0, late = 0;
     for (const record& r : d.records) {
-        if (!is_measured(r) || r.dispatched_ns == 0) continue;
+        if (!measured.has(r)) continue;
         ++sends;
         late += static_cast<double>(r.late_ns) > after_s * 1e9;
     }
@@ -75,6 +96,7 @@ inline bool was_given_up(const record& r) {
 inline vector<late_stretch> late_stretches_of(const repeat_data& d, const repeat_data* twin) {
     bool goes_on = false;
     vector<const record*> sent;
+    const measured_sends measured(d), measured_of_twin(twin ? *twin : d);
     for (const repeat_data* of : {&d, twin}) {
         goes_on = goes_on || (of && !(of->asked_rate > 0));
         for (std::size_t i = 0; of && i < of->records.size(); ++i) {
@@ -93,7 +115,8 @@ inline vector<late_stretch> late_stretches_of(const repeat_data& d, const repeat
         if (all.empty() || is_idle) all.push_back({r->scheduled_ns, 0});
         busy_until_ns = std::max({busy_until_ns, r->scheduled_ns, r->end_ns});
         goes_on = goes_on || was_given_up(*r);
-        if (is_measured(*r)) all.back().latest_ns = std::max(all.back().latest_ns, r->late_ns);
+        if (measured.has(*r) || measured_of_twin.has(*r))
+            all.back().latest_ns = std::max(all.back().latest_ns, r->late_ns);
     }
     return all;
 }

@@ -86,6 +86,27 @@ TEST_CASE("a miss that late sends may have made is nobody's, and measured again"
     CHECK(outcome_on({3, one_of_100}, s) == verdict::invalid);
 }
 
+TEST_CASE("late sends of the warm-up that reach into the measured part change its load, too") {
+    const slo s = p50(ttft) <= 160_ms;
+    vector<request> requests;
+    for (int i = 0; i < 20; ++i) requests.push_back(answered(100.0 * i - 500, 180));
+    for (int i = 0; i < 5; ++i) requests[static_cast<std::size_t>(i)].warmup();
+    const auto repeat_with = [&](double late_ms) {
+        repeat_data d = repeat_of(requests);
+        for (std::size_t i = 0; i < 5; ++i)
+            d.records[i].late_ns = static_cast<long long>(late_ms * 1e6);
+        note_lateness(d);
+        return d;
+    };
+    // The last one was due 100 ms before the window.
+    CHECK(outcome_on({3, repeat_with(90)}, s) == verdict::fail);
+    CHECK(outcome_on({3, repeat_with(150)}, s) == verdict::invalid);
+    const measurement m = measured({3, repeat_with(150)}, {s});
+    REQUIRE(analyse(m, m).by_client);
+    CHECK(described(analyse(m, m).by_client->why).find("client: 6.2 % of the requests of a repeat "
+                                                       "were sent over 1.6 ms late") == 0);
+}
+
 TEST_CASE("a miss stands where the server was idle between what was late and what was slow") {
     vector<request> requests;
     for (int i = 0; i < 20; ++i) requests.push_back(answered(400.0 * i, 180));
