@@ -112,9 +112,9 @@ inline int serve(const given_options& o) {
     const given host{"--host", o.has("--host") ? o["--host"] : "127.0.0.1"};
     const address at = listening_address(host, port);
     std::optional<tls_identity> tls;
-    if (o.has("--tls")) tls.emplace(o["--tls"], host.text);
-    truth_log log;
-    if (o.has("--log")) log = truth_log(o["--log"], serving_text(what));
+    check_fit(o, {{o.has("--key"), " is of https://: it needs --key FILE", {"--cert"}},
+                  {o.has("--cert"), " is of https://: it needs --cert FILE", {"--key"}}});
+    if (o.has("--cert")) tls.emplace(o["--cert"], o["--key"]);
     const interrupt_guard signals;
     std::optional<serving_host> server;
     try {
@@ -123,7 +123,9 @@ inline int serve(const given_options& o) {
         std::cerr << "llmbench: cannot serve on port " << port << ": " << e.what() << "\n";
         return 1;
     }
-    say("listening on " + std::string(o.has("--tls") ? "https://" : "http://") +
+    truth_log log;  // when the port is ours: a second server must not empty the log of the first
+    if (o.has("--log")) log = truth_log(o["--log"], serving_text(what));
+    say("listening on " + std::string(o.has("--cert") ? "https://" : "http://") +
         (host.text.find(':') == std::string::npos ? host.text : "[" + host.text + "]") + ":" +
         std::to_string(server->port()) + "\n");
     bool has_told = false;
@@ -156,7 +158,8 @@ inline verb serve_verb() {
         {{"Where",
           {{"--port", "N", "default: 8000; 0: a free one"},
            {"--host", "ADDRESS", "to listen at; default: 127.0.0.1"},
-           {"--tls", "FILE", "https://, with a new certificate, which goes there for clients"},
+           {"--cert", "FILE", "https://, with this certificate in PEM, and its --key"},
+           {"--key", "FILE", "of the certificate, in PEM"},
            {"--log", "FILE", "the truth: a line for each request"}}},
          {"At a pace",
           {{"--first", "TIME",

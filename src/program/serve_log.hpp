@@ -19,6 +19,11 @@
 #include <string>
 #include <utility>  // move
 
+#include <fcntl.h>  // open
+#include <sys/file.h>  // flock
+#include <sys/stat.h>  // fstat
+#include <unistd.h>  // ftruncate
+
 namespace llmbench_program {
 
 inline constexpr const char* truth_schema = "llmbench/truth/1";
@@ -73,10 +78,16 @@ class truth_log {
 public:
     truth_log() = default;
     truth_log(const std::string& path, const std::string& server) : path_(path) {
-        file_.reset(std::fopen(path.c_str(), "we"));
+        const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        if (fd >= 0) file_.reset(::fdopen(fd, "w"));
         if (!file_)
             refuse({"--log is ", printable(path, 200), ", which cannot be written: ",
                     error_text(errno)});
+        if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+            refuse({"--log is ", printable(path, 200),
+                    ", which another `llmbench serve` writes: each needs a log of its own"});
+        struct stat what{};
+        if (::fstat(fd, &what) == 0 && S_ISREG(what.st_mode) && ::ftruncate(fd, 0) != 0) fail();
         write(printed("{\"schema\":\"%s\",\"server\":", truth_schema) + json_quoted(server) +
               printed(",\"day_ahead_ns\":%lld}\n", day_ahead_ns()));
         flush();

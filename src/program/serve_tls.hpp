@@ -1,84 +1,49 @@
-// TLS of `llmbench serve`, with a certificate that it makes itself
+// TLS of `llmbench serve`
 #pragma once
 
 #include "core/base/text.hpp"
-#include "core/base/vector.hpp"
 #include "effects/net/tls.hpp"
-#include "effects/system/errors.hpp"
 #include "program/values.hpp"
 
 #include <algorithm>  // max, min
-#include <cerrno>  // errno
 #include <cstddef>
-#include <cstdio>
 #include <memory>
 #include <new>  // bad_alloc
 #include <string>
 #include <string_view>
 
 #ifdef LLMBENCH_WITH_TLS
-#include <openssl/evp.h>
-#include <openssl/pem.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #endif
 
 namespace llmbench_program {
 
 #ifdef LLMBENCH_WITH_TLS
-/// A key, which never leaves the memory, and a certificate for ten days, signed by itself. It is for
-/// localhost, 127.0.0.1, ::1 and the address that is listened at.
+/// A certificate, with those that it is signed by behind it, and its key.
 class tls_identity {
 public:
-    /// Writes the certificate, for clients to trust, as PEM. Throws std::invalid_argument if it
-    /// cannot.
-    tls_identity(const std::string& file, const std::string& address)
+    /// PEM files. Throws std::invalid_argument if they cannot be used.
+    tls_identity(const std::string& certificate, const std::string& key)
         : context_(SSL_CTX_new(TLS_server_method())) {
-        const std::unique_ptr<EVP_PKEY, freed_by<EVP_PKEY_free>> key(EVP_PKEY_Q_keygen(
-            nullptr, nullptr, "EC", "P-256"));
-        const std::unique_ptr<X509, freed_by<X509_free>> x(X509_new());
-        if (!context_ || !key || !x) throw std::bad_alloc();
-        X509_set_version(x.get(), 2);  // the third
-        ASN1_INTEGER_set(X509_get_serialNumber(x.get()), static_cast<long>(entropy() >> 34));
-        X509_gmtime_adj(X509_getm_notBefore(x.get()), -86400l);
-        X509_gmtime_adj(X509_getm_notAfter(x.get()), 10 * 86400l);
-        X509_set_pubkey(x.get(), key.get());
-        X509_NAME* const name = X509_get_subject_name(x.get());
-        X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                                   reinterpret_cast<const unsigned char*>("llmbench serve"), -1, -1,
-                                   0);
-        X509_set_issuer_name(x.get(), name);
-        add(x.get(), NID_basic_constraints, "critical,CA:TRUE");
-        add(x.get(), NID_subject_alt_name,
-            "DNS:localhost,IP:127.0.0.1,IP:::1" +
-                (address == "0.0.0.0" || address == "::" ? "" : ",IP:" + address));
-        if (X509_sign(x.get(), key.get(), EVP_sha256()) == 0 ||
-            SSL_CTX_use_certificate(context_.get(), x.get()) != 1 ||
-            SSL_CTX_use_PrivateKey(context_.get(), key.get()) != 1)
-            throw std::runtime_error("OpenSSL makes no certificate here");
+        if (!context_) throw std::bad_alloc();
         SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
-        write(x.get(), file);
+        // Without it OpenSSL would ask the terminal for the password of a key.
+        SSL_CTX_set_default_passwd_cb(context_.get(), [](char*, int, int, void*) { return -1; });
+        ERR_clear_error();
+        if (SSL_CTX_use_certificate_chain_file(context_.get(), certificate.c_str()) != 1)
+            refuse_file("--cert", certificate, "a certificate in PEM");
+        if (SSL_CTX_use_PrivateKey_file(context_.get(), key.c_str(), SSL_FILETYPE_PEM) != 1)
+            refuse_file("--key", key, "the key of " + printable(certificate, 200) +
+                                          " in PEM, without a password");
     }
     SSL_CTX* context() const { return context_.get(); }
 
 private:
-    static void add(X509* x, int what, const std::string& value) {
-        X509V3_CTX c;
-        X509V3_set_ctx_nodb(&c);
-        X509V3_set_ctx(&c, x, x, nullptr, nullptr, 0);
-        const std::unique_ptr<X509_EXTENSION, freed_by<X509_EXTENSION_free>> e(
-            X509V3_EXT_conf_nid(nullptr, &c, what, value.c_str()));
-        if (!e || X509_add_ext(x, e.get(), -1) != 1)
-            throw std::runtime_error("OpenSSL makes no certificate here");
-    }
-    static void write(X509* x, const std::string& file) {
-        std::FILE* const f = std::fopen(file.c_str(), "we");
-        if (!f)
-            refuse({"--tls is ", printable(file, 200), ", which cannot be written: ",
-                    error_text(errno)});
-        const bool is_written = PEM_write_X509(f, x) == 1;
-        if (std::fclose(f) != 0 || !is_written)
-            refuse({"--tls is ", printable(file, 200), ", which cannot be written"});
+    [[noreturn]] static void refuse_file(const char* option, const std::string& file,
+                                         const std::string& allowed) {
+        ERR_clear_error();
+        refuse({option, " is \"", printable(file, 200), "\": it must be a file with ", allowed});
     }
     std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context_;
 };
@@ -132,7 +97,7 @@ private:
 #else
 struct tls_identity {
     tls_identity(const std::string&, const std::string&) {
-        refuse({"--tls needs OpenSSL, and this program was built without it: build with "
+        refuse({"--cert needs OpenSSL, and this program was built without it: build with "
                 "libssl-dev installed"});
     }
 };

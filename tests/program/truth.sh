@@ -69,10 +69,19 @@ refusals() {
     refused '--host is "here": it must be an IP address of this machine' --host here
     refused "--log is no/where, which cannot be written: No such file" --log no/where
     refused "engine.decode_step is 0 s: from 1e-06 to 3600 s is allowed" --decode-step 0
-    serve
-    ends 1 serve --port "$port"
+    refused "--cert is of https://: it needs --key FILE" --cert no.pem
+    refused "--key is of https://: it needs --cert FILE" --key no.pem
+    refused '--cert is "no.pem": it must be a file with a certificate in PEM' --cert no.pem --key no.pem
+    # A second server leaves the log of the first as it is.
+    serve --log truth.jsonl
+    cp truth.jsonl before.jsonl
+    ends 1 serve --port "$port" --log truth.jsonl
     says "cannot serve on port $port: "
+    ends 2 serve --port 0 --log truth.jsonl
+    says "--log is truth.jsonl, which another \`llmbench serve\` writes"
+    holds "the log of the first is another" cmp truth.jsonl before.jsonl
     served 0
+    rm truth.jsonl before.jsonl
 }
 
 # ---- its log says what a client sees: no token is early, none was there before it was handed over
@@ -143,7 +152,10 @@ apis() {
     served 0
     truth '{r["api"] for r in requests} >= {"openai_chat", "openai_responses", "anthropic", "ollama", "tgi", "triton"}' \
         'all(r["ended"] == "ok" for r in requests)'
-    serve --slots 2 --decode-step 1ms --prefill 0.01ms --tls cert.pem --log truth.jsonl
+    # guides/program.md shows this line.
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 10 -keyout key.pem -out cert.pem \
+        -subj /CN=localhost -addext 'subjectAltName=DNS:localhost,IP:127.0.0.1' 2> openssl.log
+    serve --slots 2 --decode-step 1ms --prefill 0.01ms --cert cert.pem --key key.pem --log truth.jsonl
     ends 0 run --url "$url" --ca-file cert.pem "${small[@]}" --prompt-tokens 16 --output-tokens 6 --slo 'p50(e2e) <= 5 s'
     ends 2 run --url "$url" "${small[@]}" --slo 'p50(e2e) <= 5 s'
     says "the server's certificate is self-signed"

@@ -66,13 +66,16 @@ public:
     /// Writes a whole answer with a Date header.
     void answer(const reply& r) {
         std::string bytes = reply_bytes(r);
+        if (parser_.method == "HEAD") bytes.resize(bytes.find("\r\n\r\n") + 4);
         bytes.insert(bytes.find("\r\n"),
                      "\r\nDate: " + http_date_of(static_cast<std::time_t>(unix_s())));
         write(bytes);
         next();
     }
-    /// Writes a part of an answer, which next() ends.
+    /// Writes a part of an answer, which next() ends. A client that does not read is given up.
     void write(const std::string& bytes) {
+        if (has_ended_) return;
+        if (out_.size() > most_unread) return gone();
         const bool is_first = out_.empty();
         out_ += sealed(bytes);
         if (is_first) on_written();
@@ -81,32 +84,24 @@ public:
     void next() {
         busy_ = false;
         ++answered_;
-        const bool keep = parser_.keep_alive;
+        if (!parser_.keep_alive) close_when_written_ = true;
         parser_.reset();
-        const std::string held = std::exchange(early_, {});
-        if (!keep) close_when_written_ = true;
-        else if (parser_.feed(held)) serve();
+        if (!close_when_written_ && !is_feeding_) feed(std::exchange(early_, {}));
         if (close_when_written_ && out_.empty()) close();
     }
-    void reset() {
-        out_.clear();
-        end(ECONNRESET);
-    }
+    void reset() { close(ECONNRESET); }
 
     std::uint64_t answering = 0;  // the handler's id of the current answer, 0: none
 
 protected:
     /// The connection is kept after an answer and idle.
     bool is_kept() const { return answered_ > 0 && !busy_; }
-    /// Takes bytes. Returns false if no more are wanted.
-    bool take(std::string_view bytes) {
-        if (busy_) early_.append(bytes);
-        else if (parser_.feed(bytes)) serve();
-        else if (parser_.broken()) {
-            answer(error_reply(400, "not an HTTP/1.1 request"));
-            return false;
-        }
-        return true;
+    /// Takes bytes; those behind the last request, or behind what is none, are dropped.
+    void take(std::string_view bytes) {
+        if (close_when_written_) return;
+        if (!busy_) return feed(bytes);
+        if (early_.size() + bytes.size() > most_early) return gone();
+        early_.append(bytes);
     }
     void write_more() {
         while (!out_.empty()) {
@@ -132,13 +127,31 @@ private:
     /// As they are sent: TLS's.
     virtual std::string sealed(const std::string& bytes) { return bytes; }
 
+    static constexpr std::size_t most_unread = 4 << 20, most_early = 1 << 18;
+
+    /// Many requests may be answered at once: one after the other, not one inside of the other.
+    void feed(std::string_view bytes) {
+        is_feeding_ = true;
+        for (bool more = parser_.feed(bytes); more;) {
+            serve();
+            more = !busy_ && !close_when_written_ && parser_.feed(std::exchange(early_, {}));
+        }
+        is_feeding_ = false;
+        if (busy_ || close_when_written_) return;
+        if (parser_.waits_to_continue()) return write("HTTP/1.1 100 Continue\r\n\r\n");
+        if (!parser_.broken()) return;
+        parser_.keep_alive = false;
+        answer(error_reply(400, "not an HTTP/1.1 request"));
+    }
     void serve() {
         busy_ = true;
         handler_.on_request(*this);
     }
-    void close() {
+    void close(int error = 0) {
+        if (std::exchange(has_ended_, true)) return;
+        close_when_written_ = true;
         out_.clear();
-        end(0);
+        end(error);
     }
 
     const request_handler& handler_;
@@ -147,6 +160,8 @@ private:
     std::string out_{};    // bytes that the carrier has not taken
     long long answered_ = 0;
     bool busy_ = false;
+    bool is_feeding_ = false;
+    bool has_ended_ = false;
     bool close_when_written_ = false;
 };
 
@@ -280,7 +295,7 @@ private:
 
     void on_request(simulated_session& s) {
         const request_parser& asked = s.request();
-        if (asked.method == "GET") {
+        if (asked.method == "GET" || asked.method == "HEAD") {
             if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
             return s.answer(about_server(asked.path, state(), tallies_));
         }

@@ -25,9 +25,7 @@ public:
     virtual_session(virtual_environment& w, const shared_link& l, const request_handler& handler)
         : simulated_session(handler), environment_(w), link_(l) {}
 
-    void on_bytes(std::string_view bytes) override {
-        if (wants_bytes_) wants_bytes_ = take(bytes);
-    }
+    void on_bytes(std::string_view bytes) override { take(bytes); }
     void on_end() override { gone(); }
     void on_room() override { write_more(); }
     bool is_kept_idle() const override { return is_kept(); }
@@ -38,14 +36,12 @@ protected:
         return l ? environment_.send_to_client(l, bytes) : -1;
     }
     void end(int error) override {
-        wants_bytes_ = false;
         if (const shared_link l = link_.lock()) environment_.end_from_server(l, error);
     }
 
 private:
     virtual_environment& environment_;
     const std::weak_ptr<virtual_link> link_;
-    bool wants_bytes_ = true;
 };
 
 /// The simulated server at a virtual address.

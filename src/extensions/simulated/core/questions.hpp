@@ -34,7 +34,7 @@ namespace detail {
 /// Only for requests of ours and of clients like curl.
 class request_parser {
 public:
-    std::string method{}, path{}, body{};
+    std::string method{}, path{}, body{};  // the path without its query
     vector<header_field> fields{};
     bool keep_alive = true;
 
@@ -54,6 +54,8 @@ public:
         return true;
     }
     bool broken() const { return broken_; }
+    /// Whether the client waits for "100 Continue" before it sends the body; asked once.
+    bool waits_to_continue() { return head_done_ && std::exchange(waits_to_continue_, false); }
     /// Prepares for the next request on the connection; early bytes are kept.
     void reset() {
         std::string rest = std::move(raw_);
@@ -63,9 +65,10 @@ public:
 
 private:
     bool read_head() {
-        const std::size_t end = raw_.find("\r\n\r\n");
+        const std::size_t end = raw_.find("\r\n\r\n", searched_to_);
         if (end == std::string::npos) {
-            broken_ = raw_.size() > 64 * 1024;
+            broken_ = raw_.size() > most_head;
+            searched_to_ = std::max<std::size_t>(raw_.size(), 3) - 3;
             return false;
         }
         const std::string_view head = std::string_view(raw_).substr(0, end);
@@ -75,6 +78,7 @@ private:
             return !(broken_ = true);
         method = line.substr(0, a);
         path = line.substr(a + 1, b - a - 1);
+        path.resize(std::min(path.find('?'), path.size()));
         keep_alive = line.back() == '1';
         const bool has_fields = for_each_field(
             head, [&](std::string_view name, std::string_view value, std::string_view) {
@@ -91,6 +95,7 @@ private:
         if (length_ > max_body || (!is_chunked_ && !header("transfer-encoding").empty()))
             return !(broken_ = true);
         if (lists(header("connection"), "close")) keep_alive = false;
+        waits_to_continue_ = same_ignoring_case(header("expect"), "100-continue");
         raw_.erase(0, end + 4);
         return head_done_ = true;
     }
@@ -108,12 +113,15 @@ private:
             is_whole = n == 0;
         }
         raw_.erase(0, at);
+        broken_ = !is_whole && raw_.size() > most_head && raw_.find("\r\n") == std::string::npos;
         return is_whole;
     }
-    static constexpr std::size_t max_body = 64u << 20;
+    static constexpr std::size_t max_body = 64u << 20, most_head = 64 * 1024;
     std::string raw_{};
     std::size_t length_ = 0;
+    std::size_t searched_to_ = 0;  // there is no end of the head before
     bool head_done_ = false;
+    bool waits_to_continue_ = false;
     bool is_chunked_ = false;
     bool broken_ = false;
 };
