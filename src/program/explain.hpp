@@ -16,15 +16,16 @@
 #include "core/reports/tables.hpp"
 #include "core/reports/text.hpp"
 #include "effects/gates/session.hpp"
+#include "effects/system/console.hpp"
 #include "program/arguments.hpp"
 #include "program/config/blind_spots.hpp"
 #include "program/config/gates_file.hpp"
+#include "program/output.hpp"
 #include "program/run.hpp"
 #include "program/values.hpp"
 
 #include <cmath>  // fabs, isnan
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>  // mkdtemp, unsetenv, _Exit
 #include <filesystem>
 #include <iostream>  // cout
@@ -209,9 +210,8 @@ inline int explain_gates(const given_options& o) {
         text += ". ";
         text += "Nothing was sent: modelled on " + model + "\n";
     }
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
-    std::_Exit(exit_code_of(worst));  // else that of a rehearsal, 77
+    say(text);
+    std::_Exit(code_with_output(exit_code_of(worst), false));  // else that of a rehearsal, 77
 }
 
 inline verb explain_verb() {

@@ -20,6 +20,7 @@
 #include "program/explain.hpp"
 #include "program/history.hpp"
 #include "program/judge.hpp"
+#include "program/output.hpp"
 #include "program/run.hpp"
 #include "program/serve.hpp"
 #include "program/show.hpp"
@@ -73,7 +74,8 @@ int main(int argc, char** argv) {
     for (const int refused_write : {SIGPIPE, SIGXFSZ})
         std::signal(refused_write, llmbench::detail::outlive_refused_write);
     try {
-        return llmbench_main(argc, argv);
+        const int code = llmbench_main(argc, argv);
+        return code_with_output(code, detail::session::of_this_program().number_of_gates() > 0);
     } catch (const std::exception& e) {
         // A refused gate has its reason in its own lines and reports already.
         if (detail::session::of_this_program().number_of_gates() > 0) return llmbench::exit_code();

@@ -244,6 +244,15 @@ END
     says "--gate needs --config"
     ends 2 explain
     says "one file of gates is needed"
+    # What could not be printed is said.
+    local verb
+    for verb in "explain gates.toml" "explain gates.toml --json" "--help" "run --help" "convert sessions.jsonl --from weka"; do
+        cp "$tests/data/sessions/weka.jsonl" sessions.jsonl
+        what="llmbench $verb > /dev/full"
+        # shellcheck disable=SC2086  # words
+        ended 3 bash -c '"$@" > /dev/full' - "$llmbench" $verb
+        says "standard output could not be written, so it is not whole"
+    done
     sed -i '1i time-budget = "soon"' gates.toml
     ends 2 run --config gates.toml --url "$url"
     says 'gates.toml: time-budget is "soon": it must be a time above zero'
