@@ -72,6 +72,11 @@ inline std::string without_markup(std::string_view json) {
         return is_markup ? printed("\\u%04x", static_cast<unsigned>(c)) : std::string(1, c);
     });
 }
+inline std::string in_markdown(std::string_view s) {
+    return rewritten(marked(s, "\\|<>`*_[]~", '\\'), [](char c) {
+        return c == '&' ? "&amp;" : std::string(1, c);
+    });
+}
 /// `byte`: how one is printed; `blank` and `slash`: what stands for these.
 inline std::string in_url(std::string_view s, const char* byte, const char* blank,
                           const char* slash) {
@@ -85,16 +90,15 @@ inline std::string in_url(std::string_view s, const char* byte, const char* blan
 /// Adds a secret in each form in which a server, or a file of ours, may repeat it.
 inline void add_forms(vector<std::string>& secrets, const std::string& s) {
     const std::string json = in_json(s), ascii = in_ascii(json);
-    const std::string shown = printable(s, 8 * s.size());
-    for (const std::string& form :
-         {s, shown, json, ascii, marked(json, "/", '\\'), marked(ascii, "/", '\\'),
-          without_markup(json), without_markup(ascii), in_json(json), in_json(ascii),
-          xml_escaped(s), xml_escaped(json)})
-        add_form(secrets, form);
-    const std::string markdown = marked(shown, "\\|<>`*_[]~", '\\');
-    add_form(secrets, rewritten(markdown, [](char c) {
-                 return c == '&' ? "&amp;" : std::string(1, c);
-             }));
+    // Another's JSON may be quoted in JSON or on a page.
+    for (const std::string& of_others :
+         {s, json, ascii, marked(json, "/", '\\'), marked(ascii, "/", '\\'),
+          without_markup(json), without_markup(ascii)}) {
+        const std::string shown = printable(of_others, 8 * of_others.size());
+        for (const std::string& form : {of_others, shown, in_json(of_others), in_json(shown),
+                                        xml_escaped(of_others), in_markdown(shown)})
+            add_form(secrets, form);
+    }
     for (const char* slash : {"%2F", "/"})
         for (const char* blank : {"%20", "+"}) {
             add_form(secrets, in_url(s, "%%%02X", blank, slash));

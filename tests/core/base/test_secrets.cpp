@@ -86,6 +86,8 @@ TEST_CASE("a secret is known in every form in which somebody may repeat it") {
           R"(a\/b+\"c\\d<e>&f'g \u00e9=h)",                       // of PHP
           R"(a/b+\"c\\d\u003ce\u003e\u0026f'g )" "\xC3\xA9=h",    // of Go
           R"(a/b+\\\"c\\\\d<e>&f'g \\u00e9=h)",                   // JSON in JSON
+          R"(a\\/b+\\\"c\\\\d<e>&f'g )" "\xC3\xA9=h",               // of picojson, in ours
+          R"(a\/b+\&quot;c\\d&lt;e&gt;&amp;f&#39;g )" "\xC3\xA9=h",  // on a page
           R"(a%2Fb%2B%22c%5Cd%3Ce%3E%26f%27g%20%C3%A9%3Dh)",       // URL
           R"(a%2fb%2b%22c%5cd%3ce%3e%26f%27g+%c3%a9%3dh)",         // form
           R"(YS9iKyJjXGQ8ZT4mZidnIMOpPWg)",                        // base64
