@@ -26,6 +26,9 @@ inline name_value secret(const types::text& name, const types::text& value) {
 struct tls_options {
     bool verify = true;      ///< false: any certificate is accepted, and every report says so
     types::text ca_file{};   ///< trusted authorities, PEM; default: those of the system
+    /// The client's own certificate with its chain, PEM, for servers that ask for one (mutual TLS).
+    types::text cert_file{};
+    types::text key_file{};  ///< its key, PEM, without a passphrase; default: cert_file has it, too
 };
 
 /// What a connection is still good for, as is told after each read. It never gets better.

@@ -133,6 +133,8 @@ inline endpoint endpoint_of(const given_options& o, const char* url) {
     e.tls.verify = !o.has("--insecure");
     e.tls.ca_file = o["--ca-file"];
     e.cold = o["--cold"];
+    e.tls.cert_file = o["--cert"];
+    e.tls.key_file = o["--key"];
     return e;
 }
 
@@ -146,7 +148,8 @@ inline any_target target_of(const given_options& o) {
            "name a server that runs, or the command that starts one");
     const bool starts = o.has("--command");
     check_fit(o, {{!starts, " is of a server that runs already: with --command leave it out",
-                   {"--header", "--key-variable", "--ca-file", "--insecure", "--cold"}},
+                   {"--header", "--key-variable", "--ca-file", "--cert", "--key", "--insecure",
+                    "--cold"}},
                   {starts, " is of a server that is started: it needs --command",
                    {"--ready", "--env", "--directory", "--restart"}}});
     if (starts) {

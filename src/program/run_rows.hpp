@@ -77,6 +77,8 @@ inline vector<option_group> run_groups() {
               {"--restart", "", "the started server, for each repeat", takes::nothing},
               {"--cold", "COMMAND", "makes it cold before each repeat, for first_answer_time"},
               {"--ca-file", "FILE", "authorities that https:// trusts"},
+              {"--cert", "FILE", "the client's certificate, where a server asks for one"},
+              {"--key", "FILE", "its private key; default: --cert has it, too"},
               {"--insecure", "", "https:// with any certificate", takes::nothing}}},
             {"When requests are sent",
              {{"--users", "N", "each sends again once it is answered; default: 1"},

@@ -412,8 +412,8 @@ same_requests() {
         [--max-items]='10 --questions lines.jsonl')
     printf '{"question": "%s", "answer": "yes"}\n' {1..12} > lines.jsonl
     printf '{"session":"%s","step":"a","prompt_tokens":9,"output_tokens":4}\n' {1..12} > sessions.jsonl
-    # What names a server, or is of one that is started; test_run_options.cpp has --ca-file.
-    local apart=" --url --command --ready --env --directory --ca-file "
+    # What names a server, or is of one that is started; test_run_options.cpp has files of TLS.
+    local apart=" --url --command --ready --env --directory --ca-file --cert --key "
     while IFS= read -r option; do
         [[ $apart == *" $option "* ]] && continue
         what="--baseline-url and $option"

@@ -84,6 +84,8 @@ TEST_CASE("a baseline's URL is one more server for the same requests") {
     o.texts["--header"] = {"X-Tenant: blue", "Authorization: Basic eHh4"};
     o.texts["--metrics-url"] = {"/page"};
     o.texts["--ca-file"] = {"ca.pem"};
+    o.texts["--cert"] = {"mine.pem"};
+    o.texts["--key"] = {"mine.key"};
     o.texts["--insecure"] = {""};
     o.texts["--ready-within"] = {"9s"};
     const auto baseline = [&] {
@@ -94,6 +96,8 @@ TEST_CASE("a baseline's URL is one more server for the same requests") {
     };
     const endpoint e = baseline();
     CHECK(str(e.url) == "https://b:1");
+    CHECK(str(e.tls.cert_file) == "mine.pem");
+    CHECK(str(e.tls.key_file) == "mine.key");
     CHECK(str(e.model) == "m");
     CHECK(str(e.path) == "/v9/ask");
     CHECK(str(e.api_key_env) == "SOME_KEY");

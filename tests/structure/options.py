@@ -27,9 +27,9 @@ FIELDS = {
     "endpoint": {
         "url": "--url", "model": "--model --baseline-model", "api": "--api", "path": "--path",
         "api_key_env": "--key-variable", "headers": "--header", "metrics_url": "--metrics-url",
-        "tls": "--insecure --ca-file", "telemetry": "--telemetry-url", "cold": "--cold",
+        "tls": "--insecure --ca-file --cert --key", "telemetry": "--telemetry-url", "cold": "--cold",
         "ready_within": "--ready-within", "transport": "--websocket"},
-    "tls_options": {"verify": "--insecure", "ca_file": "--ca-file"},
+    "tls_options": {"verify": "--insecure", "ca_file": "--ca-file", "cert_file": "--cert", "key_file": "--key"},
     "process": {
         "command": "--command", "ready": "--ready", "env": "--env", "working_directory": "--directory",
         "restart_between_repeats": "--restart", "ready_within": "--ready-within", "api": "--api", "path": "--path",

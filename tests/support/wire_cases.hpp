@@ -213,7 +213,8 @@ inline void refused_http_cases(table& t) {
     };
     no_answer("a mail server", "220 mail.example ESMTP");
     no_answer("a TLS alert", std::string("\x15\x03\x01\x00\x02\x02\x46", 7));
-    no_answer("an HTTP/2 frame", std::string("\x00\x00\x12\x04\x00\x00\x00\x00\x00\r\n", 11));
+    t.fails("protocol", 0, "settings of HTTP/2", std::string("\x00\x00\x12\x04\x00\x00\x00\x00\x00\r\n", 11),
+            "the server speaks HTTP/2 only");
     no_answer("HTTP/2 in the status line", "HTTP/2 200 OK");
     no_answer("a later version", "HTTP/1.2 200 OK");
     no_answer("small letters in the version", "http/1.1 200 OK");
@@ -278,12 +279,12 @@ inline void refused_http_cases(table& t) {
     for (const auto& [name, coding] :
          {std::pair{"a compressed transfer", "gzip, chunked"},
           std::pair{"a transfer coding of old", "identity"},
-          std::pair{"chunks of chunks", "chunked, chunked"},
           std::pair{"a transfer coding that looks like chunks", "xchunked"},
           std::pair{"a transfer coding with a tail", "chunked;q=1"}})
         bad_length(name, "Transfer-Encoding: " + std::string(coding) + "\r\n", "is not supported");
     bad_length("chunked said twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
-               "is not supported");
+               "may stand there once");
+    bad_length("chunks of chunks", "Transfer-Encoding: chunked, chunked\r\n", "may stand there once");
     bad_length("gzip that nobody asked for", "Content-Encoding: gzip\r\n",
                "content coding \"gzip\" came unasked");
     bad_length("br that nobody asked for", "Content-Encoding: br\r\nContent-Length: 5\r\n",
@@ -384,6 +385,9 @@ inline void status_cases(table& t) {
          "HTTP 404: no such model");
     json(413, "a request that is too large", R"({"message":"too large"})",
          "HTTP 413: too large");
+    t.fails("http", 413, "a request that is too large for a proxy",
+            sized("413 Request Entity Too Large", "text/html", "<html><h1>413</h1></html>"),
+            "HTTP 413: the request is larger than the server, or a proxy before it, accepts").kept = true;
     json(422, "what FastAPI says",
          R"({"detail":[{"loc":["body","model"],"msg":"field required"}]})", "field required");
     json(500, "an error that is not JSON", "{\"error\":", "HTTP 500: {\"error\":");

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -69,11 +70,52 @@ TEST_CASE("a server that repeats every header brings none into a file or on the 
     }
 }
 
-TEST_CASE("a password in the URL is refused without being repeated") {
-    for (const std::string url : {"http://me:p4ss@h", "https://p4ss@h:1/"}) {
-        const std::string why = refusal_of(asking(endpoint{.url = url}));
-        CHECK(holds(why, "endpoint.url is \"http"));
-        CHECK(!holds(why, "p4ss"));
+TEST_CASE("a user and a password in the URL reach the server, and nobody else") {
+    const std::string header = "Basic bWU6aHVudGVyLXR3bw==";
+    const scripted::server server(
+        {{scripted::send(scripted::json("401 Unauthorized", message("who is " + header + ", hunter-two?")))},
+         scripted::healthy()});
+    const std::string url = "http://me:hunter-two@" + server.authority();
+    for (const bool by_variable : {false, true}) {
+        CAPTURE(by_variable);
+        const variable set("LLMBENCH_URL", by_variable ? url : "");
+        std::string console, errors;
+        {
+            const heard heard;
+            endpoint e{.model = "m"};
+            if (!by_variable) e.url = url;
+            const result r = run(asking(e, 3));
+            for (const record& x : r.requests()) errors += std::string(x.error) + "\n";
+            console = heard.text();
+        }
+        CHECK(server.log().back().header("Authorization") == header);
+        CHECK(server.model_lists().back().header("Authorization") == header);
+        CHECK(holds(console, "http://***@127.0.0.1:"));
+        if (!by_variable) CHECK(holds(errors, "who is ***, ***?"));
+        for (const std::string secret : {"hunter-two", "bWU6aHVudGVyLXR3bw"}) {
+            CAPTURE(secret);
+            CHECK(!holds(errors, secret));
+            CHECK(!holds(console, secret));
+            CHECK(report_files_with(secret) == "");
+        }
+    }
+    const std::string why = refusal_of(asking(endpoint{.url = "https://me:p4ssword@h:x/"}));
+    CHECK(holds(why, "endpoint.url is \"https://...@h:x/\": the port"));
+}
+
+TEST_CASE("a header that the gate sets is sent once") {
+    const scripted::server server({scripted::healthy()});
+    run(asking(endpoint{.url = server.url(), .model = "m",
+                        .headers = {{"user-agent", "x/1"}, {"accept", "*/*;q=0.5"}}}, 2));
+    for (const scripted::request& r : server.log()) {
+        std::map<std::string, int> times;
+        for (const auto& [name, value] : r.headers) {
+            const bool is_agent = holds("user-agent User-Agent", name), accepts = holds("accept Accept", name);
+            if (is_agent) CHECK(value == "x/1");
+            if (accepts) CHECK(value == "*/*;q=0.5");
+            times[is_agent ? "agent" : accepts ? "accept" : name] += 1;
+        }
+        for (const auto& [name, n] : times) CHECK_MESSAGE(n == 1, name);
     }
 }
 

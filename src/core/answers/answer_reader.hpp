@@ -153,6 +153,8 @@ private:
         body.remove_prefix(field.size());
         return body.substr(0, body.find('\n'));
     }
+    static constexpr const char* too_large =
+        "the request is larger than the server, or a proxy before it, accepts";
     void on_other_answer() {
         json_reader reader;
         const json_view* v = reader.read(only_event(body_));
@@ -160,7 +162,9 @@ private:
         const std::string reported = !v           ? ""
                                      : is_refusal ? refusal_message(*v)
                                                   : error_message(*v);
-        const std::string detail = reported.empty() ? printable(body_, 200) : printable(reported);
+        const std::string detail = !reported.empty()       ? printable(reported)
+                                   : http_.status() == 413 ? too_large
+                                                           : printable(body_, 200);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");
         if (http_.status() / 100 == 3 && !to.empty())

@@ -221,7 +221,10 @@ private:
         std::string_view line = bytes.substr(0, n);
         const bool copied = !line_.empty() || end == std::string_view::npos;
         if (copied) line = line_.append(line);
-        if (line.size() > max_line) fail("a header or chunk line is over 16 KiB");
+        if (at_ == state::status_line && is_settings_frame(line))
+            fail("the server speaks HTTP/2 only: it answers with a SETTINGS frame, and requests "
+                 "are sent in HTTP/1.1");
+        else if (line.size() > max_line) fail("a header or chunk line is over 16 KiB");
         else if (head_size_ > max_head && (at_ == state::header || at_ == state::trailer))
             fail("the headers are over 64 KiB");
         else if (end != std::string_view::npos) {
@@ -253,6 +256,12 @@ private:
             return;
         default: return;
         }
+    }
+    /// The first frame of a server of HTTP/2 (RFC 9113, 3.4 and 6.5): settings of six bytes each.
+    static bool is_settings_frame(std::string_view s) {
+        if (s.size() < 9 || s[0] != 0 || s[3] != 4 || s[5] != 0 || s[6] != 0) return false;
+        const auto octet = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+        return (octet(1) * 256u + octet(2)) % 6 == 0 && s[7] == 0 && s[8] == 0;
     }
     void on_status_line(std::string_view line) {
         const bool shape = line.size() >= 12 && line.substr(0, 7) == "HTTP/1." &&
@@ -290,11 +299,10 @@ private:
         }
         head_done_ = true;
         bool chunked = false, sized = false, closes = false;
+        std::string codings;  // of several lines together (RFC 9110, 5.3)
         for (const header_field& f : fields_) {
             if (same_ignoring_case(f.name, "transfer-encoding")) {
-                if (chunked || !same_ignoring_case(f.value, "chunked"))
-                    return fail("transfer encoding \"" + printable(f.value, 60) +
-                                "\" is not supported");
+                codings += (codings.empty() ? "" : ", ") + f.value;
                 chunked = true;
             } else if (same_ignoring_case(f.name, "content-length")) {
                 const auto n = parsed_number<std::uint64_t>(f.value);
@@ -312,6 +320,8 @@ private:
                 return fail("content coding \"" + printable(f.value, 60) + "\" came unasked");
             }
         }
+        if (const std::string why = fault_of_codings(codings); chunked && !why.empty())
+            return fail(why);
         if (chunked && sized) return fail("both a content length and a chunked body");
         // HTTP/1.0 has no chunks, so a server that sends them may not delimit the answer reliably.
         ends_with_connection_ = closes || (chunked && old_version_);
@@ -319,6 +329,19 @@ private:
         else if (chunked) at_ = state::chunk_size;
         else if (!sized) { at_ = state::until_close; ends_with_connection_ = true; }
         else at_ = left_ == 0 ? state::complete : state::fixed_body;
+    }
+    /// Why a list of transfer codings is not chunked alone.
+    static std::string fault_of_codings(std::string_view list) {
+        std::size_t chunks = 0, others = 0;
+        const std::string named = "transfer encoding \"" + printable(list, 60) + "\"";
+        for (std::size_t comma = 0; comma < list.size(); list.remove_prefix(comma + 1)) {
+            comma = std::min(list.find(','), list.size());
+            const bool is_chunked = same_ignoring_case(trimmed(list.substr(0, comma)), "chunked");
+            ++(is_chunked ? chunks : others);
+            if (comma == list.size()) break;
+        }
+        if (others > 0 || chunks == 0) return named + " is not supported";
+        return chunks == 1 ? "" : named + ": \"chunked\" may stand there once (RFC 9112, 6.1)";
     }
     void on_chunk_size(std::string_view line) {
         std::string_view rest = line;

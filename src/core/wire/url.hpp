@@ -1,6 +1,8 @@
 // URLs
 #pragma once
 
+#include "core/base/bytes.hpp"
+#include "core/base/secrets.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
@@ -22,12 +24,17 @@ struct http_url {
     bool ipv6 = false;
     bool tls = false;
     std::string socket{};  // the Unix-domain socket, "" for TCP
+    std::string login{};   // "user:password" before the host, "" for none
     std::string authority() const {
         const std::string name = ipv6 ? "[" + host + "]" : host;
         return port == (tls ? "443" : "80") ? name : name + ":" + port;
     }
 };
 
+/// The header line of a URL's user and password (RFC 7617), "" without them.
+inline std::string login_line(const http_url& u) {
+    return u.login.empty() ? "" : "Authorization: Basic " + base64(u.login) + "\r\n";
+}
 /// The URL of the server alone.
 inline std::string without_path(const std::string& url) {
     const std::size_t scheme = url.find("://");
@@ -60,9 +67,23 @@ inline vector<std::string_view> query_secrets(std::string_view url) {
     }
     return found;
 }
+/// What stands before the host and an "@": "user:password".
+inline std::string_view login_in(std::string_view url) {
+    const std::size_t scheme = url.find("://");
+    if (scheme == std::string_view::npos) return {};
+    url.remove_prefix(scheme + 3);
+    url = url.substr(0, url.find_first_of("/?#"));
+    const std::size_t at = url.rfind('@');
+    return at == std::string_view::npos ? std::string_view() : url.substr(0, at);
+}
 /// A URL for reports, without those values.
 inline std::string shown_url(std::string_view url) {
     std::string shown;
+    if (const std::string_view login = login_in(url); !login.empty()) {
+        const auto before = static_cast<std::size_t>(login.data() - url.data());
+        shown.append(url.substr(0, before)).append("***");
+        url.remove_prefix(before + login.size());
+    }
     for (const std::string_view s : query_secrets(url)) {
         shown.append(url.data(), s.data()).append("***");
         url.remove_prefix(static_cast<std::size_t>(s.data() - url.data()) + s.size());
@@ -111,8 +132,11 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     u.query = std::string(rest.substr(question));
     if (u.query == "?") u.query.clear();
     while (!u.path.empty() && u.path.back() == '/') u.path.pop_back();
-    if (authority.find('@') != std::string_view::npos)
-        throw refuse("credentials belong in api_key_env");
+    if (const std::string_view login = login_in(whole); !login.empty()) {
+        u.login = percent_decoded(login);
+        if (u.login.find(':') == std::string::npos) u.login += ':';
+    }
+    authority.remove_prefix(authority.rfind('@') + 1);
     u.port = u.tls ? "443" : "80";
     std::size_t colon = authority.rfind(':');
     if (!authority.empty() && authority.front() == '[') {

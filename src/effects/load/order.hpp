@@ -188,6 +188,7 @@ struct load_target : http_server {
     std::string path{}, whole_path{};  // for streams, and for answers in one piece
     std::string own_path{};  // the same if the gate names it
     std::string fields{};  // header lines of all requests, authorization included
+    bool says_accept = false;  // they have their own "Accept"
     std::string session_fields{};  // the same if one has "{session}", else ""
     vector<std::string> secrets{};  // parts of them; never written
     std::string model{};

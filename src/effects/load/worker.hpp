@@ -51,7 +51,8 @@ inline built_request built(const load_order& o, const agenda& a, std::size_t ind
                                    ? t.fields
                                    : filled_in(t.session_fields, session_placeholder, line_id());
     const std::string fields =
-        shared + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
+        shared +
+        (t.says_accept ? "" : events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n" +
         (t.transport && !a.goes_on(index) ? "Connection: close\r\n" : "");
     const std::string body = request_body(*t.api, t.model, r);

@@ -55,11 +55,41 @@ public:
         if (!verify && !file.empty())
             refuse({"endpoint.tls.ca_file is \"", printable(file),
                     "\" and endpoint.tls.verify is false: nothing would be verified with it"});
+        take_own_certificate(o);
         if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
         file_content(file, "endpoint.tls.ca_file");  // throws if it cannot be read
         if (SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) != 1)
             refuse({"endpoint.tls.ca_file is \"", printable(file),
                     "\": it holds no certificate in PEM format"});
+    }
+
+    /// Shown to servers that ask for one. Nothing of the key is in a refusal.
+    void take_own_certificate(const tls_options& o) const {
+        const std::string certificate = str(o.cert_file);
+        const std::string key = o.key_file.empty() ? certificate : str(o.key_file);
+        const char* const of_key =
+            o.key_file.empty() ? "endpoint.tls.cert_file" : "endpoint.tls.key_file";
+        if (certificate.empty() && key.empty()) return;
+        if (certificate.empty())
+            refuse({"endpoint.tls.key_file is \"", printable(key),
+                    "\" and endpoint.tls.cert_file is empty: name the certificate that the key "
+                    "belongs to"});
+        SSL_CTX* const c = context.get();
+        // Never asked at a terminal.
+        SSL_CTX_set_default_passwd_cb(c, [](char*, int, int, void*) { return 0; });
+        file_content(certificate, "endpoint.tls.cert_file");  // throws if it cannot be read
+        file_content(key, of_key);
+        if (SSL_CTX_use_certificate_chain_file(c, certificate.c_str()) != 1)
+            refuse({"endpoint.tls.cert_file is \"", printable(certificate),
+                    "\": it holds no certificate in PEM format"});
+        if (SSL_CTX_use_PrivateKey_file(c, key.c_str(), SSL_FILETYPE_PEM) != 1) {
+            const int why = ERR_GET_REASON(ERR_peek_last_error());
+            ERR_clear_error();
+            refuse({of_key, " is \"", printable(key), "\": ",
+                    why == X509_R_KEY_VALUES_MISMATCH
+                        ? "its key is not that of the certificate"
+                        : "it holds no key in PEM format, or one with a passphrase"});
+        }
     }
 
     const std::string host;
@@ -143,8 +173,19 @@ private:
         const long verified = client_.verify ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
         const unsigned long error = ERR_get_error();
         const char* const reason = ERR_reason_error_string(error);
+        const int why = ERR_GET_REASON(error);
         if (verified != X509_V_OK) { distrusts_ = true; error_ = certificate_text(verified); }
-        else if (ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER && !open())
+        else if (why == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
+            error_ = "the server asks for a certificate of the client: endpoint.tls.cert_file "
+                     "(--cert) and key_file (--key) name it";
+        else if (why == SSL_R_TLSV1_ALERT_UNKNOWN_CA || why == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE)
+            error_ = "the server does not accept the client's certificate";
+        else if (why == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL)
+            error_ = "the server speaks no HTTP/1.1 over TLS, perhaps HTTP/2 only";
+        else if (why == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE)
+            error_ = "TLS failed: the server ended the handshake; it may ask for a certificate of "
+                     "the client (endpoint.tls.cert_file, --cert)";
+        else if (why == SSL_R_WRONG_VERSION_NUMBER && !open())
             error_ = "the server does not answer in TLS: is it http:// and not https://?";
         else error_ = std::string("TLS failed: ") + (reason ? reason : "OpenSSL does not say why");
         ERR_clear_error();

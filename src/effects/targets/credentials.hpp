@@ -127,6 +127,23 @@ inline void check_key(const endpoint& e, const std::string& key, const std::stri
         refuse({"the API key in ", variable, " holds a line break or another control character"});
 }
 
+inline bool sets_header(const endpoint& e, std::string_view name) {
+    return any_of(e.headers,
+                  [&](const name_value& h) { return same_ignoring_case(str(h.name), name); });
+}
+
+/// The header line of a URL with user and password, "http://user:password@host".
+inline std::string login_of(const endpoint& e) {
+    if (login_in(str(e.url)).empty()) return {};
+    for (const bool is_key : {true, false})
+        if (is_key ? !e.api_key_env.empty() : sets_header(e, "Authorization"))
+            refuse({"endpoint.url has a user and a password, and ",
+                    is_key ? "endpoint.api_key_env names a key"
+                           : "endpoint.headers sets Authorization",
+                    ": give one of them"});
+    return login_line(parsed_url(str(e.url), "endpoint.url"));
+}
+
 /// The header line with the key, "" if none. If the gate sets that header itself, LLMBENCH_API_KEY
 /// is not used.
 inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
@@ -146,8 +163,12 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
                                   const std::string& key,
                                   const char* usual = "LLMBENCH_API_KEY") {
     credentials c;
-    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
-    c.fields += api.fields;
+    const std::string ours = joined({"\r\nUser-Agent: llmbench\r\n"
+                                     "Content-Type: application/json\r\n", api.fields});
+    for_each_field(ours.substr(0, ours.size() - 2),
+                   [&](std::string_view name, std::string_view, std::string_view line) {
+                       if (!sets_header(e, name)) c.fields.append(line).append("\r\n");
+                   });
     for (const name_value& h : e.headers) {
         const std::string name = str(h.name), value = str(h.value);
         check_header(name, value);
@@ -156,7 +177,12 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
     }
     check_key(e, key, key_variable(e, usual));
     add_secret(c.secrets, key);
-    c.fields += key_line(e, api, key);
+    const std::string login = login_of(e);
+    add_secrets_named_in(c.secrets, str(e.url) + " " + login);
+    c.fields += login;
+    const bool is_same = !login.empty() &&
+                         std::string_view(api.key_before).starts_with("Authorization:");
+    if (!is_same) c.fields += key_line(e, api, key);
     return c;
 }
 

@@ -132,7 +132,7 @@ public:
             return await_at(load_, ready, load_.fields, within_s, until_ns, is_200);
         const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
         await_at(server_at(url, url.tls ? std::make_shared<tls_client>(at_.tls, url) : nullptr),
-                 url.path + url.query, "", within_s, until_ns, is_200);
+                 url.path + url.query, login_line(url), within_s, until_ns, is_200);
     }
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
@@ -322,6 +322,7 @@ private:
             facts_.is_virtual = current_environment != nullptr;
         }
         load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
+        load_.says_accept = sets_header(at_, "Accept");
         load_.session_fields = own.fields == load_.fields ? "" : std::move(own.fields);
         load_.secrets = std::move(own.secrets);
         load_.whole_url = str(at_.url);

@@ -79,7 +79,7 @@ inline page_address page_at(const std::string& named, const load_target& server,
     const bool is_same = at.authority() == server.url.authority() &&
                          at.socket == server.url.socket && at.tls == server.url.tls;
     p.fields = "Accept: text/plain;version=0.0.4\r\n";
-    p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n";
+    p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n" + login_line(at);
     p.at = is_same  ? static_cast<const http_server&>(server)
            : at.tls ? server_at(at, std::make_shared<tls_client>(tls, at))
                     : server_at(at);

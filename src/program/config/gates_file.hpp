@@ -50,8 +50,8 @@ struct choice_of_options {
 inline const vector<choice_of_options>& choices_of_options() {
     static const vector<choice_of_options> all = {
         {{"--url", "--command"},
-         {"--header", "--key-variable", "--ca-file", "--insecure", "--ready", "--env", "--cold",
-          "--restart", "--directory", "--path", "--metrics-url", "--telemetry-url",
+         {"--header", "--key-variable", "--ca-file", "--cert", "--key", "--insecure", "--ready",
+          "--env", "--cold", "--restart", "--directory", "--path", "--metrics-url", "--telemetry-url",
           "--ready-within"}},
         {{"--users", "--rate", "--arrivals"},
          {"--think", "--ramp", "--max-in-flight", "--speed", "--time-unit"}},

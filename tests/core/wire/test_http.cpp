@@ -117,10 +117,9 @@ TEST_CASE("a URL that is refused is told with its field, its value and the reaso
           "target.url is \"http://h/a#...\": a fragment is not allowed");
     CHECK(refusal("http://h/a?b#c") ==
           "target.url is \"http://h/a?...\": a fragment is not allowed");
-    CHECK(refusal("http://me:pass@h") ==
-          "target.url is \"http://...@h\": credentials belong in api_key_env");
     CHECK(refusal("http://me:p@ss@h:x?key=secret") ==
-          "target.url is \"http://...@h:x?...\": credentials belong in api_key_env");
+          "target.url is \"http://...@h:x?...\": the port must be a number from 1 to 65535");
+    CHECK(refusal("http://me:pass@") == "target.url is \"http://...@\": the host is missing");
     for (const std::string port : {"0", "65536", "-1", "+1", "80x", "x", "", "4294967376"}) {
         const std::string url = "http://h:" + port;
         CHECK(refusal(url) ==
@@ -420,6 +419,14 @@ TEST_CASE("what is not an HTTP/1.x answer is refused") {
         CHECK(parsed_every_way(line + "\r\nContent-Length: 0\r\n\r\n").error ==
               "not an HTTP/1.x answer: \"" + line + "\"");
     }
+    // SETTINGS of HTTP/2: three settings, and a WINDOW_UPDATE behind them; none.
+    const std::string frames[] = {std::string("\0\0\x12\4\0\0\0\0\0\0\3\0\0\0\x80\0\4\0\1\0\0\0\5\0\xFF\xFF\xFF"
+                                              "\0\0\4\x08\0\0\0\0\0\x7F\xFF\0\0", 40),
+                                  std::string("\0\0\0\4\0\0\0\0\0", 9)};
+    for (const std::string& settings : frames)
+        CHECK(parsed_every_way(settings).error ==
+              "the server speaks HTTP/2 only: it answers with a SETTINGS frame, and requests are "
+              "sent in HTTP/1.1");
     CHECK(parsed_every_way("HTTP/1.1 101 Switching Protocols\r\n\r\n").error ==
           "the server switched protocols unasked");
 }
@@ -444,7 +451,9 @@ TEST_CASE("headers that two readers may read in two ways are refused") {
     CHECK(head_error("Transfer-Encoding: identity\r\n") ==
           "transfer encoding \"identity\" is not supported");
     CHECK(head_error("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") ==
-          "transfer encoding \"chunked\" is not supported");
+          "transfer encoding \"chunked, chunked\": \"chunked\" may stand there once (RFC 9112, 6.1)");
+    CHECK(head_error("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n") ==
+          "transfer encoding \"gzip, chunked\" is not supported");
     CHECK(head_error("No colon\r\n") == "a header line without a name");
     CHECK(head_error(": no name\r\n") == "a header line without a name");
     CHECK(head_error("Content-Length : 5\r\n") == "a space in a header name");

@@ -95,6 +95,47 @@ TEST_CASE("an answer that is cut is no answer, over TLS either") {
     CHECK(with_status(r, request_status::ok) > 0);
 }
 
+TEST_CASE("a server that asks for a certificate gets the one that the gate names") {
+    const identities& all = identities::of_the_tests();
+    const tls::identity mine = tls::made("client", {}, &all.authority);
+    const tls::identity stranger = tls::made("stranger");
+    const files::scratch folder;
+    tls::write_pem_with_key(mine, folder.file("mine.pem"));
+    tls::write_pem(mine, folder.file("certificate.pem"));
+    tls::write_pem_with_key(stranger, folder.file("stranger.pem"));
+    const auto fault = [&](int version, const std::string& certificate, const std::string& key) {
+        virtual_environment execution_environment;
+        const inside_environment here(&execution_environment);
+        const auto asks = tls_of_server(all.server, version);
+        X509_STORE_add_cert(SSL_CTX_get_cert_store(asks.get()), all.authority.certificate.get());
+        SSL_CTX_set_verify(asks.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+        virtual_tls_server server(execution_environment, {}, asks);
+        endpoint at = tls_endpoint(server);
+        at.tls.ca_file = text(all.authority_file);
+        if (!certificate.empty()) at.tls.cert_file = text(folder.file(certificate));
+        if (!key.empty()) at.tls.key_file = text(folder.file(key));
+        live_target target(at, run_variant::candidate);
+        try {
+            target.bring_up();
+        } catch (const std::exception& e) {
+            return std::string(e.what());
+        }
+        return std::string();
+    };
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        CAPTURE(version);
+        CHECK(fault(version, "mine.pem", "") == "");
+        CHECK(fault(version, "certificate.pem", "mine.pem") == "");
+        CHECK(mentions(fault(version, "", ""), "ask"));
+        CHECK(mentions(fault(version, "", ""), "for a certificate of the client"));
+        CHECK(mentions(fault(version, "stranger.pem", ""), "does not accept the client's certificate"));
+    }
+    CHECK(mentions(fault(0, "certificate.pem", ""), "it holds no key in PEM format"));
+    CHECK(mentions(fault(0, "certificate.pem", "stranger.pem"), "its key is not that of the certificate"));
+    CHECK(mentions(fault(0, "", "mine.pem"), "endpoint.tls.cert_file is empty"));
+    CHECK(mentions(fault(0, "none.pem", ""), "endpoint.tls.cert_file"));
+}
+
 TEST_CASE("a certificate that is not to be trusted is refused before any load, with why") {
     const identities& all = identities::of_the_tests();
     const tls::identity stranger = tls::authority("another authority");

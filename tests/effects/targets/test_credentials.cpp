@@ -38,6 +38,37 @@ TEST_CASE("the key stands where its API looks for it, behind all other lines") {
           agent + "anthropic-version: 2023-06-01\r\nx-api-key: sk-1\r\n");
 }
 
+TEST_CASE("a user and a password in the URL are a header, and secrets") {
+    const auto fields = [](const std::string& url, const std::string& key = "") {
+        return openai({.url = text(url)}, key).fields;
+    };
+    const std::string aladdin = "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n";  // RFC 7617, 2
+    CHECK(fields("http://Aladdin:open%20sesame@h:8000/v1") == agent + aladdin);
+    CHECK(fields("https://Aladdin:open%20sesame@h", "sk-1") == agent + aladdin);  // the URL is closer
+    CHECK(fields("http://h/me:x@y") == agent);
+    CHECK(fields("http://token-1@h") == agent + "Authorization: Basic dG9rZW4tMTo=\r\n");
+    CHECK(credentials_of({.url = "http://Aladdin:open%20sesame@h"}, traits_of(anthropic), "sk-1").fields ==
+          agent + "anthropic-version: 2023-06-01\r\n" + aladdin + "x-api-key: sk-1\r\n");
+    const auto secrets = openai({.url = "http://Aladdin:open%20sesame@h"}).secrets;
+    for (const char* said : {"open sesame", "open%20sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="}) {
+        CAPTURE(said);
+        CHECK(without_secrets(std::string("got ") + said, secrets) == "got ***");
+    }
+    CHECK(refusal({.url = "http://a:bcdefgh@h", .headers = {{"authorization", "x"}}}) ==
+          "endpoint.url has a user and a password, and endpoint.headers sets Authorization: give one of them");
+    CHECK(refusal({.url = "http://a:bcdefgh@h", .api_key_env = "PATH"}, "k") ==
+          "endpoint.url has a user and a password, and endpoint.api_key_env names a key: give one of them");
+    CHECK(shown_url("http://a:b@c@h/v1?key=secret") == "http://***@h/v1?key=***");
+    CHECK(parsed_url("http://a:b@c@h:81/v1", "url").authority() == "h:81");
+}
+
+TEST_CASE("a header that the gate sets takes the place of llmbench's own") {
+    CHECK(openai({.headers = {{"user-agent", "x/1"}}}).fields ==
+          "Content-Type: application/json\r\nuser-agent: x/1\r\n");
+    CHECK(credentials_of({.headers = {{"Anthropic-Version", "2024"}}}, traits_of(anthropic), "").fields ==
+          agent + "Anthropic-Version: 2024\r\n");
+}
+
 TEST_CASE("keys are secrets, and so are values of headers of eight characters or more") {
     const endpoint e{.headers = {{"Accept-Encoding", "gzip"}, {"X-Gateway", "Token abcd-1"}}};
     for (const char* s : {"Token abcd-1", "abcd-1", "sk-77"})
