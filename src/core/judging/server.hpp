@@ -42,7 +42,7 @@ struct cache_counts {
     long long requests = 0, prompt = 0, cached = 0, shared = 0;
 };
 /// The models that completed answers name, of each part of the workload. An alias that all have is
-/// one model; of several the first one is the one that was asked for.
+/// one model; of several the most frequent one counts as the one that was asked for.
 class model_names {
 public:
     void add(const record& r) {
@@ -56,18 +56,29 @@ public:
     }
     std::size_t of_others() const {
         std::size_t n = 0;
-        for (const vector<named>& all : parts_)
-            for (std::size_t i = 1; i < all.size(); ++i) n += all[i].n;
+        for (const vector<named>& all : parts_) {
+            std::size_t most = 0;
+            for (const named& m : all) {
+                n += m.n;
+                most = std::max(most, m.n);
+            }
+            n -= most;
+        }
         return n;
     }
     /// The names of all models of parts with several, with their shares.
     std::string shares(std::size_t completed) const {
-        std::string text;
+        vector<named> shown;
         for (const vector<named>& all : parts_)
-            for (std::size_t i = 0; all.size() > 1 && i < all.size(); ++i)
-                text += (text.empty() ? "" : ", ") +
-                        printed("%.3g %% ", 100 * as_number(all[i].n) / as_number(completed)) +
-                        (all[i].name.empty() ? "the name asked for" : "\"" + all[i].name + "\"");
+            if (all.size() > 1) shown.insert(shown.end(), all.begin(), all.end());
+        std::sort(shown.begin(), shown.end(), [](const named& a, const named& b) {
+            return a.n != b.n ? a.n > b.n : a.name < b.name;
+        });
+        std::string text;
+        for (const named& m : shown)
+            text += (text.empty() ? "" : ", ") +
+                    printed("%.3g %% ", 100 * as_number(m.n) / as_number(completed)) +
+                    (m.name.empty() ? "the name asked for" : "\"" + m.name + "\"");
         return text;
     }
 

@@ -114,7 +114,7 @@ inline constexpr auto cause_table = [] {
         {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
          "tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
         {some_other_models, "some_other_models", "requests,completed", "{some_completed} name "
-         "another model than the first ones ({words})"},
+         "another model than the others ({words})"},
         {some_from_cache, "some_from_cache", "requests,completed", "{some_completed} came from a "
          "cache of answers, by their headers"},
         {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
@@ -246,7 +246,7 @@ inline constexpr auto cause_table = [] {
          "by over 5 % in their tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and with "
          "the baseline {baseline:.4g}: tokens per second are not compared"},
         {several_models, "several_models", "requests,completed", "{some_completed} name another "
-         "model than the first ones ({words}): a gateway falls back, or routes between several"},
+         "model than the others ({words}): a gateway falls back, or routes between several"},
         {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "
          "answers, by their headers, and 5 % may: nothing was generated for them"},
         {context_full, "context_full", "requests,completed,at_length,most", "{some_completed} "

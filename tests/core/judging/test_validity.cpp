@@ -723,11 +723,11 @@ TEST_CASE("answers of several models are told with their shares, and over 5 perc
     CHECK(str(with(40).reason) == "");  // an alias
     CHECK(with(16).outcome == verdict::invalid);
     CHECK(str(with(16).reason) ==
-          "server: 16 of 40 completed requests name another model than the first ones (60 % the name "
+          "server: 16 of 40 completed requests name another model than the others (60 % the name "
           "asked for, 40 % \"small\"): a gateway falls back, or routes between several");
     CHECK(mentions(with(16, "large").reason, "(60 % \"large\", 40 % \"small\")"));
     CHECK(with(2).outcome == verdict::pass);
-    CHECK(str(with(2).reason) == "2 of 40 completed requests name another model than the first ones "
+    CHECK(str(with(2).reason) == "2 of 40 completed requests name another model than the others "
                                  "(95 % the name asked for, 5 % \"small\")");
     // Parts of a mix may have their own.
     measurement m = measured(repeats_with_ttft({80, 80}));
