@@ -127,6 +127,12 @@ inline constexpr auto checks = [] {
         {"client_conduct", objective, client_conduct},
         {"server_metrics", objective,
          [](o in) { return in.is_of(is_of_server) ? server_metrics_fault(in.e, in.v) : cause{}; }},
+        {"cached_on_page", objective,
+         [](o in) {
+             return in.s.statistic.metric == metric_id::cached_share
+                        ? cached_on_page(in.e, in.s)
+                        : cause{};
+         }},
         {"gaps_of_all", objective, gaps_of_all},
         {"in_one_piece", answers, in_one_piece, decoding, buffered},
         {"in_a_burst", answers, in_a_burst, decoding, buffered},

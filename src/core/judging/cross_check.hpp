@@ -114,6 +114,7 @@ inline void add_requests(cross_check& c, const repeat_data& d) {
         ++c.finished;
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
         c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
+        c.cached_tokens += r.cached_tokens >= 0 ? r.cached_tokens : not_a_number;
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
 }
@@ -148,6 +149,7 @@ inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin 
     c.requests_reported = s.change(server_quantity::requests_done);
     c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
     c.tokens_reported = s.change(server_quantity::generation_tokens);
+    c.cached_reported = s.change(server_quantity::prefix_hits);
     c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
     return c;
 }
@@ -308,6 +310,22 @@ inline cause fault_of_page(const cross_check& c, int repeat, metric_id m) {
     if (!is_of_those || !reports_too_many(c)) return {};
     return cause_with<because::more_at_once>(
         {{"reported", c.at_once_reported}, {"ours", c.at_once}, {"repeat", repeat}});
+}
+/// Cached tokens of usage that its page does not have, or the reverse, by over 5 % of the prompts:
+/// both workers of a pair may count them.
+inline cause cached_on_page(const measurements& e, const slo& s) {
+    const unfinished_requests unfinished(e);
+    for (const auto* variant : variants_of(e, s))
+        for (const repeat_data& d : *variant) {
+            const cross_check c = unfinished.of(d);
+            if (!(std::fabs(c.cached_tokens - c.cached_reported) > 0.05 * c.prompt_tokens))
+                continue;
+            return cause_with<because::cached_on_page>({{"cached", c.cached_tokens},
+                                                        {"reported", c.cached_reported},
+                                                        {"repeat", d.index + 1}},
+                                                       server_of(e, variant));
+        }
+    return {};
 }
 /// Why the server metrics do not support an objective.
 inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {

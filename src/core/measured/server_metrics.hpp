@@ -40,6 +40,7 @@ struct cross_check {
     double sent = 0, finished = 0;         // our requests: all, and finished ones
     double prompt_tokens = 0, tokens = 0;  // of finished ones, if all report them
     double prompt_tokens_known = 0;        // of those that report it
+    double cached_tokens = 0, cached_reported = not_a_number;  // of finished ones, likewise
     double requests_reported = not_a_number, prompt_tokens_reported = not_a_number,
            tokens_reported = not_a_number;
     double unfinished_before = 0;  // ours of earlier repeats that it may have finished since

@@ -42,7 +42,7 @@ enum class because : unsigned char {
     gaps_of_all, lacks_values, other_tokens, several_models, from_cache, context_full, stops_early,
     stops_by_itself, cut_short,
     too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
-    known_prompts, cached_over_prompt, no_usage,
+    known_prompts, cached_over_prompt, cached_on_page, no_usage,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
     in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
     baseline_may_fail,
@@ -281,6 +281,9 @@ inline constexpr auto cause_table = [] {
          "were seen before"},
         {cached_over_prompt, "cached_over_prompt", "cached,prompt", "its usage has {cached:0} "
          "cached tokens of {prompt:0} prompt tokens, which cannot be: it counts wrongly"},
+        {cached_on_page, "cached_on_page", "cached,reported,repeat", "its usage has {cached:0} "
+         "cached tokens, its page {reported:0} found in its prefix cache (repeat {repeat:0}): "
+         "several workers count them, or another cache has a part"},
         {no_usage, "no_usage", "requests,completed", "{some_completed} have no usage, and an "
          "event may bring several tokens or a part of one, so how many there were is not known; "
          "if each event is one token, say options.events_are_tokens"},

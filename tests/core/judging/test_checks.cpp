@@ -185,6 +185,19 @@ vector<row_case> all_rows() {
              for (repeat_data& d : m.candidate) d.cpu_utilization = 0.95;
          }},
         {"server_metrics", because::metrics_reported, invalid, max(queued_requests) <= 8},
+        {"cached_on_page", because::cached_on_page, invalid, cached_share >= 10_pct,
+         [](measurement& m) {
+             for (repeat_data& d : m.candidate) {
+                 d.shared_tokens = 1'000'000;
+                 read_at_each_second(d, 4);
+                 report(d, server_quantity::requests_done, {0, 0, 0, 20});
+                 report(d, server_quantity::prefix_hits, {0, 0, 0, 80});
+             }
+             each_request(m.candidate, [](record& r, std::size_t) {
+                 r.prompt_tokens = 10;
+                 r.cached_tokens = 8;
+             });
+         }},
         {"gaps_of_all", because::gaps_of_all, invalid, p50(itl).of("a") <= 20_ms,
          [](measurement& m) {
              for (repeat_data& d : m.candidate) {

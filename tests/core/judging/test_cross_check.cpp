@@ -45,6 +45,29 @@ TEST_CASE("a server that counts what we do says nothing") {
     CHECK(cross_check_of(d).is_made);
 }
 
+TEST_CASE("cached tokens of usage are held against those of the page") {
+    const auto with = [](int cached, double reported) {
+        measurement m;
+        for (int i = 0; i < 3; ++i) {
+            repeat_data d = repeat_reported(50, 50, 500);  // 20 prompt tokens each
+            d.index = i;
+            d.shared_tokens = 1000000;
+            for (record& r : d.records) r.cached_tokens = cached;
+            if (reported >= 0) report(d, quantity::prefix_hits, {7, 7, 7, 7, 7, 7 + reported});
+            m.candidate.push_back(d);
+        }
+        return judged(m, cached_share >= 30_pct);
+    };
+    CHECK(with(16, 800).outcome == verdict::pass);
+    CHECK(with(16, 760).outcome == verdict::pass);  // 4 % of the prompts
+    CHECK(with(16, -1).outcome == verdict::pass);   // no page tells
+    CHECK(with(16, 400).outcome == verdict::invalid);
+    CHECK(str(with(16, 400).reason) ==
+          "server: its usage has 800 cached tokens, its page 400 found in its prefix cache (repeat 1): "
+          "several workers count them, or another cache has a part");
+    CHECK(with(8, 800).outcome == verdict::invalid);
+}
+
 TEST_CASE("at once a server may have the requests of both variants") {
     const auto at_once = [](double requests, double tokens, int failed) {
         measurement m = measured({repeat_reported(50, requests, tokens)});
