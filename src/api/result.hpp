@@ -76,6 +76,7 @@ struct record {
     types::maybe<bool> same{};  ///< equal to the baseline's answer in its pair; none: not asked
     bool exempt = false;  ///< failed while a side task disturbed the server; counts as no failure
     types::text model{};  ///< that the answer names; "": the one asked for, or none
+    unsigned long long opening_hash = 0;  ///< of the first 128 bytes of text; not in files
     bool from_cache = false;  ///< a gateway's cache gave the answer, by its headers
     int resends = 0;  ///< times sent again after a kept connection was closed without an answer
     long long idle_ns = 0;  ///< idle time of the connection that was lost; 0: none was lost

@@ -447,3 +447,36 @@ TEST_CASE("answers of several models, out of a cache, or capped are not those th
     });
     check_invalid(capped, "p50(e2e) <= 60 s", "48 of 48 completed requests ended with the finish reason");
 }
+
+TEST_CASE("answers that do not depend on what was asked are told, and prove nothing beside a baseline's that do") {
+    // One token over and over, or words of the request's own.
+    const auto saying = [](bool is_broken) {
+        return [is_broken](const scripted::request& r) {
+            const std::size_t seed = std::hash<std::string>()(r.body);
+            std::string events = scripted::role();
+            for (std::size_t i = 0; i < 40; ++i)
+                events += scripted::chat_chunk(is_broken ? " the" : " w" + std::to_string((seed + i * i) % 97));
+            events += scripted::finish("length") + scripted::usage(16, 40) + scripted::done();
+            return answer{scripted::wait(scripted::milliseconds(is_broken ? 50 : 100)),
+                          scripted::send(scripted::sized_stream(events))};
+        };
+    };
+    const scripted::server broken(saying(true)), sound(saying(false));
+    const auto pair_of = [](const scripted::server& mine, const scripted::server& other) {
+        scenario s = decoding_on(mine.url(), 40);
+        s.baseline = endpoint{.url = other.url()};
+        s.slos = {mean(e2e) <= 1.1 * baseline, mean(e2e) <= 10_s};
+        s.repeats = 4;
+        return run(s);
+    };
+    const result r = pair_of(broken, sound);
+    check_invalid(r, "mean(e2e) <= 1.1 * baseline", "begin with one text, whatever was asked, and the baseline's do not");
+    CHECK(outcome_of(r, "mean(e2e) <= 10 s") == verdict::pass);
+    CHECK(reason_of(r, "mean(e2e) <= 10 s").find("a broken model can be fast, which accuracy or same_answers shows") !=
+          std::string::npos);
+    check_rejudged(r, {mean(e2e) <= 1.1 * baseline, mean(e2e) <= 10_s});
+    CHECK(outcome_of(pair_of(broken, broken), "mean(e2e) <= 1.1 * baseline") == verdict::pass);
+    const result both = pair_of(sound, sound);
+    CHECK(outcome_of(both, "mean(e2e) <= 1.1 * baseline") == verdict::pass);
+    CHECK(reason_of(both, "mean(e2e) <= 1.1 * baseline") == "");
+}

@@ -80,6 +80,7 @@ public:
     const std::string& words() const { return said().answer; }
     /// As the answer names it, "" if it does not.
     const std::string& model() const { return reader_.model(); }
+    unsigned long long opening() const { return reader_.opening(); }
     bool is_from_cache() const {
         return http_status() / 100 == 2 && http_.any_header(tells_of_cache);
     }

@@ -31,6 +31,10 @@ public:
     }
     const generated_text& said() const { return memory_.said; }
     const std::string& model() const { return memory_.model; }
+    /// A hash of how the text begins, 0 where it is shorter than that.
+    unsigned long long opening() const {
+        return memory_.opening_bytes < stream_memory::whole_opening ? 0 : memory_.opening;
+    }
     /// Whether this content type is the one asked for; others are errors.
     bool takes(std::string_view content_type) const {
         switch (framed_) {

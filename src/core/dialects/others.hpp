@@ -181,7 +181,9 @@ inline void read_sglang(const json_view& v, stream_event& e, stream_memory& memo
                                ids == memory.ids;
     if (is_same_piece || !text.starts_with(memory.text)) memory.cumulative = false;
     memory.ids = ids;
-    e.take(text.substr(memory.cumulative ? memory.text.size() : 0));
+    const std::string_view more = text.substr(memory.cumulative ? memory.text.size() : 0);
+    e.take(more);
+    if (memory.opening_bytes < stream_memory::whole_opening) memory.add_to_opening(more);
     std::string& said = memory.said.answer;
     if (memory.asked.is_kept && memory.cumulative) said = text;
     else if (memory.asked.is_kept) said += text;

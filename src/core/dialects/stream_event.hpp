@@ -213,6 +213,9 @@ struct stream_memory {
     int tokens = 0;          // so far, if each event reports its own
     asked_answer asked{};
     generated_text said{};   // if kept
+    unsigned long long opening = 14695981039346656037ull;  // FNV-1a of the first bytes of text
+    int opening_bytes = 0;
+    static constexpr int whole_opening = 128;
     std::string model{};     // as its first events name it
     int looked_for_model = 0;
 
@@ -228,7 +231,15 @@ struct stream_memory {
         if (!is_nothing(piece.text)) piece.used = as;
     }
     void keep(std::string_view piece, taken_as as = taken_as::text) {
+        if (opening_bytes < whole_opening) add_to_opening(piece);
         if (asked.is_kept) (as == taken_as::thought ? said.reasoning : said.answer) += piece;
+    }
+    void add_to_opening(std::string_view piece) {
+        const auto left = static_cast<std::size_t>(whole_opening - opening_bytes);
+        for (const char c : piece.substr(0, left)) {
+            opening = (opening ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+            ++opening_bytes;
+        }
     }
     /// Looks in the first events alone: all others have the same, or none.
     void note_model(const json_view& v) {

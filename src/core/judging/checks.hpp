@@ -121,6 +121,7 @@ inline constexpr auto checks = [] {
          [](o in) { return label_without_success(in, in.s.statistic); }, invalidates, none},
         // ---- the requests as reported
         {"no_baseline", objective, no_baseline},
+        {"alike_alone", objective, alike_alone},
         {"other_tokens", objective, other_tokens},
         {"not_played_out", objective, not_played_out},
         {"read_together", objective, read_together},
@@ -179,6 +180,7 @@ inline constexpr auto checks = [] {
         {"cached", objective, part_of_cache, adds},
         {"some_other_models", objective, told_of_a_pass<a_few_others>, adds},
         {"some_from_cache", objective, told_of_a_pass<a_few_from_cache>, adds},
+        {"answers_alike", objective, told_of_a_pass<answers_alike>, adds},
         {"untold_history", objective,
          [](o in) {
              const bool matters = in.is_in(verdict::pass) && in.is_of(is_of_service);

@@ -103,6 +103,9 @@ struct answer_counts {
     model_names models{};
     std::size_t of_choices = 0;               // with several choices
     std::size_t short_prompts = 0;            // read in part, of those with asked lengths
+    std::size_t equal_openings = 0;           // whose texts begin alike, of prompts that do not
+    /// Whether answers do not depend on what was asked.
+    bool are_alike() const { return equal_openings >= 10 && 2 * equal_openings > completed; }
     std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
     int equal_tokens = 0;
     std::size_t over_content = 0;             // more tokens in usage than in the text
@@ -275,6 +278,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
         c.short_prompts += static_cast<std::size_t>(d.short_prompts);
+        c.equal_openings += static_cast<std::size_t>(d.equal_openings);
         const long long reported = c.cache.requests;
         const selects selected(which, d);
         const kept_histories kept(d.records);
@@ -337,6 +341,11 @@ inline cause a_few_others(const answer_counts& c) {
     return cause_with<because::some_other_models>(
         {{"requests", others}, {"completed", c.completed}}, whose::nobody,
         c.models.shares(c.completed));
+}
+inline cause answers_alike(const answer_counts& c) {
+    if (!c.are_alike()) return {};
+    return cause_with<because::answers_alike>(
+        {{"requests", c.equal_openings}, {"completed", c.completed}});
 }
 inline cause a_few_from_cache(const answer_counts& c) {
     if (c.from_cache == 0) return {};

@@ -280,6 +280,14 @@ inline cause no_baseline(objective_in_check& o) {
     const bool compared = o.e.has_live_baseline() || !o.t.stored.file.empty() || o.t.past;
     return needs_baseline(o.s) && !compared ? cause{because::no_baseline} : cause{};
 }
+/// Answers that do not depend on what was asked, where the baseline's do.
+inline cause alike_alone(objective_in_check& o) {
+    const answer_counts &mine = o.g.candidate, &other = o.g.baseline;
+    const bool is_compared = o.s.factor > 0 && o.is_of(is_of_service) && other.completed > 0;
+    if (!is_compared || !mine.are_alike() || other.are_alike()) return {};
+    return cause_with<because::alike_alone>(
+        {{"requests", mine.equal_openings}, {"completed", mine.completed}}, whose::server);
+}
 /// Why token rates are not compared: the variants' workloads differ.
 inline cause other_tokens(objective_in_check& o) {
     const metric_id m = o.s.statistic.metric;

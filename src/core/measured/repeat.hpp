@@ -123,6 +123,7 @@ struct repeat_facts : client_counts {
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // with more
     long long short_prompts = 0;  // with under 80 % of the prompt tokens asked for
+    long long equal_openings = 0;  // completed requests whose texts begin alike, of other prompts
     long long resends = 0;        // of requests whose kept connection closed without an answer
     long long idle_resends = 0;   // of these, on connections idle for over a second
     bool used_once = false;  // so no connection was reused any more

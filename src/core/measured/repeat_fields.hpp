@@ -405,6 +405,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"long_outputs", "and with more"}, d.long_outputs);
     v.whole({"short_prompts", "and with under 80 % of the prompt tokens asked for", if_any},
             d.short_prompts);
+    v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
+            d.equal_openings);
     way_fields(v, d);
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},

@@ -21,6 +21,7 @@ enum class because : unsigned char {
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, holds_anyway, cached,
     cached_in_both, some_other_models, some_from_cache,
+    answers_alike,
     untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ, below_client,
@@ -43,6 +44,7 @@ enum class because : unsigned char {
     stops_by_itself, cut_short,
     too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
     known_prompts, cached_over_prompt, cached_on_page, no_usage,
+    alike_alone,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
     in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
     baseline_may_fail,
@@ -117,6 +119,9 @@ inline constexpr auto cause_table = [] {
          "another model than the others ({words})"},
         {some_from_cache, "some_from_cache", "requests,completed", "{some_completed} came from a "
          "cache of answers, by their headers"},
+        {answers_alike, "answers_alike", "requests,completed", "{some_completed} begin with one "
+         "text, whatever was asked: a broken model can be fast, which accuracy or same_answers "
+         "shows"},
         {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
          "show whether it kept the history"},
         {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
@@ -287,6 +292,9 @@ inline constexpr auto cause_table = [] {
         {no_usage, "no_usage", "requests,completed", "{some_completed} have no usage, and an "
          "event may bring several tokens or a part of one, so how many there were is not known; "
          "if each event is one token, say options.events_are_tokens"},
+        {alike_alone, "alike_alone", "requests,completed", "{some_completed} begin with one text, "
+         "whatever was asked, and the baseline's do not: a broken model can be fast, which "
+         "accuracy or same_answers shows"},
         {usage_over_length, "usage_over_length", "requests,completed", "{some_completed} have "
          "more tokens than were asked for at most: it counts wrongly, or does not heed max_tokens"},
         {usage_under_events, "usage_under_events", "requests,completed", "{some_completed} have "

@@ -124,6 +124,15 @@ inline void note_prompt(const planned_traffic& p, const token_fit& fit, const fi
         d.shared_tokens = std::max(d.shared_tokens, 0ll) +
                           shared_tokens(p, f.index, fit, r.prompt_tokens);
 }
+/// The most answers that begin with one text, of prompts that differ from their first words on.
+inline long long equal_openings_in(const request_log& all) {
+    std::map<unsigned long long, long long> by_opening;
+    long long most = 0;
+    for (const finished_request& f : all.requests())
+        if (is_pooled(f.what) && f.what.opening_hash != 0)
+            most = std::max(most, ++by_opening[f.what.opening_hash]);
+    return most;
+}
 /// Notes facts of answers that need the plan, before only records are left.
 inline void note_answers(const plan& p, const load_target& target, const request_log& all,
                          repeat_data& d) {
@@ -135,6 +144,7 @@ inline void note_answers(const plan& p, const load_target& target, const request
         if (target.api->forces_lengths) note_length(*p.sent, f, d);
         note_prompt(*p.sent, target.tokens, f, said, d);
     }
+    if (p.sent->stride == 1 && makes_up_prompts(*p.sent)) d.equal_openings = equal_openings_in(all);
 }
 
 /// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a

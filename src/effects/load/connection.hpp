@@ -420,6 +420,7 @@ private:
         answer_.timeline().write_to(rec_);
         rec_.http_status = answer_.http_status();
         rec_.from_cache = answer_.is_from_cache();
+        rec_.opening_hash = answer_.opening();
         if (answer_.model() != io_.target.model)
             rec_.model = without_secrets(answer_.model(), io_.target.secrets);
         rec_.error = without_secrets(str(rec_.error), io_.target.secrets);

@@ -243,6 +243,9 @@ vector<row_case> all_rows() {
              });
          }},
         {"none_selected", because::none_selected, invalid, p50(ttft).of(turns(3)) <= 1_s},
+        {"alike_alone", because::alike_alone, invalid, compared, [](measurement& m) {
+             for (repeat_data& d : m.candidate) d.equal_openings = 20;
+         }, true},
         {"several_models", because::several_models, invalid, usual, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t i) {
                  if (i % 5 > 2) r.model = "small";
@@ -354,6 +357,8 @@ vector<row_case> all_rows() {
          [](measurement& m) { m.candidate[1].records[7].model = "small"; }},
         {"some_from_cache", because::some_from_cache, pass, usual,
          [](measurement& m) { m.candidate[1].records[7].from_cache = true; }},
+        {"answers_alike", because::answers_alike, pass, usual,
+         [](measurement& m) { m.candidate[1].equal_openings = m.candidate[0].equal_openings = 20; }},
         {"untold_history", because::untold_history, pass, usual, [](measurement& m) {
              go_on(m);
              each_request(m.candidate, [](record& r, std::size_t) { r.prompt_tokens *= r.turn == 0; });
@@ -428,6 +433,7 @@ vector<order_case> all_orders() {
         {"in_a_burst", "starts_read_together", closer},
         {"starts_read_together", "comes_in_bursts",
          goodput(tpot <= 12_ms && itl <= 1_s) >= 90_pct},
+        {"alike_alone", "other_tokens", output_throughput >= 0.1 * baseline},
         {"comes_in_bursts", "untold_end", goodput(tpot <= 5.5_ms && itl <= 1_s) >= 90_pct},
         {"none_selected", "several_models", p50(ttft).of(turns(3)) <= 1_s},
         {"several_models", "from_cache", usual},
@@ -451,10 +457,11 @@ vector<order_case> all_orders() {
         {"baseline_may_fail", "stopped", mean(ttft) <= 1.0 * baseline},
         {"stopped", "undisturbed", recovery_time <= 15_s,
          [](measurement& m) { recover_in(m, {8, 30, 8.2}); }},
-        {"some_from_cache", "untold_history", usual},
+        {"answers_alike", "untold_history", usual},
         {"holds_anyway", "cached", goodput(ttft <= 1_s && tpot <= 20_ms) >= 60_pct},
         {"cached", "some_other_models", usual},
         {"some_other_models", "some_from_cache", usual},
+        {"some_from_cache", "answers_alike", usual},
         {"client_lost", "client_late", mean(ttft) <= 65_ms},
         {"wrong_answers", "server_queue", accuracy >= 99.9_pct, answer_rightly},
         {"server_queue", "server_cache", missed},
