@@ -12,10 +12,8 @@
 #include "program/sessions/written_lines.hpp"
 #include "program/values.hpp"
 
-#include <filesystem>  // equivalent
 #include <iostream>  // cerr
 #include <string>
-#include <system_error>  // error_code
 
 namespace llmbench_program {
 
@@ -35,10 +33,7 @@ inline int convert(const given_options& o) {
     vector<std::string> files;
     for (const std::string& path : named)
         for (const std::string& file : files_at(path, "FILE")) files.push_back(file);
-    std::error_code none;
-    for (const std::string& file : files)
-        if (o.has("--out") && std::filesystem::equivalent(file, o["--out"], none))
-            refuse({"--out is ", printable(o["--out"], 200), ", which is read: name another file"});
+    if (o.has("--out")) refuse_if_read(o["--out"], files);
     const converted_corpus c = format.read(
         files, [](const std::string& file) { return bytes_of(file, "FILE"); },
         enumerated(named));

@@ -124,8 +124,13 @@ inline vector<error_row> rows_for(const measured_requests& m) {
                 rows.push_back({o.name, o, false});
     return rows;
 }
+/// The tokens of its first event that a client does not divide the time after it by: those of the
+/// client's definition, on both sides, as an event may have several tokens without telling it.
+inline int first_tokens_of(const timed_request* t) {
+    return t && !t->is_row ? t->what.first_event_tokens : 1;
+}
 /// NaN: the request has no such value.
-inline double value_of(const error_row& row, const timed_request& t) {
+inline double value_of(const error_row& row, const timed_request& t, int first_tokens) {
     if (row.is_ours && row.name == "ttft" && t.ttft_s) return *t.ttft_s;
     if (row.is_ours && row.name == "tpot" && t.tpot_s) return *t.tpot_s;
     if (row.is_ours && row.name == "e2e" && t.e2e_s) return *t.e2e_s;
@@ -133,7 +138,7 @@ inline double value_of(const error_row& row, const timed_request& t) {
     const long long from = r.*row.by.from, to = r.*row.by.to;
     const bool is_first = row.by.to == &record::first_token_ns;
     const int less = row.by.per != divided_by::later_tokens ? 0
-                     : row.is_ours                          ? r.first_event_tokens
+                     : row.is_ours                          ? first_tokens
                                                             : 1;
     const int parts = row.by.per == divided_by::nothing ? 1 : r.output_tokens - less;
     if (from == 0 || to == 0 || parts <= 0 || (is_first && r.first_token_ns == 0))
@@ -147,6 +152,7 @@ struct error_figures {
     vector<double> sizes{};      // without signs, rising; infinite: one side lacks the request
     double bias = not_a_number;  // mean of the finite ones, with signs
     std::size_t lost = 0, other_events = 0;
+    std::size_t without_value = 0;  // of the client, though the truth has one
     double at(double q) const { return sizes.empty() ? not_a_number : nearest_rank(sizes, q); }
 };
 /// The size of an error is smaller by what the truth itself does not know.
@@ -162,8 +168,11 @@ inline double doubt_of(const error_row& row, const timed_request& truth) {
 inline void add_errors(vector<double>& to, error_figures& f, const error_row& row,
                        const matched_pair& p) {
     if (row.by.per != divided_by::gaps) {
-        const double error = value_of(row, *p.measured) - value_of(row, *p.truth);
+        const int first = first_tokens_of(p.measured);
+        const double truth = value_of(row, *p.truth, first);
+        const double error = value_of(row, *p.measured, first) - truth;
         if (!std::isnan(error)) to.push_back(error_beyond(error, doubt_of(row, *p.truth)));
+        else if (row.is_ours && !std::isnan(truth)) ++f.without_value;
         return;
     }
     const vector<double>&a = p.measured->gaps_s, &b = p.truth->gaps_s;
@@ -178,11 +187,14 @@ inline void add_errors(vector<double>& to, error_figures& f, const error_row& ro
 inline void add_rank_errors(vector<double>& to, error_figures& f, const error_row& row,
                             const vector<matched_pair>& pairs) {
     vector<double> a, b;
+    int first = 1;  // of the client, whose requests come first
+    for (const matched_pair& p : pairs)
+        if (p.measured && p.measured->is_complete()) first = first_tokens_of(p.measured);
     const auto add = [&](vector<double>& values, const timed_request* t) {
         if (!t || !t->is_complete()) return;
         if (row.by.per == divided_by::gaps)
             for (const double gap : t->gaps_s) values.push_back(gap);
-        else if (const double v = value_of(row, *t); !std::isnan(v)) values.push_back(v);
+        else if (const double v = value_of(row, *t, first); !std::isnan(v)) values.push_back(v);
     };
     for (const matched_pair& p : pairs) {
         add(a, p.measured);
@@ -215,7 +227,7 @@ inline error_figures errors_of(const error_row& row, const matched_requests& m) 
     if (errors.empty()) return f;
     f.bias = mean_of(errors);
     for (const double e : errors) f.sizes.push_back(std::fabs(e));
-    f.lost += f.other_events;
+    f.lost += f.other_events + f.without_value;
     for (std::size_t i = 0; i < f.lost; ++i) f.sizes.push_back(infinity);
     std::sort(f.sizes.begin(), f.sizes.end());
     return f;
@@ -291,6 +303,9 @@ inline std::string errors_text(const vector<error_figures>& all,
             if (f.other_events > 0)
                 out += printed("  %-17s %s with another number of events in the log: infinite "
                                "error\n", "", plural(f.other_events, "request").c_str());
+            if (f.without_value > 0)
+                out += printed("  %-17s %s without a value in the files: infinite error\n", "",
+                               plural(f.without_value, "request").c_str());
         }
     }
     return out;
@@ -329,6 +344,20 @@ inline std::string errors_json(const vector<error_figures>& all, const matched_r
     return j.close().close().text() + "\n";
 }
 
+/// The files named, those beside them that are read too, and the log.
+inline vector<std::string> files_read(const vector<std::string>& named, const std::string& log) {
+    vector<std::string> all = {log};
+    for (const std::string& path : named) {
+        all.push_back(path);
+        all.push_back(aiperf_file_beside(path));
+        if (!is_own_run(path)) continue;
+        const own_run run = run_at(path);
+        for (const std::string& file : {run.result(), run.records(), run.directory + "/events.bin"})
+            all.push_back(file);
+    }
+    return all;
+}
+
 inline int judge_truth(const given_options& o) {
     vector<error_objective> objectives;
     for (const std::string& text : o.all("--slo")) objectives.push_back(error_objective_of(text));
@@ -340,6 +369,7 @@ inline int judge_truth(const given_options& o) {
         files_in(o, "FILE",
                  "no file is named: give what the client wrote, as `llmbench judge llmbench-report "
                  "--truth truth.jsonl`");
+    if (o.has("--out")) refuse_if_read(o["--out"], files_read(files, o["--truth"]));
     const std::optional<std::string> log = bytes_of_file(o["--truth"]);
     if (!log) refuse({"--truth is ", printable(o["--truth"]), ", which cannot be read as a file"});
     const true_requests truth = read_truth(*log, o["--truth"]);

@@ -25,6 +25,8 @@ struct timed_request {
     long long order_ns = 0;   // when it was sent, or arrived, by the clock of its side; 0: unknown
     vector<double> gaps_s{};  // between events with content
     std::optional<double> ttft_s{}, tpot_s{}, e2e_s{};  // of a table
+    std::optional<double> start_s{};  // of a table: when it was sent, by any clock
+    bool is_row = false;              // of a table
     std::map<std::size_t, double>
         doubts_s{};  // of events: how much later the kernel may have had them
     double doubt_s(std::size_t event) const {

@@ -4,6 +4,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/vector.hpp"
+#include "core/wire/http.hpp"
 #include "program/others/imported_run.hpp"
 #include "program/truth_log.hpp"
 #include "program/values.hpp"
@@ -12,6 +13,7 @@
 #include <cmath>      // fabs
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -57,40 +59,86 @@ inline void number_ids(vector<imported_request>& of_file, const true_requests& t
     for (std::size_t i = 0; i < of_file.size(); ++i)
         of_file[i].id = *prefix + std::to_string(i);
 }
-/// Pairs of equal ids. What the log has between the first and the last of them and the files have
-/// not is missing there; the rest is of other runs.
+/// An id without the number at its end: "bench-7437f32d-" of a row of ids of one run. "" if it has
+/// none.
+inline std::string row_of(const std::string& id) {
+    const std::size_t at = id.find_last_not_of("0123456789") + 1;
+    return at < id.size() ? id.substr(0, at) : "";
+}
+/// Times of pairs that one run cannot have, as of the log of another run with the same ids.
+inline void check_times(const vector<matched_pair>& pairs, const true_requests& truth) {
+    constexpr double most_s = 60;  // from a send until the server had it, and of two clocks
+    double least = infinity, most = -infinity;
+    for (const matched_pair& p : pairs) {
+        if (!p.measured || !p.truth || p.measured->order_ns == 0) continue;
+        const double s = 1e-9 * static_cast<double>(p.truth->order_ns - p.measured->order_ns);
+        least = std::min(least, s);
+        most = std::max(most, s);
+    }
+    if (most - least > most_s)
+        refuse({printed("the ids of the files are in %s, and the times are not: requests arrived "
+                        "%s to %s after their sends; is it the log of another run?",
+                        truth.file.c_str(), time_text(least).c_str(), time_text(most).c_str())});
+}
+/// The requests of the log that the files have not: those of a row of ids of which they have some,
+/// and those between the first and the last that they have. Where ids have no numbers, those behind
+/// the last one belong to the run, too, until a pause that is twice as long as any within it. The
+/// rest is of other runs.
+inline void add_absent(matched_requests& m, const true_requests& truth,
+                       const std::set<const timed_request*>& paired) {
+    std::map<std::string, std::size_t> rows;  // of ids that the files have
+    long long first = 0, last = 0, pause = 0;
+    for (const timed_request& t : truth.requests) {
+        if (!paired.contains(&t)) continue;
+        if (const std::string row = row_of(str(t.what.id)); !row.empty()) ++rows[row];
+        if (first == 0) first = t.order_ns;
+        else pause = std::max(pause, t.order_ns - last);
+        last = t.order_ns;
+    }
+    // Random ids may end in a digit, so rows have several.
+    const bool are_numbered = detail::any_of(rows, [](const auto& row) { return row.second > 1; });
+    for (const timed_request& t : truth.requests) {
+        if (paired.contains(&t)) continue;
+        const std::string id = str(t.what.id);
+        const auto row = rows.find(row_of(id));
+        const bool is_of_row = row != rows.end() && row->second > 1;
+        const bool is_inside = t.order_ns > first && t.order_ns < last;
+        const bool follows = !are_numbered && !id.empty() && t.order_ns >= last &&
+                             t.order_ns - last <= 2 * pause;
+        if (follows) last = t.order_ns;
+        // What llmbench asks before a load is in no file.
+        const bool is_check = is_id_of_check(id);
+        if (!is_check && (is_of_row || is_inside || follows)) m.pairs.push_back({nullptr, &t});
+        else ++m.others;
+    }
+}
+/// Pairs of equal ids.
 inline matched_requests matched_by_id(const vector<timed_request>& measured,
                                       const true_requests& truth) {
     std::unordered_map<std::string, const timed_request*> known;
-    for (const timed_request& t : truth.requests) {
-        if (t.what.id.empty()) continue;
-        if (!known.emplace(str(t.what.id), &t).second)
-            refuse({truth.file, ": it has the id ", printable(str(t.what.id), 80),
+    std::unordered_map<std::string, bool> twice;
+    for (const timed_request& t : truth.requests)
+        if (!t.what.id.empty() && !known.emplace(str(t.what.id), &t).second)
+            twice[str(t.what.id)] = true;
+    matched_requests m;
+    std::set<const timed_request*> paired;
+    for (const timed_request& r : measured) {
+        const std::string id = str(r.what.id);
+        if (twice.contains(id))
+            refuse({truth.file, ": it has the id ", printable(id, 80),
                     " twice, so requests cannot be matched by id: start a new log for each run, "
                     "or give --match order"});
-    }
-    matched_requests m;
-    long long first = 0, last = 0;
-    for (const timed_request& r : measured) {
-        const auto found = known.find(str(r.what.id));
         matched_pair p{&r};
-        if (found != known.end()) {
+        if (const auto found = known.find(id); found != known.end()) {
             p.truth = found->second;
-            if (!p.truth)
-                refuse({"the files have the id ", printable(str(r.what.id), 80),
+            if (!paired.insert(p.truth).second)
+                refuse({"the files have the id ", printable(id, 80),
                         " twice: name each file once"});
-            found->second = nullptr;
-            first = first == 0 ? p.truth->order_ns : std::min(first, p.truth->order_ns);
-            last = std::max(last, p.truth->order_ns);
         }
         m.pairs.push_back(p);
     }
-    for (const timed_request& t : truth.requests) {
-        const auto left = known.find(str(t.what.id));
-        if (!t.what.id.empty() && (left == known.end() || left->second == nullptr)) continue;
-        if (t.order_ns > first && t.order_ns < last) m.pairs.push_back({nullptr, &t});
-        else ++m.others;
-    }
+    check_times(m.pairs, truth);
+    add_absent(m, truth, paired);
     return m;
 }
 
@@ -142,6 +190,19 @@ inline double doubt_of_order_s(const vector<matched_pair>& pairs) {
     std::sort(doubts.begin(), doubts.end());
     return doubts.empty() ? 0 : doubts[(99 * (doubts.size() - 1)) / 100];
 }
+/// Rows of a table without starts may stand in the order in which the requests ended, which is that
+/// of their sends only if it is that of the log.
+inline void check_order_of_rows(const request_pointers& sent, const request_pointers& arrived,
+                                const std::string& file) {
+    const bool has_starts = detail::all_of(sent, [](const timed_request* t) {
+        return !t->is_row || t->start_s.has_value();
+    });
+    for (std::size_t i = 1; !has_starts && i < arrived.size(); ++i)
+        if (arrived[i]->what.end_ns < arrived[i - 1]->what.end_ns)
+            refuse({"the rows may stand in the order in which their requests ended, which in ", file,
+                    " is another one than that of their sends: add a column start, or id "
+                    "(X-Request-Id), or compare sorted values by --match ranks"});
+}
 /// Pairs in the order of sends and of arrivals.
 inline matched_requests matched_by_order(const vector<timed_request>& measured,
                                          const true_requests& truth, long long skipped) {
@@ -162,6 +223,7 @@ inline matched_requests matched_by_order(const vector<timed_request>& measured,
         sent = a;
         arrived = b;
     }
+    check_order_of_rows(sent, arrived, truth.file);
     for (std::size_t i = 0; i < sent.size(); ++i) m.pairs.push_back({sent[i], arrived[i]});
     vector<matched_pair> complete;
     for (const matched_pair& p : m.pairs)

@@ -1,6 +1,6 @@
 // requests as any tool may write them: CSV with a head, or JSON lines
-// Columns: id, ttft, tpot, e2e, itl (a list), ok; a time is in seconds, or has its unit in the name
-// (ttft_ms). Others are not read.
+// Columns: id, start, ttft, tpot, e2e, itl (a list), ok; a time is in seconds, or has its unit in the
+// name (ttft_ms). Others are not read. Cells may have quotes (RFC 4180).
 #pragma once
 
 #include "core/base/json.hpp"
@@ -39,15 +39,41 @@ inline time_column time_column_of(std::string_view name) {
                    : unit == "ns" ? 1e-9
                                   : 0;
     }
-    for (const char* known : {"ttft", "tpot", "e2e", "itl"})
+    for (const char* known : {"start", "ttft", "tpot", "e2e", "itl"})
         if (metric == known) c.metric = known;
     return c;
 }
+inline std::string_view without_mark(std::string_view bytes) {
+    if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+    return bytes;
+}
+/// Takes the cells of the next line: a cell in quotes may have commas, line ends and "" for a quote.
+inline vector<std::string> taken_cells(std::string_view& bytes, std::size_t& lines) {
+    vector<std::string> cells(1);
+    bool quoted = false;
+    while (!bytes.empty()) {
+        const char c = bytes.front();
+        bytes.remove_prefix(1);
+        lines += c == '\n';
+        if (quoted && c == '"' && bytes.starts_with('"')) {
+            cells.back() += c;
+            bytes.remove_prefix(1);
+        } else if (c == '"') quoted = !quoted;
+        else if (c == ',' && !quoted) cells.emplace_back();
+        else if (c == '\n' && !quoted) break;
+        else cells.back() += c;
+    }
+    for (std::string& cell : cells) {
+        if (cell.ends_with('\r')) cell.pop_back();
+        cell = std::string(trimmed(cell));
+    }
+    return cells;
+}
 /// Whether this is a table and not the file of a tool that is known.
 inline bool is_table(std::string_view bytes) {
+    bytes = without_mark(bytes);
     const std::string_view head = trimmed(bytes.substr(0, bytes.find('\n')));
     if (head.empty()) return false;
-    std::string_view rest = head;
     if (head.front() == '{') {
         picojson::value v;
         if (!parse_json(head, v) || !v.is<picojson::object>()) return false;
@@ -55,9 +81,10 @@ inline bool is_table(std::string_view bytes) {
             return time_column_of(of.first).is_time();
         });
     }
-    while (!rest.empty())
-        if (time_column_of(trimmed(taken_part(rest, ","))).is_time()) return true;
-    return false;
+    std::size_t lines = 0;
+    return detail::any_of(taken_cells(bytes, lines), [](const std::string& name) {
+        return time_column_of(name).is_time();
+    });
 }
 
 /// Takes a value of a column.
@@ -65,6 +92,7 @@ class table_row {
 public:
     explicit table_row(std::string place) : place_(std::move(place)) {
         row.what.status = request_status::ok;
+        row.is_row = true;
     }
     timed_request row{};
     void set(const std::string& name, std::string_view value) {
@@ -80,9 +108,10 @@ public:
                 if (const std::string_view one = taken_part(value, " ;"); !one.empty())
                     row.gaps_s.push_back(c.unit_s * number(name, one));
         } else if (!c.metric.empty() && !value.empty()) {
-            (c.metric == "ttft"   ? row.ttft_s
-             : c.metric == "tpot" ? row.tpot_s
-                                  : row.e2e_s) = c.unit_s * number(name, value);
+            (c.metric == "ttft"    ? row.ttft_s
+             : c.metric == "tpot"  ? row.tpot_s
+             : c.metric == "start" ? row.start_s
+                                   : row.e2e_s) = c.unit_s * number(name, value);
         }
     }
 
@@ -125,19 +154,11 @@ inline vector<timed_request> read_json_table(std::string_view bytes, const std::
     return all;
 }
 inline vector<timed_request> read_csv_table(std::string_view bytes, const std::string& file) {
-    const auto cells = [](std::string_view line) {
-        vector<std::string> all(1);
-        for (const char c : trimmed(line))
-            if (c == ',') all.emplace_back();
-            else if (c != '"') all.back() += c;
-        return all;
-    };
     vector<std::string> head;
     vector<timed_request> all;
-    for (std::size_t number = 1; !bytes.empty(); ++number) {
-        const std::string_view line = taken_part(bytes, "\n");
-        if (trimmed(line).empty()) continue;
-        const vector<std::string> row = cells(line);
+    for (std::size_t number = 1, next = 1; !bytes.empty(); number = next) {
+        const vector<std::string> row = taken_cells(bytes, next);
+        if (row.size() == 1 && row[0].empty()) continue;
         if (head.empty()) {
             head = row;
             continue;
@@ -147,14 +168,21 @@ inline vector<timed_request> read_csv_table(std::string_view bytes, const std::s
             refuse({place, printed(": it has %zu values, as many as the head are allowed: %zu",
                                    row.size(), head.size())});
         table_row r(place);
-        for (std::size_t i = 0; i < row.size(); ++i) r.set(std::string(trimmed(head[i])), row[i]);
+        for (std::size_t i = 0; i < row.size(); ++i) r.set(head[i], row[i]);
         all.push_back(std::move(r.row));
     }
     return all;
 }
 inline vector<timed_request> read_table(std::string_view bytes, const std::string& file) {
+    bytes = without_mark(bytes);
     const bool is_json = trimmed(bytes.substr(0, bytes.find('\n'))).substr(0, 1) == "{";
-    return is_json ? read_json_table(bytes, file) : read_csv_table(bytes, file);
+    vector<timed_request> all =
+        is_json ? read_json_table(bytes, file) : read_csv_table(bytes, file);
+    // By start, if the rows have it: a client may write them as requests end.
+    const auto has_start = [](const timed_request& t) { return t.start_s.has_value(); };
+    if (detail::all_of(all, has_start))
+        sort_by(all, [](const timed_request& t) { return *t.start_s; });
+    return all;
 }
 
 }  // namespace llmbench_program

@@ -15,11 +15,13 @@
 #include <cmath>  // isfinite
 #include <cstddef>
 #include <cstdlib>  // setenv
+#include <filesystem>  // equivalent
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>  // error_code
 
 namespace llmbench_program {
 
@@ -230,6 +232,14 @@ inline arrival_pattern rate_of(const given& g) {
             "objectives, such as 8, 0.5rps or up_to(64)");
     return r->is_searched ? poisson(up_to(request_rate(r->value)))
                           : poisson(request_rate(r->value));
+}
+
+/// Refuses a file to write that is one of those that are read, by any path to it.
+inline void refuse_if_read(const std::string& out, const vector<std::string>& read) {
+    std::error_code none;
+    for (const std::string& file : read)
+        if (std::filesystem::equivalent(file, out, none))
+            refuse({"--out is ", printable(out, 200), ", which is read: name another file"});
 }
 
 /// Sets a variable for this program, and for the servers that it starts.

@@ -58,7 +58,7 @@ std::string logging_server::url() const { return "http://127.0.0.1:" + std::to_s
 std::vector<server_log_entry> logging_server::log(bool with_check) const {
     std::vector<server_log_entry> out;
     for (const auto& e : host_->log->answers()) {
-        if (e.request_id == id_of_check() && !with_check) continue;
+        if (is_id_of_check(e.request_id) && !with_check) continue;
         out.push_back({e.request_id, e.received_ns, e.first_write_ns, e.last_write_ns,
                        e.prompt_tokens, e.output_tokens, e.engine.admitted - e.engine.arrived,
                        e.engine.first_token - e.engine.admitted,

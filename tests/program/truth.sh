@@ -219,12 +219,62 @@ print(sum(max(x, 0) for x in late) / len(late))')" 0.00001
     sed '50s/"ended":"ok"/"ended":"reset"/' truth.jsonl > other.jsonl
     ends 1 judge plain.csv --truth other.jsonl --slo 'max(ttft_error) <= 5 min'
     says "1 request completed in the files, and not served whole"
+    # The last requests, too, and a row without a value.
+    head -n 101 plain.csv > some.csv
+    ends 1 judge some.csv --truth truth.jsonl --slo 'p99(ttft_error) <= 5 min'
+    says "10 requests served and not in the files: infinite error" "p99(ttft_error) <= 5 min  measured infinite"
+    awk -F, -v OFS=, 'NR == 50 {$2 = ""} 1' plain.csv > some.csv
+    ends 1 judge some.csv --truth truth.jsonl --slo 'max(ttft_error) <= 5 min' --slo 'max(tpot_error) <= 5 min'
+    says "1 request without a value in the files: infinite error" "FAIL  max(ttft_error)" "PASS  max(tpot_error)"
+    # As a spreadsheet writes it: a byte order mark, CR LF, quotes, a comma in a cell.
+    { printf '\xef\xbb\xbf'; awk -F, 'NR == 1 {print "\"" $1 "\",\"note\",ttft_ms,tpot_ms,e2e_s"}
+        NR > 1 {print "\"" $1 "\",\"a, \"\"b\"\"\"," $2 "," $3 "," $4}' plain.csv | sed 's/$/\r/'; } > sheet.csv
+    ends 0 judge sheet.csv --truth truth.jsonl --out sheet.json
+    says "110 requests, matched by id"
+    holds "a sheet is read otherwise" cmp plain.json sheet.json
+    # Rows in the order in which requests ended: their starts tell which is which.
+    python3 - << 'END'
+import json
+head, *lines = open("truth.jsonl").read().splitlines()
+requests = [json.loads(line) for line in lines if "received_ns" in line][:3]
+with open("side.jsonl", "w") as log:  # side by side, the first one ends last
+    print(head, file=log)
+    for i, r in enumerate(requests):
+        r["received_ns"] = requests[0]["received_ns"] + 100000000 * i
+        r["end_ns"] = 1000000000 - 300000000 * i
+        r["tokens_ns"], r["doubts"] = [50000000 * (i + 1)] * len(r["tokens_ns"]), []
+        print(json.dumps(r), file=log)
+with open("ended.csv", "w") as rows, open("started.csv", "w") as started:
+    print("ttft_ms", file=rows)
+    print("start,ttft_ms", file=started)
+    for i in (2, 1, 0):
+        print(50 * (i + 1), file=rows)
+        print(100 + i, 50 * (i + 1), sep=",", file=started)
+END
+    ends 0 judge started.csv --truth side.jsonl --match order --slo 'max(ttft_error) <= 0.001 ms'
+    says "matched by order" "PASS  max(ttft_error)"
+    # A token of four words in one event is divided alike on both sides.
+    sed 's/"output_tokens":[0-9]*,"first_event_tokens":1/"output_tokens":24,"first_event_tokens":4/' truth.jsonl > several.jsonl
+    python3 - << 'END'
+import json
+with open("several.csv", "w") as rows:
+    print("id,tpot", file=rows)
+    for r in map(json.loads, open("several.jsonl")):
+        if "received_ns" in r:
+            print(r["id"], (r["tokens_ns"][-1] - r["tokens_ns"][0]) * 1e-9 / 23, sep=",", file=rows)
+END
+    ends 0 judge several.csv --truth several.jsonl --slo 'max(tpot_error) <= 0.001 ms'
+    says "PASS  max(tpot_error)"
     # What is refused.
     refused() {
         ends 2 judge "${@:2}"
         says "$1"
         lines 1
     }
+    refused "the rows may stand in the order in which their requests ended" ended.csv --truth side.jsonl --match order
+    for file in plain.csv truth.jsonl ./plain.csv; do
+        refused "--out is $file, which is read: name another file" plain.csv --truth truth.jsonl --out $file
+    done
     sed '7p; s/"requests":110/"requests":111/' truth.jsonl > twice.jsonl
     refused "twice.jsonl: it has the id id-5 twice" plain.csv --truth twice.jsonl
     # A log without the requests that a client got wrong, or of two servers, is no truth.
@@ -247,7 +297,8 @@ print(sum(max(x, 0) for x in late) / len(late))')" 0.00001
     printf 'ttft_ms\n-1\n' > some.csv
     refused "some.csv:2: ttft_ms is \"-1\", a time from 0 is allowed" some.csv --truth truth.jsonl
     head -n 51 plain.csv > few.csv
-    ends 3 judge few.csv --truth truth.jsonl --slo 'p99(ttft_error) <= 1 ms'
+    head -n 51 truth.jsonl > few.jsonl
+    ends 3 judge few.csv --truth few.jsonl --slo 'p99(ttft_error) <= 1 ms'
     says "INVALID  p99(ttft_error) <= 1 ms  50 requests have no value at that percentile: 100 are needed"
 }
 # A tool's own file, by a log in which each first token came 3 ms earlier.
@@ -276,6 +327,23 @@ planted_in_files() {
         sed -E 's/"received_ns": ([0-9]+)000000000/"received_ns": \11000000/' > truth.jsonl
     ends 2 judge "$files/sglang-chat-ok-1.jsonl" --truth truth.jsonl
     says "the order of requests is ambiguous: those that arrived within 20 ms of each other"
+}
+# Ours, by ids: two gates in one log, of which each has a check before its load, and two runs.
+own_gates() {
+    serve --first 10ms --every 1ms --log truth.jsonl
+    printf '%s\n' "url = \"$url\"" 'users = 2' 'requests = 20' 'repeats = 2' 'output-tokens = 4' \
+        '[first]' 'slo = ["p50(e2e) <= 5 s"]' '[second]' 'slo = ["p50(e2e) <= 5 s"]' > gates.toml
+    for run in 1 2; do
+        ends 0 run --config gates.toml --report "run-$run"
+    done
+    served 0
+    ends 0 judge run-2 --truth truth.jsonl --slo 'p50(ttft_error) <= 5 min'
+    says "matched by id" "of the log of other runs, before or after"
+    holds "a request of another run or gate counts" bash -c '! grep -q infinite "$1"' - "$log"
+    ends 0 judge run-1 --truth truth.jsonl --gate second --slo 'p50(ttft_error) <= 5 min'
+    holds "a request of another run or gate counts" bash -c '! grep -q infinite "$1"' - "$log"
+    ends 2 judge run-1 --truth truth.jsonl --out run-1/records.jsonl
+    says "which is read: name another file"
 }
 # Ours, by ids: repeats, warm-up and all.
 own_errors() {
@@ -353,7 +421,7 @@ END
 }
 
 parts=("${@:2}")
-if ((${#parts[@]} == 0)); then parts=(refusals log_is_true log_is_whole apis planted_errors planted_in_files own_errors examinations); fi
+if ((${#parts[@]} == 0)); then parts=(refusals log_is_true log_is_whole apis planted_errors planted_in_files own_gates own_errors examinations); fi
 for part in "${parts[@]}"; do rm -rf "${work:?}"/*; "$part"; done
 echo "$passed checks passed, $failed failed"
 if ((failed > 0)); then exit 1; fi

@@ -47,8 +47,8 @@ inline step cut(std::size_t n, milliseconds pause = milliseconds(0)) {
 
 // ---- events of a chat answer
 
-/// The id of the one request that is sent before a load, to see whether the server serves it.
-inline constexpr const char* check_id = "11bbec40-0000-8c00-8000-000000000000";
+/// Whether an id is of a request that is sent before a load, to see whether the server serves it.
+inline bool is_check(const std::string& id) { return id.find("-0000-8c00-8000-") == 8; }
 
 inline std::string sse_event(const std::string& json) { return "data: " + json + "\n\n"; }
 inline std::string chat_choice(const std::string& delta, const std::string& finish_reason = "") {
@@ -204,7 +204,7 @@ public:
             return {send(json("200 OK", R"({"object":"list","data":[{"id":")" + model + "\"}]}")),
                     close()};
         }
-        if (r.header("X-Request-Id") == check_id) {
+        if (is_check(r.header("X-Request-Id"))) {
             if (on_check) on_check();
             return checks[std::min(checked++, checks.size() - 1)];
         }

@@ -8,7 +8,7 @@
 
 #include <algorithm>  // min
 #include <cstddef>  // size_t
-#include <cstdint>  // uint64_t
+#include <cstdint>  // uint32_t, uint64_t
 #include <optional>
 #include <string>
 #include <string_view>
@@ -369,12 +369,15 @@ private:
     bool head_done_ = false;
 };
 
+/// The number of a run in its ids where all runs are alike, as in virtual time.
+inline constexpr std::uint32_t virtual_run = 0x11bbec40;
 /// An id without the request's index, which `request_id` appends. It has the form of a UUID, since
-/// some servers require one, of version 8, whose digits are free (RFC 9562, 5.8). After eight fixed
-/// digits come the gate's number, `8c` for candidate or `8b` for baseline, the repeat, and the
-/// index in decimal.
-inline std::string id_prefix(int gate, run_variant variant, int repeat) {
-    return printed("11bbec40-%04d-8%c%02d-8000-", gate % 10000,
+/// some servers require one, of version 8, whose digits are free (RFC 9562, 5.8). After the eight
+/// digits of the run come the gate's number, `8c` for candidate or `8b` for baseline, the repeat,
+/// and the index in decimal.
+inline std::string id_prefix(int gate, run_variant variant, int repeat,
+                             std::uint32_t run = virtual_run) {
+    return printed("%08x-%04d-8%c%02d-8000-", static_cast<unsigned>(run), gate % 10000,
                    variant == run_variant::baseline ? 'b' : 'c', repeat % 100);
 }
 inline std::string request_id(const std::string& prefix, std::size_t place) {
@@ -387,8 +390,15 @@ inline std::optional<std::size_t> place_of(std::string_view id) {
 
 /// Replaced in headers by the id of a session.
 inline constexpr const char* session_placeholder = "{session}";
-/// For requests before a load.
-inline std::string id_of_check() { return request_id(id_prefix(0, run_variant::candidate, 0), 0); }
+/// For requests before a load, of which each has a number of its own.
+inline std::string id_of_check(std::size_t number = 0, std::uint32_t run = virtual_run) {
+    return request_id(id_prefix(0, run_variant::candidate, 0, run), number);
+}
+inline bool is_id_of_check(std::string_view id) {
+    const std::string one = id_of_check();
+    const std::size_t run = one.find('-'), index = one.rfind('-') + 1;
+    return id.size() == one.size() && id.substr(run, index - run) == one.substr(run, index - run);
+}
 
 }  // namespace detail
 }  // inline namespace v1

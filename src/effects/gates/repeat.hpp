@@ -291,7 +291,7 @@ struct variant_repeat : not_copied {
         seen.usd_per_hour = what.judged->usd_per_hour;
         asked.what = &what;
         asked.target = &target.load();
-        asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
+        asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number, run_in_ids());
     }
 
     const plan what;

@@ -11,6 +11,8 @@
 #include "core/measured/settling.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
+#include "core/wire/http.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/net/exchange.hpp"
 
 #include <algorithm>  // lower_bound, min, move
@@ -29,6 +31,13 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// The number of this program's run in the ids that it sends, so that a server's log tells runs
+/// apart. All virtual runs are alike.
+inline std::uint32_t run_in_ids() {
+    static const auto own = static_cast<std::uint32_t>(entropy());
+    return current_environment ? virtual_run : own;
+}
 
 class progress_meter;
 

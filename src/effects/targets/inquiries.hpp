@@ -21,6 +21,7 @@
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max
+#include <atomic>
 #include <cstddef>  // size_t
 #include <functional>  // how a server is asked
 #include <stdexcept>  // runtime_error
@@ -357,14 +358,18 @@ private:
     bool is_unanswered_ = false;
 };
 
-/// Sends one short request like those of a load, on a connection that may be kept. Its id differs
-/// from theirs.
+/// Returns an id that no request of a load has, and no other check of this program.
+inline std::string next_id_of_check() {
+    static std::atomic<std::size_t> asked{0};
+    return id_of_check(current_environment ? 0 : asked++, run_in_ids());
+}
+/// Sends one short request like those of a load, on a connection that may be kept.
 inline http_answer ask_for_one_token(const load_target& to, request_spec r, double within_s = 3) {
     r.prompt = "Hello";
     r.max_tokens = 1;
     return answer_to(to,
                      request_text(http_method::post, path_of(to, r), to.url.authority(),
-                                  to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
+                                  to.fields + "X-Request-Id: " + next_id_of_check() + "\r\n",
                                   request_body(*to.api, to.model, r)),
                      within_s);
 }

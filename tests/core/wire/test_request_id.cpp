@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -46,6 +47,23 @@ TEST_CASE("gates, arms, repeats and requests have ids of their own") {
     CHECK(ids.size() == 1 + 3 * 2 * 3 * 4);
     CHECK(request_id(id_prefix(12, run_variant::candidate, 3), 456) ==
           "11bbec40-0012-8c03-8000-000000000456");
+}
+
+TEST_CASE("runs and the checks before a load have ids of their own, too") {
+    std::set<std::string> ids;
+    for (const std::uint32_t run : {0u, 1u, 0x11bbec40u, 0xffffffffu}) {
+        ids.insert(request_id(id_prefix(1, run_variant::candidate, 0, run), 0));
+        for (const std::size_t number : {0ul, 1ul, 12ul}) {
+            const std::string check = id_of_check(number, run);
+            CHECK(is_uuid_of_version_8(check));
+            CHECK(is_id_of_check(check));
+            ids.insert(check);
+        }
+    }
+    CHECK(ids.size() == 4 * (1 + 3));
+    CHECK_FALSE(is_id_of_check(request_id(id_prefix(1, run_variant::candidate, 0), 0)));
+    CHECK_FALSE(is_id_of_check(request_id(id_prefix(0, run_variant::baseline, 0), 0)));
+    CHECK_FALSE(is_id_of_check(""));
 }
 
 TEST_CASE("the place is read from ids of earlier versions, too") {
