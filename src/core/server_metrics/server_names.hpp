@@ -138,7 +138,7 @@ inline constexpr server_name rows[] = {
     {q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
     queue_of_sglang("sglang:num_grammar_queue_reqs"),
     queue_of_sglang("sglang:num_prefill_bootstrap_queue_reqs"),
-    queue_of_sglang("sglang:num_prefill_prealloc_queue_reqs"),  // older name of the one above
+    queue_of_sglang("sglang:num_prefill_prealloc_queue_reqs"),  // before 0.5.23
     queue_of_sglang("sglang:num_prefill_inflight_queue_reqs"),
     queue_of_sglang("sglang:num_decode_prealloc_queue_reqs"),
     queue_of_sglang("sglang:num_decode_transfer_queue_reqs"),

@@ -383,6 +383,11 @@ private:
                                 add_span(s);
                     return;
                 }
+                // A collector writes its metrics and logs into the same file.
+                if (const char* other = other_signal(key)) {
+                    has_spans = true;
+                    return tell(other);
+                }
                 picojson::value& list = fields[key];
                 if (!list.is<picojson::array>()) list = picojson::value(picojson::array());
                 picojson::array& all = list.get<picojson::array>();
@@ -397,6 +402,12 @@ private:
             fail("no span of OpenTelemetry is so: it has traceId, trace_id or context.trace_id, "
                  "and a file of OTLP resourceSpans");
         add_span(o.value());
+    }
+    static const char* other_signal(std::string_view key) {
+        return key == "resourceMetrics" || key == "resource_metrics"     ? "metrics"
+               : key == "resourceLogs" || key == "resource_logs"         ? "logs"
+               : key == "resourceProfiles" || key == "resource_profiles" ? "profiles"
+                                                                         : nullptr;
     }
     void add_span(const picojson::value& v) {
         std::string other;

@@ -50,7 +50,8 @@ protected:
 };
 
 /// Reads calls that name the one, or the session, that they go on with. They may stand in any
-/// order; ids are those of one file.
+/// order; ids are those of one file. AIPerf's turns have a timestamp in the first line of a session
+/// alone, and stand in their order: each line has what is new behind the answer before it.
 template <bool is_bailian>
 class chat_reader final : public block_reader {
 public:
@@ -70,7 +71,7 @@ public:
                    std::tie(b.file, b.step.at_s, b.turn, b.place);
         });
         for (chat_call& c : calls_) {
-            c.step.prompt = prompt_of(c.blocks, tokens, c.tokens, blocks_);
+            if (!c.is_turn) c.step.prompt = prompt_of(c.blocks, tokens, c.tokens, blocks_);
             c.blocks = {};
             add_call(c);
         }
@@ -86,6 +87,7 @@ private:
         int tokens = 0, turn = 0;
         std::size_t file = 0, place = 0;
         bool has_delay = false;
+        bool is_turn = false;  // its prompt is what is new; else all of it
     };
     struct open_chat {
         vector<recorded_step> steps{};
@@ -97,7 +99,8 @@ private:
     };
     void read_call(const checked_object& o) {
         const double unit = is_bailian ? 1 : 1e-3;
-        if (!o.has("timestamp")) o.refuse("timestamp", "a time is needed");
+        const std::string session = is_bailian ? "" : text_of(o, "session_id");
+        if (!o.has("timestamp") && session.empty()) o.refuse("timestamp", "a time is needed");
         if (is_bailian && !o.has("chat_id")) o.refuse("chat_id", "an id is needed");
         const double stamp = o.number("timestamp", 0, latest_stamp_s / unit, 0);
         if (!is_bailian && stamp != std::floor(stamp))
@@ -110,19 +113,32 @@ private:
                     .file = files_,
                     .place = calls_.size(),
                     .has_delay = o.has("delay")};
-        if (!size_.fits(c.tokens, c.blocks.size()))
+        if (!session.empty()) set_turn(c, o, std::to_string(files_) + " " + session);
+        if (!c.is_turn && !size_.fits(c.tokens, c.blocks.size()))
             fail(misfit_text("input_length", c.tokens, c.blocks.size()));
         block_count_ += c.blocks.size();
         if (block_count_ > max_trace_blocks)
             fail("the prompts have over 200000000 blocks: cut the files first");
         count_step(0);
-        c.step.at_s = c.step.end_s = stamp * unit;
+        if (o.has("timestamp")) c.step.at_s = stamp * unit;
+        c.step.end_s = c.step.at_s;
         c.step.label = label(o.text("type"));
         c.step.output_tokens = answer_tokens(o, "output_length");
         if (c.has_delay) c.step.wait_s = o.number("delay", 0, 1e10, 0) / 1e3;
         tell_others(o, {"timestamp", "chat_id", "parent_chat_id", "session_id", "turn", "type",
-                        "hash_ids", "input_length", "output_length", "delay"});
+                        "hash_ids", "input_length", "output_length", "delay", "context_mode"});
         calls_.push_back(std::move(c));
+    }
+    /// A line without a timestamp is a turn behind the lines of its session before it.
+    void set_turn(chat_call& c, const checked_object& o, const std::string& session) {
+        const bool has_all = o.text("context_mode") == "message_array_with_responses";
+        const auto [begun, is_first] = begun_.try_emplace(session, unknown_start);
+        if (o.has("timestamp")) {
+            if (is_first) begun->second = o.number("timestamp", 0, 1e16, 0) * 1e-3;
+            return;
+        }
+        c.is_turn = !is_first && !has_all;
+        c.step.at_s = begun->second;
     }
     void add_call(chat_call& c) {
         call_place place{chats_.size(), no_parent};
@@ -136,9 +152,18 @@ private:
         if (chat.steps.size() == max_session_steps)
             refuse({"chat ", c.own, " has over 10000 steps"});
         recorded_step& s = c.step;
+        if (c.is_turn) {
+            const recorded_step& before = chat.steps[static_cast<std::size_t>(place.step)];
+            const double all = 0.0 + before.prompt.tokens + before.output_tokens + c.tokens;
+            if (all > max_asked_tokens)
+                refuse({"session ", printable(c.own, 80), ": its prompts grow to over ",
+                        printed("%.0f tokens", max_asked_tokens)});
+            s.prompt = corpus_.prompts.branch(before.prompt.node, before.prompt.tokens,
+                                              static_cast<int>(all));
+        }
         s.goes_on_from = place.step;
         if (place.step != no_parent) s.after = {static_cast<std::uint32_t>(place.step)};
-        if (!c.has_delay) s.not_before_s = std::max(0.0, s.at_s - chat.start_s);
+        if (!c.has_delay && !c.is_turn) s.not_before_s = std::max(0.0, s.at_s - chat.start_s);
         place.step = static_cast<int>(chat.steps.size());
         chat.steps.push_back(std::move(s));
         if (!c.own.empty()) last_[in_file + c.own] = place;
@@ -147,6 +172,10 @@ private:
         const picojson::value* v = o.present(member);
         return v ? v->to_str() : "";
     }
+
+    static constexpr double unknown_start = -1;
+    static constexpr double max_asked_tokens = 1e9;
+    std::map<std::string, double> begun_{};  // sessions of Mooncake's, when their first line was
 
     block_index blocks_{};
     block_size size_{};

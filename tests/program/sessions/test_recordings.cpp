@@ -177,6 +177,56 @@ TEST_CASE("requests of Mooncake's are sessions by their session_id, with delays 
     CHECK(c.sessions[1].start_s == 1.3);
 }
 
+TEST_CASE("AIPerf's turns have a time in the first line, and then the lengths of what is new") {
+    // Its document's own sessions, in one file with another one between their lines.
+    const session_corpus c = read("mooncake_agents", {
+        R"({"session_id":"a","timestamp":500,"input_length":1024,"output_length":40,"hash_ids":[1,2]})"
+        "\n"
+        R"({"session_id":"b","timestamp":100,"input_length":200,"output_length":60})"
+        "\n"
+        R"({"session_id":"a","delay":500,"input_length":4096,"output_length":8,"hash_ids":[7,8,9,10,11,12,13,14]})"
+        "\n"
+        R"({"session_id":"a","delay":250,"input_length":1000,"output_length":35})"
+        "\n"});
+    REQUIRE(c.sessions.size() == 2);
+    const std::size_t a = c.sessions[0].steps == 3 ? 0 : 1;
+    const session_step* steps = c.steps.data() + c.sessions[a].first;
+    CHECK(c.sessions[a].start_s == 0.5);
+    CHECK(c.sessions[1 - a].start_s == 0.1);
+    CHECK(steps[0].prompt.tokens == 1024);
+    CHECK(steps[1].prompt.tokens == 1024 + 40 + 4096);
+    CHECK(steps[1].prompt.kept == 1024);
+    CHECK(steps[1].wait_s == 0.5);
+    CHECK(steps[1].at_s == 0);
+    CHECK(steps[2].prompt.tokens == 1024 + 40 + 4096 + 8 + 1000);
+    CHECK(steps[2].prompt.kept == 1024 + 40 + 4096);
+    CHECK(steps[2].wait_s == 0.25);
+    CHECK(steps[2].output_tokens == 35);
+    // Without any time they start as the load says, and an array of all messages is all of a prompt.
+    const session_corpus untimed = read("mooncake_agents", {
+        R"({"session_id":"a","input_length":300,"output_length":40,"context_mode":"message_array_with_responses"})"
+        "\n"
+        R"({"session_id":"a","delay":2,"input_length":450,"output_length":20,"context_mode":"message_array_with_responses"})"
+        "\n"});
+    CHECK(untimed.sessions[0].start_s < 0);
+    CHECK(step(untimed, 1).prompt.tokens == 450);
+}
+
+TEST_CASE("a collector's file has metrics and logs beside its spans") {
+    const std::string spans = texts::content_of("data/sessions/otel.jsonl");
+    const converted_corpus alone = read("otel", {spans});
+    const converted_corpus c = read("otel", {R"({"resourceMetrics":[{"scopeMetrics":[]}]})"
+                                             "\n" + spans +
+                                             R"({"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]})"
+                                             "\n"});
+    CHECK(c.sessions.size() == alone.sessions.size());
+    CHECK(c.steps.size() == alone.steps.size());
+    CHECK(c.told.text().find("metrics (1 row)") != std::string::npos);
+    CHECK(c.told.text().find("logs (1 row)") != std::string::npos);
+    CHECK(refusal("otel", R"({"resourceMetrics":[{}]})").find("it holds no sessions; left out: metrics") !=
+          std::string::npos);
+}
+
 TEST_CASE("blocks have the size that all prompts fit, and what Weka says must be so") {
     const auto row = [](int ms, int tokens, const std::string& blocks) {
         return printed("{\"timestamp\":%d,\"input_length\":%d,\"output_length\":4,\"session_id\":\"u\",\"hash_ids\":[", ms, tokens) +
