@@ -29,15 +29,15 @@
 // Part two: the pure core
 //   [C] the array of every type, and what is never copied
 //   [C] text helpers
-//   [C] JSON, read without a tree
+//   [C] base64 and a hash
 //   [C] field lists of stored structs
+//   [C] JSON, read without a tree
 //   [C] JSON, read, checked and written
+//   [C] secrets in texts
 //   [C] statistics
 //   [C] time intervals
-//   [C] base64 and a hash
 //   [C] random numbers
 //   [C] fields as JSON
-//   [C] secrets in texts
 //   [C] the table of metrics, and their values as text
 //   [C] user-defined metrics
 //   [C] the table of causes: why a verdict is as it is, in numbers and in words
@@ -173,6 +173,7 @@
 //   [E] a server, and one request and its answer over one socket
 //   [E] waiting for sockets: by epoll on Linux, by asio elsewhere
 //   [E] requests that are not measured
+//   [E] which socket of this machine listens behind an address
 //   [E] the orders and results of a load
 //   [E] what one client thread has to send, and when
 //   [E] one thread's access to its target
@@ -1979,6 +1980,9 @@ inline name_value secret(const types::text& name, const types::text& value) {
 struct tls_options {
     bool verify = true;      ///< false: any certificate is accepted, and every report says so
     types::text ca_file{};   ///< trusted authorities, PEM; default: those of the system
+    /// The client's own certificate with its chain, PEM, for servers that ask for one (mutual TLS).
+    types::text cert_file{};
+    types::text key_file{};  ///< its key, PEM, without a passphrase; default: cert_file has it, too
 };
 
 /// What a connection is still good for, as is told after each read. It never gets better.
@@ -2402,6 +2406,7 @@ struct record {
     types::maybe<bool> same{};  ///< equal to the baseline's answer in its pair; none: not asked
     bool exempt = false;  ///< failed while a side task disturbed the server; counts as no failure
     types::text model{};  ///< that the answer names; "": the one asked for, or none
+    unsigned long long opening_hash = 0;  ///< of the first 128 bytes of text; not in files
     bool from_cache = false;  ///< a gateway's cache gave the answer, by its headers
     int resends = 0;  ///< times sent again after a kept connection was closed without an answer
     long long idle_ns = 0;  ///< idle time of the connection that was lost; 0: none was lost
@@ -3383,6 +3388,240 @@ inline std::string wrapped_lines(std::string_view text) {
     }
 }
 
+// ===== [C] base64 and a hash =====================================================================
+
+/// RFC 4648.
+inline constexpr std::string_view base64_digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+inline std::string base64(std::string_view bytes) {
+    std::string out;
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        std::uint32_t three = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
+                                                       : 0u);
+        for (std::size_t k = 0; k < 4; ++k)
+            out += i + k <= bytes.size() ? base64_digits[three >> (18 - 6 * k) & 63] : '=';
+    }
+    return out;
+}
+
+/// FNV-1a, 64 bit: distinguishes files and traces, without security.
+class fnv1a {
+public:
+    void add(const void* data, std::size_t n) {
+        constexpr std::uint64_t prime = 0x100000001B3, square = prime * prime;
+        constexpr std::uint64_t eighth_power = square * square * square * square;
+        const auto* const bytes = static_cast<const unsigned char*>(data);
+        std::uint64_t h = h_;  // a member would be written for each byte
+        for (std::size_t i = 0; i < n;) {
+            std::uint64_t next = 1;
+            if (n - i >= 8) std::memcpy(&next, bytes + i, 8);
+            if (next == 0) h *= eighth_power, i += 8;  // gaps of events that came together
+            else h = (h ^ bytes[i++]) * prime;
+        }
+        h_ = h;
+    }
+    void add(long long v) {
+        for (int i = 0; i < 8; ++i) {
+            const auto byte =
+                static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
+            add(&byte, 1);
+        }
+    }
+    std::uint64_t value() const { return h_; }
+    std::string text() const { return printed("%016llx", static_cast<unsigned long long>(h_)); }
+
+private:
+    std::uint64_t h_ = 0xCBF29CE484222325ull;
+};
+inline fnv1a hash_of(std::string_view bytes) {
+    fnv1a h;
+    h.add(bytes.data(), bytes.size());
+    return h;
+}
+
+// ===== [C] field lists of stored structs =========================================================
+// Each stored struct has one function fields_of(field_visitor&, it). The writer, the reader, the
+// clock mover, ci/result.schema.json and tests all use it, so that none of them omits a field.
+
+// Limits of numbers in files.
+inline constexpr double longest_time_s = 1e7;  // of any measurement
+inline constexpr double most_tokens = 1e8;     // of a request
+inline constexpr double max_count = 9e15;     // the integers that a double holds exactly
+/// Nanoseconds of a clock: 31 years, so that times can be added.
+inline constexpr double latest_time_ns = 1e18;
+inline constexpr double max_events = 1e7;        // of an answer
+inline constexpr double max_reported_tokens = 1e9;  // that a server may report for a request
+inline constexpr double most_of_few = 1e6;         // of other small numbers
+inline constexpr double max_text_bytes = 2147483647;  // of an answer
+inline constexpr double max_rate = 1e12;      // of requests per second
+inline constexpr double max_statistic = 1e100;  // a server may report anything
+
+/// Whether files have a field always, as since the first version, only sometimes, or where it is
+/// not 0, false or empty.
+enum class presence : unsigned char { always, at_times, if_any };
+
+/// A field's name and one line of documentation; for an object, what others of its kind are called.
+struct field {
+    const char* name = "";
+    const char* about = "";
+    presence is_there = presence::always;
+    const char* kind = "";
+};
+inline constexpr presence at_times = presence::at_times, if_any = presence::if_any;
+
+/// The allowed numbers, and the value of null and missing fields.
+struct number_range {
+    double least = 0, most = max_count, otherwise = not_a_number;
+    bool with_infinity = false;  // written as the largest double
+};
+inline constexpr number_range seconds_range{0, longest_time_s};
+inline constexpr number_range rate_range{0, max_rate, 0};
+inline constexpr number_range any_number{-max_statistic, max_statistic};
+/// A missing field keeps the initial value; null is `null`.
+struct whole_range {
+    static constexpr long long no_null = LLONG_MIN;
+    double least = 0, most = max_count;
+    long long null = no_null;
+};
+/// Of integers that a double may not hold, and of the clock's nanoseconds, where null is 0.
+inline constexpr whole_range exact_range{0, latest_time_ns}, time_range{0, latest_time_ns, 0};
+/// Lists of numbers have a line for each number, or one in all for programs.
+enum class layout : unsigned char { lines, one_line };
+
+/// Groups of numbers that begin with times.
+struct time_groups {
+    std::size_t size = 1, times = 1;
+};
+
+/// Visits the fields of a struct. Those that `assign` change values; others leave them, so they may
+/// be constant. Functions with empty bodies here are for kinds of fields that most visitors ignore.
+class field_visitor {
+public:
+    field_visitor() = default;
+    field_visitor(const field_visitor&) = delete;
+    field_visitor& operator=(const field_visitor&) = delete;
+    virtual ~field_visitor() = default;
+    bool assigns() const { return assigns_; }
+
+    template <class Text>
+    void text(const field& f, Text& t) {
+        std::string to;
+        if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = to;
+    }
+    /// Text from outside, made printable.
+    template <class Text>
+    void quoted(const field& f, Text& t) {
+        std::string to;
+        if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = shown(to);
+    }
+    /// Likewise, where null is "".
+    template <class Text>
+    void quoted_or_null(const field& f, Text& t) {
+        std::string to;
+        if (is_here(f, !t.empty()) && visit_text_or_null(f, {t.data(), t.size()}, to))
+            t = shown(to);
+    }
+    template <integer Whole>
+    void whole(const field& f, Whole& n, const whole_range& of = {}) {
+        if (!is_here(f, n != 0)) return;
+        auto to = static_cast<long long>(n);
+        constexpr auto most = static_cast<double>(std::numeric_limits<Whole>::max());
+        visit_whole(f, to, {of.least, std::min(of.most, most), of.null});
+        if (assigns_) n = static_cast<Whole>(to);
+    }
+    /// `to_string` names the enumerators.
+    template <class Enum>
+    void choice(const field& f, Enum& e, Enum last) {
+        if (!is_here(f, e != Enum{})) return;
+        auto to = static_cast<int>(e);
+        visit_choice(f, to, static_cast<int>(last) + 1,
+                     [](int k) { return to_string(static_cast<Enum>(k)); });
+        if (assigns_) e = static_cast<Enum>(to);
+    }
+    void flag(const field& f, bool& b) {
+        if (is_here(f, b)) visit_flag(f, b);
+    }
+    void number(const field& f, double& n, const number_range& of = {}) {
+        if (is_here(f, n > 0)) visit_number(f, n, of);
+    }
+    void seconds(const field& f, double& s) { number(f, s, seconds_range); }
+    /// An integer that a double may not hold.
+    virtual void exact(const field& f, long long& n, const whole_range& of = exact_range) {
+        visit_whole(f, n, of);
+    }
+    /// Nanoseconds of the clock, 0 for none.
+    virtual void time(const field& f, long long& ns, const whole_range& of = time_range) {
+        exact(f, ns, of);
+    }
+    /// A time relative to another one in files.
+    virtual void time_after(const field&, long long&, long long /* from_ns */) {}
+    virtual void times_after(const field&, vector<long long>&, long long /* from_ns */,
+                             const time_groups& = {}) {}
+    virtual void numbers(const field&, vector<double>&, const number_range& = {},
+                         layout = layout::lines) {}
+    void texts(const field& f, vector<std::string>& all) {
+        if (is_here(f, !all.empty())) visit_texts(f, all);
+    }
+    void interval(const field& f, double& low, double& high) {
+        vector<double> both = {low, high};
+        numbers(f, both, any_number);
+        if (assigns_ && both.size() == 2) {
+            low = both[0];
+            high = both[1];
+        }
+    }
+    /// Refuses a field that does not fit with others.
+    virtual void misfit(const char* /* name */, const char* /* allowed */) {}
+    /// Whether a field is present: `there`, or as in the file.
+    virtual bool has(const char*, bool there) { return there; }
+    /// An object, up to end(), unless it returns false.
+    virtual bool begin(const field&) { return true; }
+    virtual void end() {}
+    template <class T, class... More>
+    void object(const field& f, T& of, More&... more) {
+        if (!begin(f)) return;
+        fields_of(*this, of, more...);
+        end();
+    }
+    /// The names of variable fields: `have`, or as in the file.
+    virtual vector<std::string> names(const vector<std::string>& have) { return have; }
+    template <class List, class Each>
+    void list(const field& f, List& all, Each&& each) {
+        if (!is_here(f, !all.empty())) return;
+        const std::size_t n = begin_list(f, all.size());
+        if (assigns_) all.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            begin_element(i);
+            each(all[i]);
+            end();
+        }
+        end_list();
+    }
+
+protected:
+    virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
+    virtual bool visit_text_or_null(const field& f, std::string_view t, std::string& to) {
+        return visit_text(f, t, to);
+    }
+    virtual void visit_flag(const field&, bool&) {}
+    virtual void visit_number(const field&, double&, const number_range&) {}
+    virtual void visit_texts(const field&, vector<std::string>&) {}
+    virtual void visit_whole(const field&, long long&, const whole_range&) {}
+    virtual void visit_choice(const field&, int&, int /* how many */, const char* (*)(int)) {}
+    virtual std::size_t begin_list(const field&, std::size_t n) { return n; }
+    virtual void begin_element(std::size_t) {}
+    virtual void end_list() {}
+    bool assigns_ = true;
+
+private:
+    static std::string shown(const std::string& t) { return printable(t, 4 * t.size() + 4); }
+    bool is_here(const field& f, bool any) {
+        return f.is_there != presence::if_any || has(f.name, any);
+    }
+};
+
 // ===== [C] JSON, read without a tree =============================================================
 
 /// A value of a JSON text. Those in it follow it, so that a pointer to one is a place in the text.
@@ -3678,187 +3917,6 @@ private:
     std::string decoded_{};  // strings with escapes
     const char *begin_ = nullptr, *at_ = nullptr, *end_ = nullptr;
     bool is_too_deep_ = false;
-};
-
-// ===== [C] field lists of stored structs =========================================================
-// Each stored struct has one function fields_of(field_visitor&, it). The writer, the reader, the
-// clock mover, ci/result.schema.json and tests all use it, so that none of them omits a field.
-
-// Limits of numbers in files.
-inline constexpr double longest_time_s = 1e7;  // of any measurement
-inline constexpr double most_tokens = 1e8;     // of a request
-inline constexpr double max_count = 9e15;     // the integers that a double holds exactly
-/// Nanoseconds of a clock: 31 years, so that times can be added.
-inline constexpr double latest_time_ns = 1e18;
-inline constexpr double max_events = 1e7;        // of an answer
-inline constexpr double max_reported_tokens = 1e9;  // that a server may report for a request
-inline constexpr double most_of_few = 1e6;         // of other small numbers
-inline constexpr double max_text_bytes = 2147483647;  // of an answer
-inline constexpr double max_rate = 1e12;      // of requests per second
-inline constexpr double max_statistic = 1e100;  // a server may report anything
-
-/// Whether files have a field always, as since the first version, only sometimes, or where it is
-/// not 0, false or empty.
-enum class presence : unsigned char { always, at_times, if_any };
-
-/// A field's name and one line of documentation; for an object, what others of its kind are called.
-struct field {
-    const char* name = "";
-    const char* about = "";
-    presence is_there = presence::always;
-    const char* kind = "";
-};
-inline constexpr presence at_times = presence::at_times, if_any = presence::if_any;
-
-/// The allowed numbers, and the value of null and missing fields.
-struct number_range {
-    double least = 0, most = max_count, otherwise = not_a_number;
-    bool with_infinity = false;  // written as the largest double
-};
-inline constexpr number_range seconds_range{0, longest_time_s};
-inline constexpr number_range rate_range{0, max_rate, 0};
-inline constexpr number_range any_number{-max_statistic, max_statistic};
-/// A missing field keeps the initial value; null is `null`.
-struct whole_range {
-    static constexpr long long no_null = LLONG_MIN;
-    double least = 0, most = max_count;
-    long long null = no_null;
-};
-/// Of integers that a double may not hold, and of the clock's nanoseconds, where null is 0.
-inline constexpr whole_range exact_range{0, latest_time_ns}, time_range{0, latest_time_ns, 0};
-/// Lists of numbers have a line for each number, or one in all for programs.
-enum class layout : unsigned char { lines, one_line };
-
-/// Groups of numbers that begin with times.
-struct time_groups {
-    std::size_t size = 1, times = 1;
-};
-
-/// Visits the fields of a struct. Those that `assign` change values; others leave them, so they may
-/// be constant. Functions with empty bodies here are for kinds of fields that most visitors ignore.
-class field_visitor {
-public:
-    field_visitor() = default;
-    field_visitor(const field_visitor&) = delete;
-    field_visitor& operator=(const field_visitor&) = delete;
-    virtual ~field_visitor() = default;
-    bool assigns() const { return assigns_; }
-
-    template <class Text>
-    void text(const field& f, Text& t) {
-        std::string to;
-        if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = to;
-    }
-    /// Text from outside, made printable.
-    template <class Text>
-    void quoted(const field& f, Text& t) {
-        std::string to;
-        if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = shown(to);
-    }
-    /// Likewise, where null is "".
-    template <class Text>
-    void quoted_or_null(const field& f, Text& t) {
-        std::string to;
-        if (is_here(f, !t.empty()) && visit_text_or_null(f, {t.data(), t.size()}, to))
-            t = shown(to);
-    }
-    template <integer Whole>
-    void whole(const field& f, Whole& n, const whole_range& of = {}) {
-        if (!is_here(f, n != 0)) return;
-        auto to = static_cast<long long>(n);
-        constexpr auto most = static_cast<double>(std::numeric_limits<Whole>::max());
-        visit_whole(f, to, {of.least, std::min(of.most, most), of.null});
-        if (assigns_) n = static_cast<Whole>(to);
-    }
-    /// `to_string` names the enumerators.
-    template <class Enum>
-    void choice(const field& f, Enum& e, Enum last) {
-        if (!is_here(f, e != Enum{})) return;
-        auto to = static_cast<int>(e);
-        visit_choice(f, to, static_cast<int>(last) + 1,
-                     [](int k) { return to_string(static_cast<Enum>(k)); });
-        if (assigns_) e = static_cast<Enum>(to);
-    }
-    void flag(const field& f, bool& b) {
-        if (is_here(f, b)) visit_flag(f, b);
-    }
-    void number(const field& f, double& n, const number_range& of = {}) {
-        if (is_here(f, n > 0)) visit_number(f, n, of);
-    }
-    void seconds(const field& f, double& s) { number(f, s, seconds_range); }
-    /// An integer that a double may not hold.
-    virtual void exact(const field& f, long long& n, const whole_range& of = exact_range) {
-        visit_whole(f, n, of);
-    }
-    /// Nanoseconds of the clock, 0 for none.
-    virtual void time(const field& f, long long& ns, const whole_range& of = time_range) {
-        exact(f, ns, of);
-    }
-    /// A time relative to another one in files.
-    virtual void time_after(const field&, long long&, long long /* from_ns */) {}
-    virtual void times_after(const field&, vector<long long>&, long long /* from_ns */,
-                             const time_groups& = {}) {}
-    virtual void numbers(const field&, vector<double>&, const number_range& = {},
-                         layout = layout::lines) {}
-    void texts(const field& f, vector<std::string>& all) {
-        if (is_here(f, !all.empty())) visit_texts(f, all);
-    }
-    void interval(const field& f, double& low, double& high) {
-        vector<double> both = {low, high};
-        numbers(f, both, any_number);
-        if (assigns_ && both.size() == 2) {
-            low = both[0];
-            high = both[1];
-        }
-    }
-    /// Refuses a field that does not fit with others.
-    virtual void misfit(const char* /* name */, const char* /* allowed */) {}
-    /// Whether a field is present: `there`, or as in the file.
-    virtual bool has(const char*, bool there) { return there; }
-    /// An object, up to end(), unless it returns false.
-    virtual bool begin(const field&) { return true; }
-    virtual void end() {}
-    template <class T, class... More>
-    void object(const field& f, T& of, More&... more) {
-        if (!begin(f)) return;
-        fields_of(*this, of, more...);
-        end();
-    }
-    /// The names of variable fields: `have`, or as in the file.
-    virtual vector<std::string> names(const vector<std::string>& have) { return have; }
-    template <class List, class Each>
-    void list(const field& f, List& all, Each&& each) {
-        if (!is_here(f, !all.empty())) return;
-        const std::size_t n = begin_list(f, all.size());
-        if (assigns_) all.resize(n);
-        for (std::size_t i = 0; i < n; ++i) {
-            begin_element(i);
-            each(all[i]);
-            end();
-        }
-        end_list();
-    }
-
-protected:
-    virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
-    virtual bool visit_text_or_null(const field& f, std::string_view t, std::string& to) {
-        return visit_text(f, t, to);
-    }
-    virtual void visit_flag(const field&, bool&) {}
-    virtual void visit_number(const field&, double&, const number_range&) {}
-    virtual void visit_texts(const field&, vector<std::string>&) {}
-    virtual void visit_whole(const field&, long long&, const whole_range&) {}
-    virtual void visit_choice(const field&, int&, int /* how many */, const char* (*)(int)) {}
-    virtual std::size_t begin_list(const field&, std::size_t n) { return n; }
-    virtual void begin_element(std::size_t) {}
-    virtual void end_list() {}
-    bool assigns_ = true;
-
-private:
-    static std::string shown(const std::string& t) { return printable(t, 4 * t.size() + 4); }
-    bool is_here(const field& f, bool any) {
-        return f.is_there != presence::if_any || has(f.name, any);
-    }
 };
 
 // ===== [C] JSON, read, checked and written =======================================================
@@ -4284,6 +4342,267 @@ inline stored_object stored_document(json_reader& reader, std::string_view json,
     return {*v, file};
 }
 
+// ===== [C] secrets in texts ======================================================================
+// Each form of a secret, such as JSON's or a URL's, is a text of its own, made once and searched as
+// it is: nothing here decodes what others write, nothing throws, and all is linear in their text.
+
+/// Shorter words are not secrets, and masking them would garble texts.
+inline constexpr std::size_t shortest_secret = 4;
+/// The same for a line or a word of a secret that has several.
+inline constexpr std::size_t shortest_line = 8;
+
+/// Adds a text that is masked as it is, the longest first.
+inline void add_form(vector<std::string>& secrets, const std::string& s) {
+    if (s.size() < shortest_secret ||
+        std::find(secrets.begin(), secrets.end(), s) != secrets.end())
+        return;
+    secrets.insert(std::find_if(secrets.begin(), secrets.end(),
+                                [&](const std::string& x) { return x.size() < s.size(); }),
+                   s);
+}
+
+/// A text with another one in place of each character.
+template <class Instead> std::string rewritten(std::string_view s, const Instead& instead) {
+    std::string out;
+    for (const char c : s) out += instead(c);
+    return out;
+}
+/// The same where only these characters have a `before` in front of them.
+inline std::string marked(std::string_view s, std::string_view characters, char before) {
+    return rewritten(s, [&](char c) {
+        const bool is_one = characters.find(c) != characters.npos;
+        return is_one ? std::string{before, c} : std::string(1, c);
+    });
+}
+inline std::string in_json(std::string_view s) {
+    const std::string quoted = json_quoted(s);
+    return quoted.substr(1, quoted.size() - 2);
+}
+/// JSON of ASCII alone, as Python writes it.
+inline std::string in_ascii(std::string_view json) {
+    std::string out;
+    for (std::size_t i = 0, n = 1; i < json.size(); i += n) {
+        n = std::max<std::size_t>(utf8_length(json, i), 1);
+        const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(json[i + k]); };
+        unsigned code = n == 1 ? 0 : byte(0) & (0xFFu >> (n + 1));
+        for (std::size_t k = 1; k < n; ++k) code = code << 6 | (byte(k) & 0x3Fu);
+        if (code == 0) out += json[i];
+        else if (code < 0x10000) out += printed("\\u%04x", code);
+        else
+            out += printed("\\u%04x\\u%04x", 0xD7C0u + (code >> 10), 0xDC00u + (code & 0x3FFu));
+    }
+    return out;
+}
+/// As Go writes JSON, and our pages theirs.
+inline std::string without_markup(std::string_view json) {
+    return rewritten(json, [](char c) {
+        const bool is_markup = c == '<' || c == '>' || c == '&';
+        return is_markup ? printed("\\u%04x", static_cast<unsigned>(c)) : std::string(1, c);
+    });
+}
+inline std::string in_markdown(std::string_view s) {
+    return rewritten(marked(s, "\\|<>`*_[]~", '\\'), [](char c) {
+        return c == '&' ? "&amp;" : std::string(1, c);
+    });
+}
+/// `byte`: how one is printed; `blank` and `slash`: what stands for these.
+inline std::string in_url(std::string_view s, const char* byte, const char* blank,
+                          const char* slash) {
+    return rewritten(s, [&](char c) -> std::string {
+        if (c == ' ' || c == '/') return c == ' ' ? blank : slash;
+        if (is_letter_or_digit(c) || std::string_view("-_.~").find(c) != std::string::npos)
+            return std::string(1, c);
+        return printed(byte, static_cast<unsigned>(static_cast<unsigned char>(c)));
+    });
+}
+/// Adds a secret in each form in which a server, or a file of ours, may repeat it.
+inline void add_forms(vector<std::string>& secrets, const std::string& s) {
+    const std::string json = in_json(s), ascii = in_ascii(json);
+    // Another's JSON may be quoted in JSON or on a page.
+    for (const std::string& of_others :
+         {s, json, ascii, marked(json, "/", '\\'), marked(ascii, "/", '\\'),
+          without_markup(json), without_markup(ascii)}) {
+        const std::string shown = printable(of_others, 8 * of_others.size());
+        for (const std::string& form : {of_others, shown, in_json(of_others), in_json(shown),
+                                        xml_escaped(of_others), in_markdown(shown)})
+            add_form(secrets, form);
+    }
+    for (const char* slash : {"%2F", "/"})
+        for (const char* blank : {"%20", "+"}) {
+            add_form(secrets, in_url(s, "%%%02X", blank, slash));
+            add_form(secrets, in_url(s, "%%%02x", blank, *slash == '/' ? slash : "%2f"));
+        }
+    const std::string of_64 = base64(s), bare = of_64.substr(0, of_64.find('='));
+    add_form(secrets, bare);
+    add_form(secrets, rewritten(bare, [](char c) {  // of a URL
+                 return std::string(1, c == '+' ? '-' : c == '/' ? '_' : c);
+             }));
+}
+
+/// Decodes what is percent-encoded.
+inline std::string percent_decoded(std::string_view s) {
+    std::string out;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        const auto byte = s[i] == '%' ? parsed_number<unsigned>(s.substr(i + 1, 2), 16)
+                                      : std::nullopt;
+        out += byte && i + 2 < s.size() ? static_cast<char>(*byte) : s[i];
+        if (byte && i + 2 < s.size()) i += 2;
+    }
+    return out;
+}
+inline std::string base64_decoded(std::string_view s) {
+    std::string out;
+    unsigned bits = 0;
+    int held = 0;
+    for (const char c : s) {
+        const std::size_t digit = base64_digits.find(c);
+        if (digit == base64_digits.npos) break;
+        bits = bits << 6 | static_cast<unsigned>(digit);
+        if ((held += 6) >= 8) out += static_cast<char>(bits >> (held -= 8) & 255);
+    }
+    return out;
+}
+
+/// Adds a secret and what it is made of, each in its forms.
+inline void add_secret(vector<std::string>& secrets, const std::string& s) {
+    if (s.size() < shortest_secret) return;
+    add_forms(secrets, s);
+    if (const std::string plain = percent_decoded(s); plain != s) add_secret(secrets, plain);
+    if (same_ignoring_case(std::string_view(s).substr(0, 6), "Basic ")) {
+        const std::string user_and_password = base64_decoded(std::string_view(s).substr(6));
+        add_secret(secrets, user_and_password);
+        add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
+    }
+    // A key of several lines may come line by line, behind the times and names of a log.
+    for (std::size_t at = 0, end = 0; s.find('\n') != std::string::npos && end < s.size();
+         at = end + 1) {
+        end = std::min(s.find('\n', at), s.size());
+        if (end - at >= shortest_line) add_secret(secrets, s.substr(at, end - at));
+    }
+    // "Bearer abc": the server may repeat only the second word. A line may end behind the first.
+    if (const std::size_t space = s.find(' '); space != std::string::npos) {
+        if (space >= shortest_line) add_forms(secrets, s.substr(0, space));
+        add_secret(secrets, s.substr(space + 1));
+    }
+}
+/// Whether the name of a variable or a header marks a secret: HF_TOKEN, DB_PASSWORD, X-Api-Key.
+inline bool names_secret(std::string_view name) {
+    while (!name.empty()) {
+        const std::string_view word = taken_part(name, "_-");
+        for (const std::string_view ending :
+             {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "AUTH", "AUTHORIZATION",
+              "COOKIE", "CREDENTIAL", "CREDENTIALS"})
+            if (word.size() >= ending.size() &&
+                same_ignoring_case(word.substr(word.size() - ending.size()), ending))
+                return true;
+    }
+    return false;
+}
+/// Adds what a command line, a body, a header or a URL calls a secret itself: `--api-key x`,
+/// `TOKEN=x`, `"password": "x"`, `Bearer x`, `?key=x`, `http://user:x@host`. Short values are none.
+inline void add_secrets_named_in(vector<std::string>& secrets, std::string_view text) {
+    constexpr std::string_view letters =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    for (std::size_t at = 0; (at = text.find_first_of(letters, at)) < text.size();) {
+        const std::size_t end = std::min(text.find_first_not_of(letters, at), text.size());
+        const std::string_view name = text.substr(at, end - at);
+        at = end;
+        const std::string_view last = name.substr(name.find_last_of("_-") + 1);
+        const std::size_t from = std::min(text.find_first_not_of(" \t\\\"'=:[", end), text.size());
+        if (from == end || from > end + 8 ||
+            !(names_secret(last) || same_ignoring_case(last, "Bearer") ||
+              same_ignoring_case(last, "Basic")))
+            continue;
+        const char before = text[from - 1];
+        const bool is_quoted = before == '"' || before == '\'';
+        std::string value = same_ignoring_case(last, "Basic") ? "Basic " : "";
+        const std::size_t begin = value.size();
+        std::size_t i = from;
+        for (; i < text.size(); ++i) {
+            if (is_quoted ? text[i] == before
+                          : std::string_view(" \t\r\n\"'&,;}])|<>").find(text[i]) !=
+                                std::string_view::npos)
+                break;
+            if (text[i] == '\\' && i + 1 < text.size()) ++i;
+            value += text[i];
+        }
+        if (value.size() >= begin + 8 && value[begin] != '$') add_secret(secrets, value);
+    }
+    for (std::size_t at = 0; (at = text.find("://", at)) != std::string_view::npos;) {
+        at += 3;
+        const std::string_view host = text.substr(at, text.find_first_of("/?# \t\"'", at) - at);
+        const std::size_t end = host.rfind('@');
+        if (end == std::string_view::npos) continue;
+        const std::string user_and_password = percent_decoded(host.substr(0, end));
+        add_secret(secrets, user_and_password);
+        add_secret(secrets, base64(user_and_password));
+        add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
+    }
+}
+/// The bytes of a text from `at` on that are to be masked: a secret, or its beginning if the text
+/// is cut off behind it.
+inline std::size_t secret_at(std::string_view s, std::size_t at,
+                             const vector<std::string>& secrets) {
+    const std::string_view rest = s.substr(at);
+    std::size_t most = 0;
+    for (const std::string& secret : secrets) {
+        std::size_t n = 0;
+        while (n < std::min(rest.size(), secret.size()) && rest[n] == secret[n]) ++n;
+        const bool is_cut = n >= shortest_secret && rest.substr(n, 3) == "...";
+        if (n == secret.size() || is_cut) most = std::max(most, n);
+    }
+    return most;
+}
+/// The same for the end of a secret behind "...", with which a text begins.
+inline std::size_t secret_end_in(std::string_view s, const vector<std::string>& secrets) {
+    std::size_t most = 0;
+    for (const std::string_view secret : secrets)
+        for (std::size_t n = secret.size(); n >= shortest_secret && n > most; --n)
+            if (s.substr(3).starts_with(secret.substr(secret.size() - n))) most = n;
+    return most;
+}
+/// Masks secrets in a text, whole or cut off where "..." stands.
+inline std::string without_secrets(std::string_view s, const vector<std::string>& secrets) {
+    if (s.size() < shortest_secret || secrets.empty()) return std::string(s);
+    const auto pair_at = [](std::string_view of, std::size_t i) {
+        return static_cast<std::size_t>(static_cast<unsigned char>(of[i])) << 8 |
+               static_cast<unsigned char>(of[i + 1]);
+    };
+    std::bitset<1 << 16> begins;  // by two bytes, as most places of a text begin no secret
+    for (const std::string& secret : secrets)
+        if (secret.size() > 1) begins.set(pair_at(secret, 0));
+    std::string out;
+    std::size_t masked_to = 0;
+    const auto mask = [&](std::size_t from, std::size_t n) {
+        if (n > 0 && from >= masked_to) out += "***";
+        if (n > 0) masked_to = std::max(masked_to, from + n);
+    };
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        if (i == 3 && s.starts_with("...")) mask(3, secret_end_in(s, secrets));
+        if (i + 1 < s.size() && begins[pair_at(s, i)]) mask(i, secret_at(s, i, secrets));
+        if (i >= masked_to) out += s[i];
+    }
+    return out;
+}
+/// The beginning of a text of others for a sentence: cut off first, so that a long one costs
+/// nothing, then masked, on one line.
+inline std::string excerpt_without_secrets(std::string_view s, const vector<std::string>& secrets,
+                                           std::size_t at_most = 300) {
+    std::size_t n = std::min(s.size(), at_most);
+    while (n > 0 && n < s.size() && (static_cast<unsigned char>(s[n]) & 0xC0) == 0x80) --n;
+    const std::string some = std::string(s.substr(0, n)) + (n < s.size() ? "..." : "");
+    return printable(without_secrets(some, secrets), at_most + 3);
+}
+/// The number of bytes at the end of a text that may begin a secret.
+inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
+    std::size_t most = 0;
+    for (const std::string_view secret : secrets)
+        for (std::size_t n = std::min(s.size(), std::max<std::size_t>(secret.size(), 1) - 1);
+             n > most; --n)
+            if (s.ends_with(secret.substr(0, n))) most = n;
+    return most;
+}
+
 // ===== [C] statistics ============================================================================
 
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
@@ -4580,59 +4899,6 @@ public:
 private:
     long long from_ns_ = 0, to_ns_ = 0;
 };
-
-// ===== [C] base64 and a hash =====================================================================
-
-/// RFC 4648.
-inline constexpr std::string_view base64_digits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-inline std::string base64(std::string_view bytes) {
-    std::string out;
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        std::uint32_t three = 0;
-        for (std::size_t k = 0; k < 3; ++k)
-            three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
-                                                       : 0u);
-        for (std::size_t k = 0; k < 4; ++k)
-            out += i + k <= bytes.size() ? base64_digits[three >> (18 - 6 * k) & 63] : '=';
-    }
-    return out;
-}
-
-/// FNV-1a, 64 bit: distinguishes files and traces, without security.
-class fnv1a {
-public:
-    void add(const void* data, std::size_t n) {
-        constexpr std::uint64_t prime = 0x100000001B3, square = prime * prime;
-        constexpr std::uint64_t eighth_power = square * square * square * square;
-        const auto* const bytes = static_cast<const unsigned char*>(data);
-        std::uint64_t h = h_;  // a member would be written for each byte
-        for (std::size_t i = 0; i < n;) {
-            std::uint64_t next = 1;
-            if (n - i >= 8) std::memcpy(&next, bytes + i, 8);
-            if (next == 0) h *= eighth_power, i += 8;  // gaps of events that came together
-            else h = (h ^ bytes[i++]) * prime;
-        }
-        h_ = h;
-    }
-    void add(long long v) {
-        for (int i = 0; i < 8; ++i) {
-            const auto byte =
-                static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
-            add(&byte, 1);
-        }
-    }
-    std::uint64_t value() const { return h_; }
-    std::string text() const { return printed("%016llx", static_cast<unsigned long long>(h_)); }
-
-private:
-    std::uint64_t h_ = 0xCBF29CE484222325ull;
-};
-inline fnv1a hash_of(std::string_view bytes) {
-    fnv1a h;
-    h.add(bytes.data(), bytes.size());
-    return h;
-}
 
 // ===== [C] random numbers ========================================================================
 // Own generators and distributions: std::*_distribution differ between standard libraries, and the
@@ -4933,263 +5199,6 @@ template <class T, class... More>
 void read_fields(const stored_object& from, T& to, More&... more) {
     field_reader r(from);
     fields_of(r, to, more...);
-}
-
-// ===== [C] secrets in texts ======================================================================
-// Each form of a secret, such as JSON's or a URL's, is a text of its own, made once and searched as
-// it is: nothing here decodes what others write, nothing throws, and all is linear in their text.
-
-/// Shorter words are not secrets, and masking them would garble texts.
-inline constexpr std::size_t shortest_secret = 4;
-/// The same for a line or a word of a secret that has several.
-inline constexpr std::size_t shortest_line = 8;
-
-/// Adds a text that is masked as it is, the longest first.
-inline void add_form(vector<std::string>& secrets, const std::string& s) {
-    if (s.size() < shortest_secret ||
-        std::find(secrets.begin(), secrets.end(), s) != secrets.end())
-        return;
-    secrets.insert(std::find_if(secrets.begin(), secrets.end(),
-                                [&](const std::string& x) { return x.size() < s.size(); }),
-                   s);
-}
-
-/// A text with another one in place of each character.
-template <class Instead> std::string rewritten(std::string_view s, const Instead& instead) {
-    std::string out;
-    for (const char c : s) out += instead(c);
-    return out;
-}
-/// The same where only these characters have a `before` in front of them.
-inline std::string marked(std::string_view s, std::string_view characters, char before) {
-    return rewritten(s, [&](char c) {
-        const bool is_one = characters.find(c) != characters.npos;
-        return is_one ? std::string{before, c} : std::string(1, c);
-    });
-}
-inline std::string in_json(std::string_view s) {
-    const std::string quoted = json_quoted(s);
-    return quoted.substr(1, quoted.size() - 2);
-}
-/// JSON of ASCII alone, as Python writes it.
-inline std::string in_ascii(std::string_view json) {
-    std::string out;
-    for (std::size_t i = 0, n = 1; i < json.size(); i += n) {
-        n = std::max<std::size_t>(utf8_length(json, i), 1);
-        const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(json[i + k]); };
-        unsigned code = n == 1 ? 0 : byte(0) & (0xFFu >> (n + 1));
-        for (std::size_t k = 1; k < n; ++k) code = code << 6 | (byte(k) & 0x3Fu);
-        if (code == 0) out += json[i];
-        else if (code < 0x10000) out += printed("\\u%04x", code);
-        else
-            out += printed("\\u%04x\\u%04x", 0xD7C0u + (code >> 10), 0xDC00u + (code & 0x3FFu));
-    }
-    return out;
-}
-/// As Go writes JSON, and our pages theirs.
-inline std::string without_markup(std::string_view json) {
-    return rewritten(json, [](char c) {
-        const bool is_markup = c == '<' || c == '>' || c == '&';
-        return is_markup ? printed("\\u%04x", static_cast<unsigned>(c)) : std::string(1, c);
-    });
-}
-/// `byte`: how one is printed; `blank` and `slash`: what stands for these.
-inline std::string in_url(std::string_view s, const char* byte, const char* blank,
-                          const char* slash) {
-    return rewritten(s, [&](char c) -> std::string {
-        if (c == ' ' || c == '/') return c == ' ' ? blank : slash;
-        if (is_letter_or_digit(c) || std::string_view("-_.~").find(c) != std::string::npos)
-            return std::string(1, c);
-        return printed(byte, static_cast<unsigned>(static_cast<unsigned char>(c)));
-    });
-}
-/// Adds a secret in each form in which a server, or a file of ours, may repeat it.
-inline void add_forms(vector<std::string>& secrets, const std::string& s) {
-    const std::string json = in_json(s), ascii = in_ascii(json);
-    const std::string shown = printable(s, 8 * s.size());
-    for (const std::string& form :
-         {s, shown, json, ascii, marked(json, "/", '\\'), marked(ascii, "/", '\\'),
-          without_markup(json), without_markup(ascii), in_json(json), in_json(ascii),
-          xml_escaped(s), xml_escaped(json)})
-        add_form(secrets, form);
-    const std::string markdown = marked(shown, "\\|<>`*_[]~", '\\');
-    add_form(secrets, rewritten(markdown, [](char c) {
-                 return c == '&' ? "&amp;" : std::string(1, c);
-             }));
-    for (const char* slash : {"%2F", "/"})
-        for (const char* blank : {"%20", "+"}) {
-            add_form(secrets, in_url(s, "%%%02X", blank, slash));
-            add_form(secrets, in_url(s, "%%%02x", blank, *slash == '/' ? slash : "%2f"));
-        }
-    const std::string of_64 = base64(s), bare = of_64.substr(0, of_64.find('='));
-    add_form(secrets, bare);
-    add_form(secrets, rewritten(bare, [](char c) {  // of a URL
-                 return std::string(1, c == '+' ? '-' : c == '/' ? '_' : c);
-             }));
-}
-
-/// Decodes what is percent-encoded.
-inline std::string percent_decoded(std::string_view s) {
-    std::string out;
-    for (std::size_t i = 0; i < s.size(); ++i) {
-        const auto byte = s[i] == '%' ? parsed_number<unsigned>(s.substr(i + 1, 2), 16)
-                                      : std::nullopt;
-        out += byte && i + 2 < s.size() ? static_cast<char>(*byte) : s[i];
-        if (byte && i + 2 < s.size()) i += 2;
-    }
-    return out;
-}
-inline std::string base64_decoded(std::string_view s) {
-    std::string out;
-    unsigned bits = 0;
-    int held = 0;
-    for (const char c : s) {
-        const std::size_t digit = base64_digits.find(c);
-        if (digit == base64_digits.npos) break;
-        bits = bits << 6 | static_cast<unsigned>(digit);
-        if ((held += 6) >= 8) out += static_cast<char>(bits >> (held -= 8) & 255);
-    }
-    return out;
-}
-
-/// Adds a secret and what it is made of, each in its forms.
-inline void add_secret(vector<std::string>& secrets, const std::string& s) {
-    if (s.size() < shortest_secret) return;
-    add_forms(secrets, s);
-    if (const std::string plain = percent_decoded(s); plain != s) add_secret(secrets, plain);
-    if (same_ignoring_case(std::string_view(s).substr(0, 6), "Basic ")) {
-        const std::string user_and_password = base64_decoded(std::string_view(s).substr(6));
-        add_secret(secrets, user_and_password);
-        add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
-    }
-    // A key of several lines may come line by line, behind the times and names of a log.
-    for (std::size_t at = 0, end = 0; s.find('\n') != std::string::npos && end < s.size();
-         at = end + 1) {
-        end = std::min(s.find('\n', at), s.size());
-        if (end - at >= shortest_line) add_secret(secrets, s.substr(at, end - at));
-    }
-    // "Bearer abc": the server may repeat only the second word. A line may end behind the first.
-    if (const std::size_t space = s.find(' '); space != std::string::npos) {
-        if (space >= shortest_line) add_forms(secrets, s.substr(0, space));
-        add_secret(secrets, s.substr(space + 1));
-    }
-}
-/// Whether the name of a variable or a header marks a secret: HF_TOKEN, DB_PASSWORD, X-Api-Key.
-inline bool names_secret(std::string_view name) {
-    while (!name.empty()) {
-        const std::string_view word = taken_part(name, "_-");
-        for (const std::string_view ending :
-             {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "AUTH", "AUTHORIZATION",
-              "COOKIE", "CREDENTIAL", "CREDENTIALS"})
-            if (word.size() >= ending.size() &&
-                same_ignoring_case(word.substr(word.size() - ending.size()), ending))
-                return true;
-    }
-    return false;
-}
-/// Adds what a command line, a body, a header or a URL calls a secret itself: `--api-key x`,
-/// `TOKEN=x`, `"password": "x"`, `Bearer x`, `?key=x`, `http://user:x@host`. Short values are none.
-inline void add_secrets_named_in(vector<std::string>& secrets, std::string_view text) {
-    constexpr std::string_view letters =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    for (std::size_t at = 0; (at = text.find_first_of(letters, at)) < text.size();) {
-        const std::size_t end = std::min(text.find_first_not_of(letters, at), text.size());
-        const std::string_view name = text.substr(at, end - at);
-        at = end;
-        const std::string_view last = name.substr(name.find_last_of("_-") + 1);
-        const std::size_t from = std::min(text.find_first_not_of(" \t\\\"'=:[", end), text.size());
-        if (from == end || from > end + 8 ||
-            !(names_secret(last) || same_ignoring_case(last, "Bearer") ||
-              same_ignoring_case(last, "Basic")))
-            continue;
-        const char before = text[from - 1];
-        const bool is_quoted = before == '"' || before == '\'';
-        std::string value = same_ignoring_case(last, "Basic") ? "Basic " : "";
-        const std::size_t begin = value.size();
-        std::size_t i = from;
-        for (; i < text.size(); ++i) {
-            if (is_quoted ? text[i] == before
-                          : std::string_view(" \t\r\n\"'&,;}])|<>").find(text[i]) !=
-                                std::string_view::npos)
-                break;
-            if (text[i] == '\\' && i + 1 < text.size()) ++i;
-            value += text[i];
-        }
-        if (value.size() >= begin + 8 && value[begin] != '$') add_secret(secrets, value);
-    }
-    for (std::size_t at = 0; (at = text.find("://", at)) != std::string_view::npos;) {
-        at += 3;
-        const std::string_view host = text.substr(at, text.find_first_of("/?# \t\"'", at) - at);
-        const std::size_t end = host.rfind('@');
-        if (end == std::string_view::npos) continue;
-        const std::string user_and_password = percent_decoded(host.substr(0, end));
-        add_secret(secrets, user_and_password);
-        add_secret(secrets, base64(user_and_password));
-        add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
-    }
-}
-/// The bytes of a text from `at` on that are to be masked: a secret, or its beginning if the text
-/// is cut off behind it.
-inline std::size_t secret_at(std::string_view s, std::size_t at,
-                             const vector<std::string>& secrets) {
-    const std::string_view rest = s.substr(at);
-    std::size_t most = 0;
-    for (const std::string& secret : secrets) {
-        std::size_t n = 0;
-        while (n < std::min(rest.size(), secret.size()) && rest[n] == secret[n]) ++n;
-        const bool is_cut = n >= shortest_secret && rest.substr(n, 3) == "...";
-        if (n == secret.size() || is_cut) most = std::max(most, n);
-    }
-    return most;
-}
-/// The same for the end of a secret behind "...", with which a text begins.
-inline std::size_t secret_end_in(std::string_view s, const vector<std::string>& secrets) {
-    std::size_t most = 0;
-    for (const std::string_view secret : secrets)
-        for (std::size_t n = secret.size(); n >= shortest_secret && n > most; --n)
-            if (s.substr(3).starts_with(secret.substr(secret.size() - n))) most = n;
-    return most;
-}
-/// Masks secrets in a text, whole or cut off where "..." stands.
-inline std::string without_secrets(std::string_view s, const vector<std::string>& secrets) {
-    if (s.size() < shortest_secret || secrets.empty()) return std::string(s);
-    const auto pair_at = [](std::string_view of, std::size_t i) {
-        return static_cast<std::size_t>(static_cast<unsigned char>(of[i])) << 8 |
-               static_cast<unsigned char>(of[i + 1]);
-    };
-    std::bitset<1 << 16> begins;  // by two bytes, as most places of a text begin no secret
-    for (const std::string& secret : secrets)
-        if (secret.size() > 1) begins.set(pair_at(secret, 0));
-    std::string out;
-    std::size_t masked_to = 0;
-    const auto mask = [&](std::size_t from, std::size_t n) {
-        if (n > 0 && from >= masked_to) out += "***";
-        if (n > 0) masked_to = std::max(masked_to, from + n);
-    };
-    for (std::size_t i = 0; i < s.size(); ++i) {
-        if (i == 3 && s.starts_with("...")) mask(3, secret_end_in(s, secrets));
-        if (i + 1 < s.size() && begins[pair_at(s, i)]) mask(i, secret_at(s, i, secrets));
-        if (i >= masked_to) out += s[i];
-    }
-    return out;
-}
-/// The beginning of a text of others for a sentence: cut off first, so that a long one costs
-/// nothing, then masked, on one line.
-inline std::string excerpt_without_secrets(std::string_view s, const vector<std::string>& secrets,
-                                           std::size_t at_most = 300) {
-    std::size_t n = std::min(s.size(), at_most);
-    while (n > 0 && n < s.size() && (static_cast<unsigned char>(s[n]) & 0xC0) == 0x80) --n;
-    const std::string some = std::string(s.substr(0, n)) + (n < s.size() ? "..." : "");
-    return printable(without_secrets(some, secrets), at_most + 3);
-}
-/// The number of bytes at the end of a text that may begin a secret.
-inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
-    std::size_t most = 0;
-    for (const std::string_view secret : secrets)
-        for (std::size_t n = std::min(s.size(), std::max<std::size_t>(secret.size(), 1) - 1);
-             n > most; --n)
-            if (s.ends_with(secret.substr(0, n))) most = n;
-    return most;
 }
 
 // ===== [C] the table of metrics, and their values as text ========================================
@@ -5762,6 +5771,7 @@ enum class because : unsigned char {
     // the numbers
     too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, holds_anyway, cached,
     cached_in_both, some_other_models, some_from_cache,
+    answers_alike,
     untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     wrong_answers, answers_differ, below_client,
@@ -5783,7 +5793,8 @@ enum class because : unsigned char {
     gaps_of_all, lacks_values, other_tokens, several_models, from_cache, context_full, stops_early,
     stops_by_itself, cut_short,
     too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
-    known_prompts, cached_over_prompt, no_usage,
+    known_prompts, cached_over_prompt, cached_on_page, no_usage,
+    alike_alone,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
     in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
     baseline_may_fail,
@@ -5855,9 +5866,12 @@ inline constexpr auto cause_table = [] {
         {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
          "tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
         {some_other_models, "some_other_models", "requests,completed", "{some_completed} name "
-         "another model than the first ones ({words})"},
+         "another model than the others ({words})"},
         {some_from_cache, "some_from_cache", "requests,completed", "{some_completed} came from a "
          "cache of answers, by their headers"},
+        {answers_alike, "answers_alike", "requests,completed", "{some_completed} begin with one "
+         "text, whatever was asked: a broken model can be fast, which accuracy or same_answers "
+         "shows"},
         {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
          "show whether it kept the history"},
         {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
@@ -5987,7 +6001,7 @@ inline constexpr auto cause_table = [] {
          "by over 5 % in their tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and with "
          "the baseline {baseline:.4g}: tokens per second are not compared"},
         {several_models, "several_models", "requests,completed", "{some_completed} name another "
-         "model than the first ones ({words}): a gateway falls back, or routes between several"},
+         "model than the others ({words}): a gateway falls back, or routes between several"},
         {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "
          "answers, by their headers, and 5 % may: nothing was generated for them"},
         {context_full, "context_full", "requests,completed,at_length,most", "{some_completed} "
@@ -6022,9 +6036,15 @@ inline constexpr auto cause_table = [] {
          "were seen before"},
         {cached_over_prompt, "cached_over_prompt", "cached,prompt", "its usage has {cached:0} "
          "cached tokens of {prompt:0} prompt tokens, which cannot be: it counts wrongly"},
+        {cached_on_page, "cached_on_page", "cached,reported,repeat", "its usage has {cached:0} "
+         "cached tokens, its page {reported:0} found in its prefix cache (repeat {repeat:0}): "
+         "several workers count them, or another cache has a part"},
         {no_usage, "no_usage", "requests,completed", "{some_completed} have no usage, and an "
          "event may bring several tokens or a part of one, so how many there were is not known; "
          "if each event is one token, say options.events_are_tokens"},
+        {alike_alone, "alike_alone", "requests,completed", "{some_completed} begin with one text, "
+         "whatever was asked, and the baseline's do not: a broken model can be fast, which "
+         "accuracy or same_answers shows"},
         {usage_over_length, "usage_over_length", "requests,completed", "{some_completed} have "
          "more tokens than were asked for at most: it counts wrongly, or does not heed max_tokens"},
         {usage_under_events, "usage_under_events", "requests,completed", "{some_completed} have "
@@ -6316,12 +6336,17 @@ struct http_url {
     bool ipv6 = false;
     bool tls = false;
     std::string socket{};  // the Unix-domain socket, "" for TCP
+    std::string login{};   // "user:password" before the host, "" for none
     std::string authority() const {
         const std::string name = ipv6 ? "[" + host + "]" : host;
         return port == (tls ? "443" : "80") ? name : name + ":" + port;
     }
 };
 
+/// The header line of a URL's user and password (RFC 7617), "" without them.
+inline std::string login_line(const http_url& u) {
+    return u.login.empty() ? "" : "Authorization: Basic " + base64(u.login) + "\r\n";
+}
 /// The URL of the server alone.
 inline std::string without_path(const std::string& url) {
     const std::size_t scheme = url.find("://");
@@ -6354,9 +6379,23 @@ inline vector<std::string_view> query_secrets(std::string_view url) {
     }
     return found;
 }
+/// What stands before the host and an "@": "user:password".
+inline std::string_view login_in(std::string_view url) {
+    const std::size_t scheme = url.find("://");
+    if (scheme == std::string_view::npos) return {};
+    url.remove_prefix(scheme + 3);
+    url = url.substr(0, url.find_first_of("/?#"));
+    const std::size_t at = url.rfind('@');
+    return at == std::string_view::npos ? std::string_view() : url.substr(0, at);
+}
 /// A URL for reports, without those values.
 inline std::string shown_url(std::string_view url) {
     std::string shown;
+    if (const std::string_view login = login_in(url); !login.empty()) {
+        const auto before = static_cast<std::size_t>(login.data() - url.data());
+        shown.append(url.substr(0, before)).append("***");
+        url.remove_prefix(before + login.size());
+    }
     for (const std::string_view s : query_secrets(url)) {
         shown.append(url.data(), s.data()).append("***");
         url.remove_prefix(static_cast<std::size_t>(s.data() - url.data()) + s.size());
@@ -6405,8 +6444,11 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     u.query = std::string(rest.substr(question));
     if (u.query == "?") u.query.clear();
     while (!u.path.empty() && u.path.back() == '/') u.path.pop_back();
-    if (authority.find('@') != std::string_view::npos)
-        throw refuse("credentials belong in api_key_env");
+    if (const std::string_view login = login_in(whole); !login.empty()) {
+        u.login = percent_decoded(login);
+        if (u.login.find(':') == std::string::npos) u.login += ':';
+    }
+    authority.remove_prefix(authority.rfind('@') + 1);
     u.port = u.tls ? "443" : "80";
     std::size_t colon = authority.rfind(':');
     if (!authority.empty() && authority.front() == '[') {
@@ -6637,7 +6679,10 @@ private:
         std::string_view line = bytes.substr(0, n);
         const bool copied = !line_.empty() || end == std::string_view::npos;
         if (copied) line = line_.append(line);
-        if (line.size() > max_line) fail("a header or chunk line is over 16 KiB");
+        if (at_ == state::status_line && is_settings_frame(line))
+            fail("the server speaks HTTP/2 only: it answers with a SETTINGS frame, and requests "
+                 "are sent in HTTP/1.1");
+        else if (line.size() > max_line) fail("a header or chunk line is over 16 KiB");
         else if (head_size_ > max_head && (at_ == state::header || at_ == state::trailer))
             fail("the headers are over 64 KiB");
         else if (end != std::string_view::npos) {
@@ -6669,6 +6714,12 @@ private:
             return;
         default: return;
         }
+    }
+    /// The first frame of a server of HTTP/2 (RFC 9113, 3.4 and 6.5): settings of six bytes each.
+    static bool is_settings_frame(std::string_view s) {
+        if (s.size() < 9 || s[0] != 0 || s[3] != 4 || s[5] != 0 || s[6] != 0) return false;
+        const auto octet = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+        return (octet(1) * 256u + octet(2)) % 6 == 0 && s[7] == 0 && s[8] == 0;
     }
     void on_status_line(std::string_view line) {
         const bool shape = line.size() >= 12 && line.substr(0, 7) == "HTTP/1." &&
@@ -6706,11 +6757,10 @@ private:
         }
         head_done_ = true;
         bool chunked = false, sized = false, closes = false;
+        std::string codings;  // of several lines together (RFC 9110, 5.3)
         for (const header_field& f : fields_) {
             if (same_ignoring_case(f.name, "transfer-encoding")) {
-                if (chunked || !same_ignoring_case(f.value, "chunked"))
-                    return fail("transfer encoding \"" + printable(f.value, 60) +
-                                "\" is not supported");
+                codings += (codings.empty() ? "" : ", ") + f.value;
                 chunked = true;
             } else if (same_ignoring_case(f.name, "content-length")) {
                 const auto n = parsed_number<std::uint64_t>(f.value);
@@ -6728,6 +6778,8 @@ private:
                 return fail("content coding \"" + printable(f.value, 60) + "\" came unasked");
             }
         }
+        if (const std::string why = fault_of_codings(codings); chunked && !why.empty())
+            return fail(why);
         if (chunked && sized) return fail("both a content length and a chunked body");
         // HTTP/1.0 has no chunks, so a server that sends them may not delimit the answer reliably.
         ends_with_connection_ = closes || (chunked && old_version_);
@@ -6735,6 +6787,19 @@ private:
         else if (chunked) at_ = state::chunk_size;
         else if (!sized) { at_ = state::until_close; ends_with_connection_ = true; }
         else at_ = left_ == 0 ? state::complete : state::fixed_body;
+    }
+    /// Why a list of transfer codings is not chunked alone.
+    static std::string fault_of_codings(std::string_view list) {
+        std::size_t chunks = 0, others = 0;
+        const std::string named = "transfer encoding \"" + printable(list, 60) + "\"";
+        for (std::size_t comma = 0; comma < list.size(); list.remove_prefix(comma + 1)) {
+            comma = std::min(list.find(','), list.size());
+            const bool is_chunked = same_ignoring_case(trimmed(list.substr(0, comma)), "chunked");
+            ++(is_chunked ? chunks : others);
+            if (comma == list.size()) break;
+        }
+        if (others > 0 || chunks == 0) return named + " is not supported";
+        return chunks == 1 ? "" : named + ": \"chunked\" may stand there once (RFC 9112, 6.1)";
     }
     void on_chunk_size(std::string_view line) {
         std::string_view rest = line;
@@ -6762,12 +6827,15 @@ private:
     bool head_done_ = false;
 };
 
+/// The number of a run in its ids where all runs are alike, as in virtual time.
+inline constexpr std::uint32_t virtual_run = 0x11bbec40;
 /// An id without the request's index, which `request_id` appends. It has the form of a UUID, since
-/// some servers require one, of version 8, whose digits are free (RFC 9562, 5.8). After eight fixed
-/// digits come the gate's number, `8c` for candidate or `8b` for baseline, the repeat, and the
-/// index in decimal.
-inline std::string id_prefix(int gate, run_variant variant, int repeat) {
-    return printed("11bbec40-%04d-8%c%02d-8000-", gate % 10000,
+/// some servers require one, of version 8, whose digits are free (RFC 9562, 5.8). After the eight
+/// digits of the run come the gate's number, `8c` for candidate or `8b` for baseline, the repeat,
+/// and the index in decimal.
+inline std::string id_prefix(int gate, run_variant variant, int repeat,
+                             std::uint32_t run = virtual_run) {
+    return printed("%08x-%04d-8%c%02d-8000-", static_cast<unsigned>(run), gate % 10000,
                    variant == run_variant::baseline ? 'b' : 'c', repeat % 100);
 }
 inline std::string request_id(const std::string& prefix, std::size_t place) {
@@ -6780,8 +6848,15 @@ inline std::optional<std::size_t> place_of(std::string_view id) {
 
 /// Replaced in headers by the id of a session.
 inline constexpr const char* session_placeholder = "{session}";
-/// For requests before a load.
-inline std::string id_of_check() { return request_id(id_prefix(0, run_variant::candidate, 0), 0); }
+/// For requests before a load, of which each has a number of its own.
+inline std::string id_of_check(std::size_t number = 0, std::uint32_t run = virtual_run) {
+    return request_id(id_prefix(0, run_variant::candidate, 0, run), number);
+}
+inline bool is_id_of_check(std::string_view id) {
+    const std::string one = id_of_check();
+    const std::size_t run = one.find('-'), index = one.rfind('-') + 1;
+    return id.size() == one.size() && id.substr(run, index - run) == one.substr(run, index - run);
+}
 
 // ===== [C] server-sent events ====================================================================
 
@@ -7347,7 +7422,7 @@ inline constexpr server_name rows[] = {
     {q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
     queue_of_sglang("sglang:num_grammar_queue_reqs"),
     queue_of_sglang("sglang:num_prefill_bootstrap_queue_reqs"),
-    queue_of_sglang("sglang:num_prefill_prealloc_queue_reqs"),  // older name of the one above
+    queue_of_sglang("sglang:num_prefill_prealloc_queue_reqs"),  // before 0.5.23
     queue_of_sglang("sglang:num_prefill_inflight_queue_reqs"),
     queue_of_sglang("sglang:num_decode_prealloc_queue_reqs"),
     queue_of_sglang("sglang:num_decode_transfer_queue_reqs"),
@@ -8495,6 +8570,9 @@ struct stream_memory {
     int tokens = 0;          // so far, if each event reports its own
     asked_answer asked{};
     generated_text said{};   // if kept
+    unsigned long long opening = 14695981039346656037ull;  // FNV-1a of the first bytes of text
+    int opening_bytes = 0;
+    static constexpr int whole_opening = 128;
     std::string model{};     // as its first events name it
     int looked_for_model = 0;
 
@@ -8510,7 +8588,15 @@ struct stream_memory {
         if (!is_nothing(piece.text)) piece.used = as;
     }
     void keep(std::string_view piece, taken_as as = taken_as::text) {
+        if (opening_bytes < whole_opening) add_to_opening(piece);
         if (asked.is_kept) (as == taken_as::thought ? said.reasoning : said.answer) += piece;
+    }
+    void add_to_opening(std::string_view piece) {
+        const auto left = static_cast<std::size_t>(whole_opening - opening_bytes);
+        for (const char c : piece.substr(0, left)) {
+            opening = (opening ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+            ++opening_bytes;
+        }
     }
     /// Looks in the first events alone: all others have the same, or none.
     void note_model(const json_view& v) {
@@ -9073,7 +9159,9 @@ inline void read_sglang(const json_view& v, stream_event& e, stream_memory& memo
                                ids == memory.ids;
     if (is_same_piece || !text.starts_with(memory.text)) memory.cumulative = false;
     memory.ids = ids;
-    e.take(text.substr(memory.cumulative ? memory.text.size() : 0));
+    const std::string_view more = text.substr(memory.cumulative ? memory.text.size() : 0);
+    e.take(more);
+    if (memory.opening_bytes < stream_memory::whole_opening) memory.add_to_opening(more);
     std::string& said = memory.said.answer;
     if (memory.asked.is_kept && memory.cumulative) said = text;
     else if (memory.asked.is_kept) said += text;
@@ -9491,6 +9579,10 @@ public:
     }
     const generated_text& said() const { return memory_.said; }
     const std::string& model() const { return memory_.model; }
+    /// A hash of how the text begins, 0 where it is shorter than that.
+    unsigned long long opening() const {
+        return memory_.opening_bytes < stream_memory::whole_opening ? 0 : memory_.opening;
+    }
     /// Whether this content type is the one asked for; others are errors.
     bool takes(std::string_view content_type) const {
         switch (framed_) {
@@ -10021,6 +10113,7 @@ public:
     const std::string& words() const { return said().answer; }
     /// As the answer names it, "" if it does not.
     const std::string& model() const { return reader_.model(); }
+    unsigned long long opening() const { return reader_.opening(); }
     bool is_from_cache() const {
         return http_status() / 100 == 2 && http_.any_header(tells_of_cache);
     }
@@ -10094,6 +10187,8 @@ private:
         body.remove_prefix(field.size());
         return body.substr(0, body.find('\n'));
     }
+    static constexpr const char* too_large =
+        "the request is larger than the server, or a proxy before it, accepts";
     void on_other_answer() {
         json_reader reader;
         const json_view* v = reader.read(only_event(body_));
@@ -10101,7 +10196,9 @@ private:
         const std::string reported = !v           ? ""
                                      : is_refusal ? refusal_message(*v)
                                                   : error_message(*v);
-        const std::string detail = reported.empty() ? printable(body_, 200) : printable(reported);
+        const std::string detail = !reported.empty()       ? printable(reported)
+                                   : http_.status() == 413 ? too_large
+                                                           : printable(body_, 200);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");
         if (http_.status() / 100 == 3 && !to.empty())
@@ -10303,6 +10400,7 @@ struct cross_check {
     double sent = 0, finished = 0;         // our requests: all, and finished ones
     double prompt_tokens = 0, tokens = 0;  // of finished ones, if all report them
     double prompt_tokens_known = 0;        // of those that report it
+    double cached_tokens = 0, cached_reported = not_a_number;  // of finished ones, likewise
     double requests_reported = not_a_number, prompt_tokens_reported = not_a_number,
            tokens_reported = not_a_number;
     double unfinished_before = 0;  // ours of earlier repeats that it may have finished since
@@ -10643,6 +10741,7 @@ struct repeat_facts : client_counts {
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // with more
     long long short_prompts = 0;  // with under 80 % of the prompt tokens asked for
+    long long equal_openings = 0;  // completed requests whose texts begin alike, of other prompts
     long long resends = 0;        // of requests whose kept connection closed without an answer
     long long idle_resends = 0;   // of these, on connections idle for over a second
     bool used_once = false;  // so no connection was reused any more
@@ -11225,10 +11324,30 @@ inline constexpr double most_late_fraction = 0.01;
 /// When a send is late without a limit on ttft.
 inline constexpr long long late_send_ns = 5'000'000;
 
+/// The sends of the measured part: a request of the warm-up that was due before it and was sent so
+/// late that it came into it changes its load, too.
+class measured_sends {
+public:
+    explicit measured_sends(const repeat_data& d) {
+        const auto first = std::find_if(d.records.begin(), d.records.end(), is_measured);
+        if (first != d.records.end()) from_ns_ = first->scheduled_ns;
+    }
+    bool has(const record& r) const {
+        return r.dispatched_ns != 0 && (is_measured(r) || reaches_in(r));
+    }
+
+private:
+    bool reaches_in(const record& r) const {
+        return r.phase == run_phase::warmup && r.late_ns > 0 && r.scheduled_ns < from_ns_ &&
+               r.scheduled_ns + r.late_ns >= from_ns_;
+    }
+    long long from_ns_ = std::numeric_limits<long long>::max();
+};
 inline double late_fraction_of(const repeat_data& d, double after_s) {
+    const measured_sends measured(d);
     double sends = 0, late = 0;
     for (const record& r : d.records) {
-        if (!is_measured(r) || r.dispatched_ns == 0) continue;
+        if (!measured.has(r)) continue;
         ++sends;
         late += static_cast<double>(r.late_ns) > after_s * 1e9;
     }
@@ -11246,6 +11365,7 @@ inline bool was_given_up(const record& r) {
 inline vector<late_stretch> late_stretches_of(const repeat_data& d, const repeat_data* twin) {
     bool goes_on = false;
     vector<const record*> sent;
+    const measured_sends measured(d), measured_of_twin(twin ? *twin : d);
     for (const repeat_data* of : {&d, twin}) {
         goes_on = goes_on || (of && !(of->asked_rate > 0));
         for (std::size_t i = 0; of && i < of->records.size(); ++i) {
@@ -11264,7 +11384,8 @@ inline vector<late_stretch> late_stretches_of(const repeat_data& d, const repeat
         if (all.empty() || is_idle) all.push_back({r->scheduled_ns, 0});
         busy_until_ns = std::max({busy_until_ns, r->scheduled_ns, r->end_ns});
         goes_on = goes_on || was_given_up(*r);
-        if (is_measured(*r)) all.back().latest_ns = std::max(all.back().latest_ns, r->late_ns);
+        if (measured.has(*r) || measured_of_twin.has(*r))
+            all.back().latest_ns = std::max(all.back().latest_ns, r->late_ns);
     }
     return all;
 }
@@ -13021,6 +13142,8 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"long_outputs", "and with more"}, d.long_outputs);
     v.whole({"short_prompts", "and with under 80 % of the prompt tokens asked for", if_any},
             d.short_prompts);
+    v.whole({"equal_openings", "and whose texts begin alike, though their prompts do not", if_any},
+            d.equal_openings);
     way_fields(v, d);
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
@@ -13954,8 +14077,9 @@ inline double client_error_in(const measurements& e, const statistic_data& what)
     for (const repeat_list* variant : {&e.candidate, &e.baseline}) {
         double late = 0, sends = 0, read = 0;
         for (const repeat_data& d : *variant) {
+            const measured_sends measured(d);
             for (const record& r : d.records) {
-                if (!is_measured(r) || r.dispatched_ns == 0) continue;
+                if (!measured.has(r)) continue;
                 late += static_cast<double>(std::max(r.late_ns, 0ll)) * 1e-9;
                 ++sends;
             }
@@ -14422,6 +14546,7 @@ inline void add_requests(cross_check& c, const repeat_data& d) {
         ++c.finished;
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
         c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
+        c.cached_tokens += r.cached_tokens >= 0 ? r.cached_tokens : not_a_number;
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
 }
@@ -14456,6 +14581,7 @@ inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin 
     c.requests_reported = s.change(server_quantity::requests_done);
     c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
     c.tokens_reported = s.change(server_quantity::generation_tokens);
+    c.cached_reported = s.change(server_quantity::prefix_hits);
     c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
     return c;
 }
@@ -14616,6 +14742,22 @@ inline cause fault_of_page(const cross_check& c, int repeat, metric_id m) {
     if (!is_of_those || !reports_too_many(c)) return {};
     return cause_with<because::more_at_once>(
         {{"reported", c.at_once_reported}, {"ours", c.at_once}, {"repeat", repeat}});
+}
+/// Cached tokens of usage that its page does not have, or the reverse, by over 5 % of the prompts:
+/// both workers of a pair may count them.
+inline cause cached_on_page(const measurements& e, const slo& s) {
+    const unfinished_requests unfinished(e);
+    for (const auto* variant : variants_of(e, s))
+        for (const repeat_data& d : *variant) {
+            const cross_check c = unfinished.of(d);
+            if (!(std::fabs(c.cached_tokens - c.cached_reported) > 0.05 * c.prompt_tokens))
+                continue;
+            return cause_with<because::cached_on_page>({{"cached", c.cached_tokens},
+                                                        {"reported", c.cached_reported},
+                                                        {"repeat", d.index + 1}},
+                                                       server_of(e, variant));
+        }
+    return {};
 }
 /// Why the server metrics do not support an objective.
 inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
@@ -15025,7 +15167,7 @@ struct cache_counts {
     long long requests = 0, prompt = 0, cached = 0, shared = 0;
 };
 /// The models that completed answers name, of each part of the workload. An alias that all have is
-/// one model; of several the first one is the one that was asked for.
+/// one model; of several the most frequent one counts as the one that was asked for.
 class model_names {
 public:
     void add(const record& r) {
@@ -15039,18 +15181,29 @@ public:
     }
     std::size_t of_others() const {
         std::size_t n = 0;
-        for (const vector<named>& all : parts_)
-            for (std::size_t i = 1; i < all.size(); ++i) n += all[i].n;
+        for (const vector<named>& all : parts_) {
+            std::size_t most = 0;
+            for (const named& m : all) {
+                n += m.n;
+                most = std::max(most, m.n);
+            }
+            n -= most;
+        }
         return n;
     }
     /// The names of all models of parts with several, with their shares.
     std::string shares(std::size_t completed) const {
-        std::string text;
+        vector<named> shown;
         for (const vector<named>& all : parts_)
-            for (std::size_t i = 0; all.size() > 1 && i < all.size(); ++i)
-                text += (text.empty() ? "" : ", ") +
-                        printed("%.3g %% ", 100 * as_number(all[i].n) / as_number(completed)) +
-                        (all[i].name.empty() ? "the name asked for" : "\"" + all[i].name + "\"");
+            if (all.size() > 1) shown.insert(shown.end(), all.begin(), all.end());
+        std::sort(shown.begin(), shown.end(), [](const named& a, const named& b) {
+            return a.n != b.n ? a.n > b.n : a.name < b.name;
+        });
+        std::string text;
+        for (const named& m : shown)
+            text += (text.empty() ? "" : ", ") +
+                    printed("%.3g %% ", 100 * as_number(m.n) / as_number(completed)) +
+                    (m.name.empty() ? "the name asked for" : "\"" + m.name + "\"");
         return text;
     }
 
@@ -15075,6 +15228,9 @@ struct answer_counts {
     model_names models{};
     std::size_t of_choices = 0;               // with several choices
     std::size_t short_prompts = 0;            // read in part, of those with asked lengths
+    std::size_t equal_openings = 0;           // whose texts begin alike, of prompts that do not
+    /// Whether answers do not depend on what was asked.
+    bool are_alike() const { return equal_openings >= 10 && 2 * equal_openings > completed; }
     std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
     int equal_tokens = 0;
     std::size_t over_content = 0;             // more tokens in usage than in the text
@@ -15247,6 +15403,7 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
         c.short_prompts += static_cast<std::size_t>(d.short_prompts);
+        c.equal_openings += static_cast<std::size_t>(d.equal_openings);
         const long long reported = c.cache.requests;
         const selects selected(which, d);
         const kept_histories kept(d.records);
@@ -15309,6 +15466,11 @@ inline cause a_few_others(const answer_counts& c) {
     return cause_with<because::some_other_models>(
         {{"requests", others}, {"completed", c.completed}}, whose::nobody,
         c.models.shares(c.completed));
+}
+inline cause answers_alike(const answer_counts& c) {
+    if (!c.are_alike()) return {};
+    return cause_with<because::answers_alike>(
+        {{"requests", c.equal_openings}, {"completed", c.completed}});
 }
 inline cause a_few_from_cache(const answer_counts& c) {
     if (c.from_cache == 0) return {};
@@ -16460,7 +16622,8 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
 // The window is cut into slices of equal planned time. The noise that both servers share is in both
 // values of a slice, so that it cancels; the rest is measured by the slices. Neighbours are alike
 // where noise lasts, or answers span slices: the interval is the wider of two, by blocks of slices,
-// and by slices with their correlation (tests/bench/rates/differences.md).
+// and by slices with their correlation. Percentiles are compared in three ways, as shares alone
+// decide nothing where values are narrow and drift (tests/bench/rates/differences.md).
 
 inline constexpr std::size_t blocks_of_slices = 6;
 
@@ -16481,12 +16644,12 @@ public:
     }
     /// The ratio or the difference of both.
     double measured() const {
-        const auto value_of = [&](const sliced_values& of, const vector<double>& sorted) {
-            return sorted.empty() ? of.mean() : nearest_rank(sorted, s_.statistic.q);
-        };
-        const double mine = value_of(v_.mine, mine_), other = value_of(v_.other, other_);
-        return is_difference(s_) ? mine - s_.factor * other : quotient(mine, other);
+        const double own = mine(), others = other();
+        return is_difference(s_) ? own - s_.factor * others : quotient(own, others);
     }
+    /// Each variant's value.
+    double mine() const { return value_of(v_.mine, mine_); }
+    double other() const { return value_of(v_.other, other_); }
     /// Under the limit of a percentile as many requests of both are beyond it, each beyond its own:
     /// `mine` beyond factor * c + offset, `other` beyond c, the quantile of all. No density is
     /// estimated.
@@ -16494,7 +16657,10 @@ public:
         const auto itself = [](double x) { return x; };
         if (s_.statistic.kind != statistic_kind::percentile)
             return difference(s_.at_most ? 1 : -1, factor, offset, itself, itself);
-        const double c = common_quantile(factor, offset);
+        return shares_at(common_quantile(factor, offset), factor, offset);
+    }
+    /// The same at this value of the baseline.
+    distance_at_once shares_at(double c, double factor, double offset) const {
         if (!std::isfinite(c)) return {not_a_number, vector<double>(v_.slices, 0.0)};
         const auto beyond = [&](double bound) {
             return [this, bound](double x) { return s_.at_most ? x > bound : x < bound; };
@@ -16503,6 +16669,9 @@ public:
     }
 
 private:
+    double value_of(const sliced_values& of, const vector<double>& sorted) const {
+        return sorted.empty() ? of.mean() : nearest_rank(sorted, s_.statistic.q);
+    }
     /// The difference of both means of a score, and what each slice adds to it.
     template <class Score>
     distance_at_once difference(double sign, double factor, double offset, const Score& of_mine,
@@ -16577,43 +16746,197 @@ inline double least_error_of(const values_at_once& v, double factor) {
 }
 
 /// An analysis at one distance, by the wider of both errors.
-inline interim_analysis analysis_at_once(const values_at_once& v, const distance_at_once& d,
-                                         double factor, const judging_rule& rule) {
+inline interim_analysis analysis_of_parts(const distance_at_once& d, double least_error,
+                                          const judging_rule& rule) {
     const auto decided_with = [&](const error_at_once& e) {
-        const double se = std::max(e.se, least_error_of(v, factor));
-        const double sd = se / std::sqrt(static_cast<double>(v.slices));
+        const double se = std::max(e.se, least_error);
+        const double sd = se / std::sqrt(static_cast<double>(d.parts.size()));
         return decided({.mean = d.value, .sd = sd, .df = e.df, .se = se,
                         .spread = spread_of::measured}, rule);
     };
     return wider_of(decided_with(error_by_neighbours(d.parts)),
                     decided_with(error_by_blocks(d.parts)));
 }
+inline interim_analysis analysis_at_once(const values_at_once& v, const distance_at_once& d,
+                                         double factor, const judging_rule& rule) {
+    return analysis_of_parts(d, least_error_of(v, factor), rule);
+}
 
+// ---- percentiles: two more ways. Shares beyond a common quantile differ by twice the tail at
+// most, and swing by as much where narrow values drift.
+
+/// The percentile of some values, between ranks: whatever their number, as many lie beyond it.
+inline double percentile_between_ranks(vector<double> values, double q) {
+    std::sort(values.begin(), values.end());
+    const double last = static_cast<double>(values.size() - 1);
+    const double at = std::clamp((last + 2) * q - 1, 0.0, last);
+    const auto i = static_cast<std::size_t>(at);
+    const double part = at - static_cast<double>(i);
+    return part > 0 ? values[i] + part * (values[i + 1] - values[i]) : values[i];
+}
+
+/// The difference of each slice's own percentiles, or the logarithm of their ratio, in which a
+/// drift that both share cancels. Slices are joined until each has the requests for that.
+class percentiles_of_slices {
+public:
+    percentiles_of_slices(const slo& s, const values_at_once& v) : s_(s) {
+        const auto least = static_cast<std::size_t>(least_values_of(s.statistic));
+        for (std::size_t joined = 1; v.slices / joined >= least_slices_at_once; ++joined) {
+            const vector<vector<double>> mine = joined_slices(v.mine, v.slices / joined, joined),
+                                         other = joined_slices(v.other, v.slices / joined, joined);
+            const auto has_enough = [&](const vector<double>& of) { return of.size() >= least; };
+            if (!all_of(mine, has_enough) || !all_of(other, has_enough)) continue;
+            for (std::size_t i = 0; i < mine.size(); ++i)
+                differences_.push_back(difference(mine[i], other[i]));
+            break;
+        }
+        const auto is_finite = [](double x) { return std::isfinite(x); };
+        if (!all_of(differences_, is_finite)) differences_.clear();  // failures reach them
+    }
+    bool are_known() const { return !differences_.empty(); }
+    distance_at_once at(double limit) const {
+        const double sign = s_.at_most ? 1 : -1, mean = mean_of(differences_);
+        vector<double> parts;
+        for (const double x : differences_)
+            parts.push_back(sign * (x - mean) / static_cast<double>(differences_.size()));
+        return {sign * (mean - (is_difference(s_) ? limit : std::log(limit))), std::move(parts)};
+    }
+
+private:
+    static vector<vector<double>> joined_slices(const sliced_values& of, std::size_t groups,
+                                                std::size_t joined) {
+        vector<vector<double>> all(groups);
+        for (std::size_t i = 0; i < of.values.size(); ++i)
+            all[std::min(of.slices[i] / joined, groups - 1)].push_back(of.values[i]);
+        return all;
+    }
+    double difference(const vector<double>& mine, const vector<double>& other) const {
+        const double a = percentile_between_ranks(mine, s_.statistic.q);
+        const double b = percentile_between_ranks(other, s_.statistic.q);
+        return is_difference(s_) ? a - s_.factor * b : std::log(a / b);
+    }
+
+    const slo& s_;
+    vector<double> differences_{};
+};
+
+/// How far the share of a variant's requests beyond a bound is over the tail of the percentile, or
+/// under it with a `sign` of -1.
+inline interim_analysis analysis_of_tail(const slo& s, const sliced_values& of, std::size_t slices,
+                                         double bound, double sign, const judging_rule& rule) {
+    const auto is_beyond = [&](double x) { return s.at_most ? x > bound : x < bound; };
+    vector<double> parts(slices, 0.0);
+    double misses = 0;
+    for (const double x : of.values) misses += is_beyond(x);
+    const double n = of.count(), share = misses / n;
+    for (std::size_t i = 0; i < of.values.size(); ++i)
+        parts[of.slices[i]] += sign * (is_beyond(of.values[i]) - share) / n;
+    const double tail = s.at_most ? 1 - s.statistic.q : s.statistic.q;
+    const double least = std::sqrt(n * std::min(share, 1 - share) + 1) / n;
+    return analysis_of_parts({sign * (share - tail), std::move(parts)}, least, rule);
+}
+
+/// The rule of a second test of the same, at half of its levels.
+inline judging_rule at_half_levels(judging_rule rule) {
+    for (double* z : {&rule.pass_z, &rule.fail_z})
+        *z = -normal_quantile(normal_cdf(-*z) / 2);
+    return rule;
+}
+
+/// An analysis, and what each slice adds to its distance.
+struct analysed_slices {
+    interim_analysis analysis{};
+    vector<double> parts{};
+};
 /// Analyses at any limit. The noise of means is that around the measured ratio, where what both
-/// share cancels, in proportion to the limit, since bursts make small ratios look sure. Counts have
+/// share cancels: at a looser limit in proportion to it, since bursts make small ratios look sure,
+/// but no less at a tighter one, since rare large values make large ratios look sure. Counts have
 /// the noise around the limit.
 class analyses_at_once {
 public:
     analyses_at_once(const slo& s, const values_at_once& v, const judging_rule& rule)
-        : s_(s), v_(v), rule_(rule), test_(s, v), measured_(test_.measured()) {
+        : s_(s), v_(v), rule_(rule), half_(at_half_levels(rule)), test_(s, v),
+          measured_(test_.measured()) {
+        if (is_percentile()) slices_own_.emplace(s, v);
         const double factor = is_ratio_of_means() ? measured_ : s.factor;
-        if (!is_of_counts()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
+        if (!is_percentile()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
         if (v.mine.questions.empty() || !is_difference(s)) return;
         paired_answers all;
         all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions);
         all.set(answers_.emplace());
     }
     double measured() const { return measured_; }
-    distance_at_once distance_at(double limit) const {
-        return is_difference(s_) ? test_.at(s_.factor, limit) : test_.at(limit, 0);
+
+    /// The first way that decides, unless another decides otherwise.
+    analysed_slices analysed(double limit) const {
+        vector<analysed_slices> all = ways_at(limit);
+        std::size_t first = 0;
+        while (first < all.size() && all[first].analysis.outcome == verdict::inconclusive) ++first;
+        if (first == all.size()) return std::move(all[0]);
+        const verdict outcome = all[first].analysis.outcome;
+        if (any_of(all, [&](const analysed_slices& way) {
+                return way.analysis.outcome != verdict::inconclusive &&
+                       way.analysis.outcome != outcome;
+            }))
+            all[first].analysis.outcome = verdict::inconclusive;
+        return std::move(all[first]);
     }
-    interim_analysis at(double limit) const {
-        const distance_at_once d = distance_at(limit);
-        if (is_of_counts())
-            return analysis_at_once(v_, d, is_difference(s_) ? s_.factor : limit, rule_);
+    interim_analysis at(double limit) const { return analysed(limit).analysis; }
+    /// Whether a way shows that the limit is met, or missed.
+    bool shows(verdict outcome, double limit) const {
+        return any_of(ways_at(limit), [&](const analysed_slices& way) {
+            return way.analysis.outcome == outcome;
+        });
+    }
+
+private:
+    bool is_percentile() const { return s_.statistic.kind == statistic_kind::percentile; }
+    bool is_ratio_of_means() const {
+        return !is_percentile() && !is_difference(s_) && measured_ > 0;
+    }
+    double factor_at(double limit) const { return is_difference(s_) ? s_.factor : limit; }
+    double offset_at(double limit) const { return is_difference(s_) ? limit : 0; }
+
+    vector<analysed_slices> ways_at(double limit) const {
+        distance_at_once d = test_.at(factor_at(limit), offset_at(limit));
+        if (!is_percentile()) return {{mean_at(d, limit), std::move(d.parts)}};
+        const interim_analysis shares = analysis_at_once(v_, d, factor_at(limit), rule_);
+        vector<analysed_slices> all{{shares, std::move(d.parts)}};
+        const double others = test_.other(),
+                     own = (test_.mine() - offset_at(limit)) / factor_at(limit);
+        if (!std::isfinite(others) || !std::isfinite(own)) return all;
+        const bool may_pass = holds_at(verdict::pass, limit, others);
+        const bool may_fail = holds_at(verdict::fail, limit, own);
+        open_unless(all[0], may_pass, may_fail);
+        const double between = (others + own) / 2;
+        all.push_back({worse_of(tail_of_mine(limit, between), tail_of_other(between)),
+                       all[0].parts});
+        if (!slices_own_->are_known()) return all;
+        distance_at_once of_slices = slices_own_->at(limit);
+        all.push_back({analysis_of_parts(of_slices, 0, half_), std::move(of_slices.parts)});
+        open_unless(all.back(), may_pass, true);
+        return all;
+    }
+    /// Whether a verdict holds at one variant's own percentile, too. Where both are as dense at the
+    /// common quantile as each other, this adds nothing. Stalls of one alone are no density: they
+    /// move that quantile, and are a slice's own percentile or none of it. They have to be shown to
+    /// be fewer, or more, than the percentile leaves out: by the shares of both, in which cancels
+    /// what both share, or by that of one, which no drift of the other moves.
+    bool holds_at(verdict outcome, double limit, double at) const {
+        const distance_at_once d = test_.shares_at(at, factor_at(limit), offset_at(limit));
+        if (analysis_at_once(v_, d, factor_at(limit), rule_).outcome == outcome) return true;
+        return (outcome == verdict::pass ? tail_of_mine(limit, at) : tail_of_other(at)).outcome ==
+               outcome;
+    }
+    static void open_unless(analysed_slices& way, bool may_pass, bool may_fail) {
+        verdict& outcome = way.analysis.outcome;
+        if ((outcome == verdict::pass && !may_pass) || (outcome == verdict::fail && !may_fail))
+            outcome = verdict::inconclusive;
+    }
+    interim_analysis mean_at(const distance_at_once& d, double limit) const {
         interim_analysis l = noise_;
         l.mean = d.value;
-        if (is_ratio_of_means()) l.se *= limit / measured_;
+        if (is_ratio_of_means()) l.se *= std::max(1.0, limit / measured_);
         l = decided(l, rule_);
         if (!answers_) return l;
         interim_analysis counts = l;
@@ -16621,19 +16944,28 @@ public:
         counts.df = 1e4;
         return wider_of(l, decided(counts, rule_));
     }
-
-private:
-    bool is_of_counts() const { return s_.statistic.kind == statistic_kind::percentile; }
-    bool is_ratio_of_means() const {
-        return !is_of_counts() && !is_difference(s_) && measured_ > 0;
+    /// The share of each variant's requests beyond its bound, at this value of the baseline.
+    interim_analysis tail_of_mine(double limit, double at) const {
+        return analysis_of_tail(s_, v_.mine, v_.slices, factor_at(limit) * at + offset_at(limit), 1,
+                                rule_);
+    }
+    interim_analysis tail_of_other(double at) const {
+        return analysis_of_tail(s_, v_.other, v_.slices, at, -1, rule_);
+    }
+    /// Decides what both decide.
+    static interim_analysis worse_of(interim_analysis a, const interim_analysis& b) {
+        if (a.outcome != b.outcome) a.outcome = verdict::inconclusive;
+        return a;
     }
 
     const slo& s_;
     const values_at_once& v_;
     const judging_rule& rule_;
+    judging_rule half_;
     test_at_once test_;
     double measured_;
     interim_analysis noise_{};
+    std::optional<percentiles_of_slices> slices_own_{};
     std::optional<fraction_pair> answers_{};
 };
 
@@ -16655,7 +16987,7 @@ inline estimate_t estimate_at_once(const slo& s, const values_at_once& v,
         double low = -1, high = 1;
         for (int i = 0; i < 40; ++i) {
             const double x = (low + high) / 2;
-            (is_beyond(analyses.at(limit_at(x))) ? high : low) = x;
+            (is_beyond(limit_at(x)) ? high : low) = x;
         }
         const double x = (low + high) / 2;
         return std::fabs(x) < 1e-11    ? measured
@@ -16664,9 +16996,10 @@ inline estimate_t estimate_at_once(const slo& s, const values_at_once& v,
                : is_ratio             ? 0
                                       : -infinity;
     };
-    const double pass = end_of([](const interim_analysis& l) { return l.pass_bound < 0; });
-    const double fail = end_of([](const interim_analysis& l) { return !(l.fail_bound > 0); });
-    return s.at_most ? estimate_t{measured, fail, pass} : estimate_t{measured, pass, fail};
+    const double pass = end_of([&](double at) { return analyses.shows(verdict::pass, at); });
+    const double fail = end_of([&](double at) { return !analyses.shows(verdict::fail, at); });
+    const double low = s.at_most ? fail : pass, high = s.at_most ? pass : fail;
+    return {measured, std::min(low, measured), std::max(high, measured)};
 }
 
 /// Sets the estimate, the smallest miss that could be shown, and how long a run would decide.
@@ -16722,8 +17055,9 @@ inline decision judge_at_once(const objective_columns& of, const judging_paramet
     };
     const auto analyse = [&](std::size_t) {
         const analyses_at_once analyses(s, v, t.rule);
-        d.values = analyses.distance_at(d.limit).parts;
-        d.last = analyses.at(d.limit);
+        analysed_slices at_limit = analyses.analysed(d.limit);
+        d.values = std::move(at_limit.parts);
+        d.last = at_limit.analysis;
         d.outcome = d.last.outcome;
         estimate_slices(d, s, v, analyses, c.client_error);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
@@ -17182,6 +17516,14 @@ inline cause no_baseline(objective_in_check& o) {
     const bool compared = o.e.has_live_baseline() || !o.t.stored.file.empty() || o.t.past;
     return needs_baseline(o.s) && !compared ? cause{because::no_baseline} : cause{};
 }
+/// Answers that do not depend on what was asked, where the baseline's do.
+inline cause alike_alone(objective_in_check& o) {
+    const answer_counts &mine = o.g.candidate, &other = o.g.baseline;
+    const bool is_compared = o.s.factor > 0 && o.is_of(is_of_service) && other.completed > 0;
+    if (!is_compared || !mine.are_alike() || other.are_alike()) return {};
+    return cause_with<because::alike_alone>(
+        {{"requests", mine.equal_openings}, {"completed", mine.completed}}, whose::server);
+}
 /// Why token rates are not compared: the variants' workloads differ.
 inline cause other_tokens(objective_in_check& o) {
     const metric_id m = o.s.statistic.metric;
@@ -17478,12 +17820,19 @@ inline constexpr auto checks = [] {
          [](o in) { return label_without_success(in, in.s.statistic); }, invalidates, none},
         // ---- the requests as reported
         {"no_baseline", objective, no_baseline},
+        {"alike_alone", objective, alike_alone},
         {"other_tokens", objective, other_tokens},
         {"not_played_out", objective, not_played_out},
         {"read_together", objective, read_together},
         {"client_conduct", objective, client_conduct},
         {"server_metrics", objective,
          [](o in) { return in.is_of(is_of_server) ? server_metrics_fault(in.e, in.v) : cause{}; }},
+        {"cached_on_page", objective,
+         [](o in) {
+             return in.s.statistic.metric == metric_id::cached_share
+                        ? cached_on_page(in.e, in.s)
+                        : cause{};
+         }},
         {"gaps_of_all", objective, gaps_of_all},
         {"in_one_piece", answers, in_one_piece, decoding, buffered},
         {"in_a_burst", answers, in_a_burst, decoding, buffered},
@@ -17530,6 +17879,7 @@ inline constexpr auto checks = [] {
         {"cached", objective, part_of_cache, adds},
         {"some_other_models", objective, told_of_a_pass<a_few_others>, adds},
         {"some_from_cache", objective, told_of_a_pass<a_few_from_cache>, adds},
+        {"answers_alike", objective, told_of_a_pass<answers_alike>, adds},
         {"untold_history", objective,
          [](o in) {
              const bool matters = in.is_in(verdict::pass) && in.is_of(is_of_service);
@@ -17888,6 +18238,22 @@ inline bool all_decided(const vector<decision>& verdicts, awaited which) {
     return !any_of(verdicts, [&](const decision& d) { return is_waited_for(d, which); });
 }
 
+/// How far a limit has to be from the logarithm of a ratio so that most loads at once pass, by the
+/// intervals of their slices; infinite where a load has none. At least 1 %, as two processes of one
+/// build may differ by more than the loads of a calibration show.
+inline double reach_at_once(const objective_columns& of, const slo& s, double sd,
+                            const judging_rule& rule) {
+    double sum = 0;
+    for (const values_at_once& v : of.at_once) {
+        if (v.slices == 0) return infinity;
+        const estimate_t e = estimate_at_once(s, v, analyses_at_once(s, v, rule));
+        sum += s.at_most ? std::log(e.high / e.value) : std::log(e.value / e.low);
+    }
+    const double typical = sum / as_number(of.at_once.size());
+    const double reach = std::max(typical + 1.645 * sd, distance_of_modes / 2);
+    return std::isfinite(typical) ? reach : infinity;
+}
+
 /// The calibration of each objective without judging it. Fractions need none, and server metrics
 /// may be zero.
 inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
@@ -17927,7 +18293,8 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
         if (known.df > 0) reach += hidden_by_modes(known.df + 1 + most, t.rule.pass_level);
         if (is_all_noise && t.rule.most >= first_fail)
             reach = std::min(reach, reach_of_quiet_repeats(row.sd, logs.size(), t.rule));
-        row.to_write = row.estimate * std::exp(sign * reach);
+        if (!of.at_once.empty()) reach = reach_at_once(of, s, row.sd, t.rule);
+        if (std::isfinite(reach)) row.to_write = row.estimate * std::exp(sign * reach);
     }
     return rows;
 }
@@ -18291,9 +18658,11 @@ inline bool is_only_observed(const verdict_numbers& v) {
 inline const char* verdict_text(const verdict_numbers& v) {
     return is_only_observed(v) ? "observed" : to_string(v.outcome);
 }
-/// Returns the verdict whose colour this one has.
+/// Returns the verdict whose colour this one has: what is only observed is not green, and a miss
+/// that blocks nothing is not red.
 inline verdict verdict_like(const verdict_numbers& v) {
-    return is_only_observed(v) ? verdict::skipped : v.outcome;
+    const bool is_noted = v.objective.is_advisory && v.outcome != verdict::pass;
+    return is_only_observed(v) || is_noted ? verdict::skipped : v.outcome;
 }
 
 /// Begins the reason of a rehearsed objective.
@@ -18359,8 +18728,8 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width,
     std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
-    p.name =
-        printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.objective.text().c_str());
+    const std::string objective = printable(str(v.objective.text()), 4 * v.objective.text().size());
+    p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), objective.c_str());
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.objective.statistic.metric);
     if (v.repeats > 0)
@@ -18672,8 +19041,12 @@ inline slo_verdict said_of(const slo& s, verdict outcome, const std::string& rea
     return without_advice(described(undecided(s)), outcome, reason);
 }
 
+/// A limit to paste, "" if none is known. None is proposed in place of a limit that was missed: it
+/// would hide the miss.
+inline bool is_missed(const calibrated& c) { return c.headroom_sd < 0; }
 inline std::string suggestion_of(const calibrated& c) {
-    return std::isnan(c.to_write) ? "" : limit_to_write(c.objective, c.to_write);
+    const bool has_one = !std::isnan(c.to_write) && !is_missed(c);
+    return has_one ? limit_to_write(c.objective, c.to_write) : "";
 }
 
 /// Returns harmless differences between the metrics page and our counts, "" if there are none.
@@ -25185,6 +25558,8 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
                                 {{"ratio", t.rows[k - 1][i].ratio},
                                  {"is_marked", t.rows[k - 1][i].is_marked}}));
     }
+    for (auto& line : lines)  // labels of users and names of servers
+        for (std::string& cell : line) cell = printable(cell, 4 * cell.size() + 4);
     std::string out = to_the_left ? "" : "\n";
     vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
     if (!to_the_left) widths[0] = first_width;
@@ -25201,6 +25576,7 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
                   {"after", is_left ? room.c_str() : ""}, {"has_room", to_the_left}});
         }
         row.erase(row.find_last_not_of(' ') + 1);
+        if (begins_with_colons(row)) row[0] = '|';  // never a command to GitHub's runner
         out += row + "\n";
     }
     return out;
@@ -25719,7 +26095,7 @@ inline std::string calibration_text(const gate_report& g) {
         }
         const std::string value = value_text(c.objective, c.estimate);
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
-                       suggestion_of(c).c_str());
+                       is_missed(c) ? "MISSED: its limit stays" : suggestion_of(c).c_str());
     }
     return out + noted("to paste: " + line_to_paste(g.calibration));
 }
@@ -25810,9 +26186,14 @@ inline std::string tables_text(const gate_report& g) {
     const report_table labels = labels_table(g);
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
 }
+/// A name that no line end, escape or command of GitHub's runner gets through, as on the page.
+inline std::string name_on_console(const std::string& name) {
+    const std::string shown = printable(name, name.size() * 4 + 4);
+    return begins_with_colons(shown) ? "gate " + shown : shown;
+}
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = filled("{name}: {headline}",
-                                     {{"name", g.what.name}, {"headline", headline_text(g)}});
+    const std::string title = filled("{name}: {headline}", {{"name", name_on_console(g.what.name)},
+                                                            {"headline", headline_text(g)}});
     std::string out = filled("\n{title}\n",
                              {{"title", styled(verdict_like(headline_of(g)), title, style)}});
     if (!g.refusal.empty()) return filled("{title}  {refusal}\n",
@@ -25857,7 +26238,8 @@ inline std::string console_text(const gate_report& g, const console_style& style
 inline std::string closing_text(const vector<gate_report>& gates, const console_style& style = {}) {
     if (gates.size() == 1 && !gates[0].beside.empty())
         return filled("\n{name}: {beside}\n",
-                      {{"name", gates[0].what.name}, {"beside", gates[0].beside}});
+                      {{"name", name_on_console(gates[0].what.name)},
+                       {"beside", gates[0].beside}});
     const std::string last = filled("[\n{rehearsal_of_all}\n]",
                                     {{"rehearsal_of_all", rehearsal_of_all(gates)}});
     if (gates.size() < 2) return last;
@@ -25874,8 +26256,8 @@ inline std::string closing_text(const vector<gate_report>& gates, const console_
             h == headline::passed || h == headline::measured || h == headline::rehearsed;
         if (!is_fine && ++named <= 20)
             fill(names, "  {outcome}  {name}[: {beside}]\n",
-                 {{"outcome", styled(verdict_like(h), name, style)}, {"name", g->what.name},
-                  {"beside", g->beside}});
+                 {{"outcome", styled(verdict_like(h), name, style)},
+                  {"name", name_on_console(g->what.name)}, {"beside", g->beside}});
     }
     return filled("\n{gates} gates: {counts}\n{names}[{has_more?}  and {more} more\n]{last}",
                   {{"gates", gates.size()}, {"counts", counts}, {"names", names},
@@ -25900,7 +26282,7 @@ struct progress_facts {
 inline std::string progress_line(const progress_facts& f, std::size_t width,
                                  const console_style& style = {}) {
     const std::string stage = filled("{stage}[{has_both?}, ]{phase}",
-                                     {{"stage", f.stage},
+                                     {{"stage", printable(f.stage)},
                                       {"has_both", !f.stage.empty() && !f.phase.empty()},
                                       {"phase", f.phase}});
     const bool is_planned = f.max_s > 0 && f.elapsed_s <= f.max_s;  // a start is in no plan
@@ -26261,12 +26643,8 @@ inline std::string summary_of(const gate_report& g) {
              {{"is_measured", g.rehearsal.model.empty()}});
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
-        const bool noted = v.objective.is_advisory && v.outcome != verdict::pass;
-        const char* mark = is_only_observed(v)                      ? "\u2796"
-                           : v.outcome == verdict::pass             ? "\u2705"
-                           : v.outcome == verdict::fail && !noted   ? "\u274C"
-                           : v.outcome == verdict::skipped || noted ? "\u2796"
-                                                                    : "\u26A0\uFE0F";
+        const char* mark = name_at({"\u2705", "\u274C", "\u26A0\uFE0F", "\u26A0\uFE0F", "\u2796"},
+                                   verdict_like(v));
         fill(out, "| {mark} {verdict} | {objective:m} | {measured}[ ({ratio})] | {typical} | "
              "{interval} | {room} | {reason:c}[; {advice:m}] |\n",
              {{"mark", mark}, {"verdict", verdict_text(v)}, {"objective", v.objective.text()},
@@ -27497,7 +27875,18 @@ const plot = (svg, spec) => {
     {x: px(at[0]), y: px(at[1]), "text-anchor": anchor, class: style}, words);
   const path = (style, d) => shape(svg, "path", {class: style, d});
   const dot = (style, r, at) => shape(svg, "circle", {class: style, r, cx: at[0], cy: at[1]});
-  let limits = 0;
+  // Words go where no others are: above, or below where there is no room above.
+  const taken = [];
+  const free = (at, words, anchor) => {
+    const wide = 5.6 * words.length, x0 = anchor === "end" ? at[0] - wide : at[0];
+    const meets = h => taken.some(t =>
+      x0 < t.x1 && t.x0 < x0 + wide && Math.abs(t.y - h) < 12);
+    let h = at[1];
+    while (meets(h) && h > box.t + 18) h -= 12;
+    while (meets(h) && h < box.b - 4) h += 12;
+    taken.push({x0, x1: x0 + wide, y: h});
+    return [at[0], h];
+  };
   const draw = {
     line([style, name], all) {
       let points = [];
@@ -27527,9 +27916,8 @@ const plot = (svg, spec) => {
       if (!mean) dot("ring", 3.5, [at, y.at(q)]);
       // A rising curve leaves room above left of it, and below right.
       const low = at > (box.l + box.r) / 2, before = at > box.l + 80;
-      const height = mean ? box.b - 18 - 13 * limits : low ? 136 - 13 * limits : y.at(q) - 6;
-      put([at + (before ? -6 : 6), height], words, before ? "end" : "start", "mark");
-      limits += low || mean;
+      const height = mean ? box.b - 18 : low ? 136 : y.at(q) - 6, anchor = before ? "end" : "start";
+      put(free([at + (before ? -6 : 6), height], words, anchor), words, anchor, "mark");
     },
     across([words], [v]) {
       path("limit", `M${box.l} ${y.at(v)}H${box.r}`);
@@ -27615,12 +28003,31 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
+/// What the short names of the table are.
+inline std::string metrics_key(const gate_figures& f) {
+    struct named_metric {
+        metric_id id;
+        const char* is;
+    };
+    constexpr named_metric all[] = {
+        {metric_id::ttft, "time to first token, from when the request was due"},
+        {metric_id::tpot, "time per output token after the first, of a request"},
+        {metric_id::itl, "time between two tokens (inter-token latency)"},
+        {metric_id::e2e, "time to the end of the answer (end to end)"},
+        {metric_id::ttft_from_send, "ttft from when the request was sent"}};
+    std::string key;
+    for (const named_metric& m : all)
+        if (any_of(f.metrics, [&](metric_id id) { return id == m.id; }))
+            fill(key, "{;}<b>{name}</b>: {is}", {{"name", metric_name(m.id)}, {"is", m.is}});
+    return filled("[<p class=\"note\">{key}.</p>\n]", {{"key", key}});
+}
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
     std::string h = filled("<h3>Latency[ {tables_at}]</h3>\n{latency}<p class=\"note\">Over the "
-                           "requests of all repeats; max is the slowest request.</p>\n{labels}",
+                           "requests of all repeats; max is the slowest request.</p>\n{key}"
+                           "{labels}",
                            {{"tables_at", f.tables_at()}, {"latency", latency_table(g)},
-                            {"labels", labels_html(g)}});
+                            {"key", metrics_key(f)}, {"labels", labels_html(g)}});
     for (const variant_figures* variant : {&f.candidate, &f.baseline})
         if (!variant->empty())
             fill(h, "<p>{is_baseline?Baseline, throughput|Throughput} of {kind}: {throughput}, "
@@ -27803,7 +28210,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <arpa/inet.h>  // ntohs
 #include <fcntl.h>  // open, fcntl, O_NONBLOCK, O_RDWR
 #include <netdb.h>  // gai_strerror
-#include <netinet/in.h>  // sockaddr_in6
+#include <netinet/in.h>  // sockaddr_in, sockaddr_in6
 #include <poll.h>
 #include <signal.h>  // sigaction, SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGXFSZ, SIGCHLD, SIGKILL, kill
 #include <spawn.h>  // posix_spawn
@@ -27811,7 +28218,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <sys/file.h>  // flock
 #include <sys/ioctl.h>  // the width of a terminal
 #include <sys/resource.h>  // how many files may be open, how much memory was used
-#include <sys/socket.h>  // send
+#include <sys/socket.h>  // AF_INET, AF_UNIX, send
 #include <sys/stat.h>  // fstat
 #include <sys/types.h>  // ssize_t, pid_t
 #include <sys/wait.h>  // waitpid, how a server ended
@@ -28582,8 +28989,8 @@ private:
     int fd_ = -1;
 };
 
-/// Files that appear complete, at publish() and not before. It names them one after the other; if
-/// one fails, the earlier ones remain, which say nothing that depends on the missing ones.
+/// Files that appear complete, at publish() and not before. Where one cannot have its name, the
+/// others have theirs, which say nothing that depends on the missing one.
 class drafted_files : not_copied {
 public:
     ~drafted_files() {
@@ -28603,12 +29010,14 @@ public:
         check(problem, path);
     }
     void publish() {
-        for (std::size_t i = 0; i < paths_.size(); ++i) {
-            if (::rename(draft_of(paths_[i]).c_str(), paths_[i].c_str()) == 0) continue;
-            const int problem = errno;
-            for (std::size_t before = 0; before < i; ++before) ::unlink(paths_[before].c_str());
-            check(problem, paths_[i]);
+        int problem = 0;
+        std::filesystem::path missing;
+        for (const std::filesystem::path& path : paths_) {
+            if (::rename(draft_of(path).c_str(), path.c_str()) == 0 || problem != 0) continue;
+            problem = errno;
+            missing = path;
         }
+        check(problem, missing);
         paths_.clear();
     }
 
@@ -29682,6 +30091,11 @@ inline std::pair<descriptor, descriptor> socket_pair() {
     return {descriptor(ends[0]), descriptor(ends[1])};
 }
 
+/// Whether an address, without a port, is this machine's; errno if not.
+inline bool is_of_this_machine(const address& a) {
+    const descriptor fd = new_socket(a.storage.ss_family);
+    return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&a.storage), a.size) == 0;
+}
 /// Parses an IP address in digits. Throws std::invalid_argument if it is none, or not this
 /// machine's.
 inline address local_address(const std::string& digits) {
@@ -29690,9 +30104,7 @@ inline address local_address(const std::string& digits) {
         refuse({"client.from is \"", printable(digits, 80),
                 "\": it must be an IP address of this machine, such as 10.0.0.2"});
     const address x = known.found[0];
-    const descriptor fd = new_socket(x.storage.ss_family);
-    const bool is_ours =
-        ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&x.storage), x.size) == 0;
+    const bool is_ours = is_of_this_machine(x);
     const int problem = errno;
     if (!is_ours)
         refuse({"client.from is \"", printable(digits, 80),
@@ -29853,11 +30265,41 @@ public:
         if (!verify && !file.empty())
             refuse({"endpoint.tls.ca_file is \"", printable(file),
                     "\" and endpoint.tls.verify is false: nothing would be verified with it"});
+        take_own_certificate(o);
         if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
         file_content(file, "endpoint.tls.ca_file");  // throws if it cannot be read
         if (SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) != 1)
             refuse({"endpoint.tls.ca_file is \"", printable(file),
                     "\": it holds no certificate in PEM format"});
+    }
+
+    /// Shown to servers that ask for one. Nothing of the key is in a refusal.
+    void take_own_certificate(const tls_options& o) const {
+        const std::string certificate = str(o.cert_file);
+        const std::string key = o.key_file.empty() ? certificate : str(o.key_file);
+        const char* const of_key =
+            o.key_file.empty() ? "endpoint.tls.cert_file" : "endpoint.tls.key_file";
+        if (certificate.empty() && key.empty()) return;
+        if (certificate.empty())
+            refuse({"endpoint.tls.key_file is \"", printable(key),
+                    "\" and endpoint.tls.cert_file is empty: name the certificate that the key "
+                    "belongs to"});
+        SSL_CTX* const c = context.get();
+        // Never asked at a terminal.
+        SSL_CTX_set_default_passwd_cb(c, [](char*, int, int, void*) { return 0; });
+        file_content(certificate, "endpoint.tls.cert_file");  // throws if it cannot be read
+        file_content(key, of_key);
+        if (SSL_CTX_use_certificate_chain_file(c, certificate.c_str()) != 1)
+            refuse({"endpoint.tls.cert_file is \"", printable(certificate),
+                    "\": it holds no certificate in PEM format"});
+        if (SSL_CTX_use_PrivateKey_file(c, key.c_str(), SSL_FILETYPE_PEM) != 1) {
+            const int why = ERR_GET_REASON(ERR_peek_last_error());
+            ERR_clear_error();
+            refuse({of_key, " is \"", printable(key), "\": ",
+                    why == X509_R_KEY_VALUES_MISMATCH
+                        ? "its key is not that of the certificate"
+                        : "it holds no key in PEM format, or one with a passphrase"});
+        }
     }
 
     const std::string host;
@@ -29941,8 +30383,19 @@ private:
         const long verified = client_.verify ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
         const unsigned long error = ERR_get_error();
         const char* const reason = ERR_reason_error_string(error);
+        const int why = ERR_GET_REASON(error);
         if (verified != X509_V_OK) { distrusts_ = true; error_ = certificate_text(verified); }
-        else if (ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER && !open())
+        else if (why == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
+            error_ = "the server asks for a certificate of the client: endpoint.tls.cert_file "
+                     "(--cert) and key_file (--key) name it";
+        else if (why == SSL_R_TLSV1_ALERT_UNKNOWN_CA || why == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE)
+            error_ = "the server does not accept the client's certificate";
+        else if (why == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL)
+            error_ = "the server speaks no HTTP/1.1 over TLS, perhaps HTTP/2 only";
+        else if (why == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE)
+            error_ = "TLS failed: the server ended the handshake; it may ask for a certificate of "
+                     "the client (endpoint.tls.cert_file, --cert)";
+        else if (why == SSL_R_WRONG_VERSION_NUMBER && !open())
             error_ = "the server does not answer in TLS: is it http:// and not https://?";
         else error_ = std::string("TLS failed: ") + (reason ? reason : "OpenSSL does not say why");
         ERR_clear_error();
@@ -30782,7 +31235,95 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
     return answer_to(at, last_request(http_method::get, at, path, fields), within_s);
 }
 
+// ===== [E] which socket of this machine listens behind an address ================================
+
+inline int port_number_of(const address& a) {
+    sockaddr_in6 v6{};
+    sockaddr_in v4{};
+    std::memcpy(&v6, &a.storage, sizeof v6);
+    std::memcpy(&v4, &a.storage, sizeof v4);
+    return ntohs(a.storage.ss_family == AF_INET ? v4.sin_port : v6.sin6_port);
+}
+inline address without_port(address a) {
+    sockaddr_in6 v6{};
+    sockaddr_in v4{};
+    std::memcpy(&v6, &a.storage, sizeof v6);
+    std::memcpy(&v4, &a.storage, sizeof v4);
+    v4.sin_port = v6.sin6_port = 0;
+    if (a.storage.ss_family == AF_INET) std::memcpy(&a.storage, &v4, sizeof v4);
+    else std::memcpy(&a.storage, &v6, sizeof v6);
+    return a;
+}
+
+/// The inode of the socket that listens to this address and port in a table of Linux, "" if none
+/// does. Addresses are words of 32 bits as they stand in memory.
+inline std::string listener_in(const char* table, const std::string& words, int port) {
+    std::ifstream in(table);
+    std::string line;
+    while (std::getline(in, line)) {
+        char local[33] = {}, inode[24] = {};
+        unsigned at = 0, state = 0;
+        const int read = std::sscanf(line.c_str(),
+                                     " %*d: %32[0-9A-Fa-f]:%x %*s %x %*s %*s %*s %*s %*s %23[0-9]",
+                                     local, &at, &state, inode);
+        constexpr unsigned listens = 10;
+        if (read == 4 && state == listens && static_cast<int>(at) == port && words == local)
+            return inode;
+    }
+    return {};
+}
+/// The socket of this machine that takes connections to an address, "" where none is known: the one
+/// that is bound to it, or else to all addresses.
+inline std::string listener_of(const address& a) {
+    if (a.storage.ss_family == AF_UNIX || current_environment) return {};
+    if (!is_of_this_machine(without_port(a))) return {};
+    const int port = port_number_of(a);
+    const auto words_of = [](const unsigned char* bytes, std::size_t n) {
+        std::string all;
+        for (std::size_t i = 0; i < n; i += 4) {
+            std::uint32_t word = 0;
+            std::memcpy(&word, bytes + i, 4);
+            all += printed("%08X", word);
+        }
+        return all;
+    };
+    sockaddr_in6 v6{};
+    sockaddr_in v4{};
+    std::memcpy(&v6, &a.storage, sizeof v6);
+    std::memcpy(&v4, &a.storage, sizeof v4);
+    const bool is_v4 = a.storage.ss_family == AF_INET;
+    unsigned char bytes[16] = {};
+    if (is_v4) {
+        bytes[10] = bytes[11] = 0xFF;
+        std::memcpy(bytes + 12, &v4.sin_addr, 4);
+    } else {
+        std::memcpy(bytes, v6.sin6_addr.s6_addr, 16);
+    }
+    const unsigned char all[16] = {};
+    for (const unsigned char* at : {static_cast<const unsigned char*>(bytes), all}) {
+        std::string found;
+        const unsigned char* const v4_bytes = at == all ? all : at + 12;
+        if (is_v4) found = listener_in("/proc/net/tcp", words_of(v4_bytes, 4), port);
+        if (found.empty()) found = listener_in("/proc/net/tcp6", words_of(at, 16), port);
+        if (!found.empty()) return found;
+    }
+    return {};
+}
+/// Whether two addresses lead to one listening socket of this machine.
+inline bool have_one_listener(const address& a, const address& b) {
+    if (port_number_of(a) != port_number_of(b)) return false;
+    const std::string mine = listener_of(a);
+    return !mine.empty() && mine == listener_of(b);
+}
+
 // ===== [E] the orders and results of a load ======================================================
+
+/// The number of this program's run in the ids that it sends, so that a server's log tells runs
+/// apart. All virtual runs are alike.
+inline std::uint32_t run_in_ids() {
+    static const auto own = static_cast<std::uint32_t>(entropy());
+    return current_environment ? virtual_run : own;
+}
 
 class progress_meter;
 
@@ -30942,6 +31483,7 @@ struct load_target : http_server {
     std::string path{}, whole_path{};  // for streams, and for answers in one piece
     std::string own_path{};  // the same if the gate names it
     std::string fields{};  // header lines of all requests, authorization included
+    bool says_accept = false;  // they have their own "Accept"
     std::string session_fields{};  // the same if one has "{session}", else ""
     vector<std::string> secrets{};  // parts of them; never written
     std::string model{};
@@ -31949,6 +32491,7 @@ private:
         answer_.timeline().write_to(rec_);
         rec_.http_status = answer_.http_status();
         rec_.from_cache = answer_.is_from_cache();
+        rec_.opening_hash = answer_.opening();
         if (answer_.model() != io_.target.model)
             rec_.model = without_secrets(answer_.model(), io_.target.secrets);
         rec_.error = without_secrets(str(rec_.error), io_.target.secrets);
@@ -32194,7 +32737,8 @@ inline built_request built(const load_order& o, const agenda& a, std::size_t ind
                                    ? t.fields
                                    : filled_in(t.session_fields, session_placeholder, line_id());
     const std::string fields =
-        shared + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
+        shared +
+        (t.says_accept ? "" : events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n" +
         (t.transport && !a.goes_on(index) ? "Connection: close\r\n" : "");
     const std::string body = request_body(*t.api, t.model, r);
@@ -32873,6 +33417,23 @@ inline void check_key(const endpoint& e, const std::string& key, const std::stri
         refuse({"the API key in ", variable, " holds a line break or another control character"});
 }
 
+inline bool sets_header(const endpoint& e, std::string_view name) {
+    return any_of(e.headers,
+                  [&](const name_value& h) { return same_ignoring_case(str(h.name), name); });
+}
+
+/// The header line of a URL with user and password, "http://user:password@host".
+inline std::string login_of(const endpoint& e) {
+    if (login_in(str(e.url)).empty()) return {};
+    for (const bool is_key : {true, false})
+        if (is_key ? !e.api_key_env.empty() : sets_header(e, "Authorization"))
+            refuse({"endpoint.url has a user and a password, and ",
+                    is_key ? "endpoint.api_key_env names a key"
+                           : "endpoint.headers sets Authorization",
+                    ": give one of them"});
+    return login_line(parsed_url(str(e.url), "endpoint.url"));
+}
+
 /// The header line with the key, "" if none. If the gate sets that header itself, LLMBENCH_API_KEY
 /// is not used.
 inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
@@ -32892,8 +33453,12 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
                                   const std::string& key,
                                   const char* usual = "LLMBENCH_API_KEY") {
     credentials c;
-    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
-    c.fields += api.fields;
+    const std::string ours = joined({"\r\nUser-Agent: llmbench\r\n"
+                                     "Content-Type: application/json\r\n", api.fields});
+    for_each_field(ours.substr(0, ours.size() - 2),
+                   [&](std::string_view name, std::string_view, std::string_view line) {
+                       if (!sets_header(e, name)) c.fields.append(line).append("\r\n");
+                   });
     for (const name_value& h : e.headers) {
         const std::string name = str(h.name), value = str(h.value);
         check_header(name, value);
@@ -32902,7 +33467,12 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
     }
     check_key(e, key, key_variable(e, usual));
     add_secret(c.secrets, key);
-    c.fields += key_line(e, api, key);
+    const std::string login = login_of(e);
+    add_secrets_named_in(c.secrets, str(e.url) + " " + login);
+    c.fields += login;
+    const bool is_same = !login.empty() &&
+                         std::string_view(api.key_before).starts_with("Authorization:");
+    if (!is_same) c.fields += key_line(e, api, key);
     return c;
 }
 
@@ -33255,14 +33825,18 @@ private:
     bool is_unanswered_ = false;
 };
 
-/// Sends one short request like those of a load, on a connection that may be kept. Its id differs
-/// from theirs.
+/// Returns an id that no request of a load has, and no other check of this program.
+inline std::string next_id_of_check() {
+    static std::atomic<std::size_t> asked{0};
+    return id_of_check(current_environment ? 0 : asked++, run_in_ids());
+}
+/// Sends one short request like those of a load, on a connection that may be kept.
 inline http_answer ask_for_one_token(const load_target& to, request_spec r, double within_s = 3) {
     r.prompt = "Hello";
     r.max_tokens = 1;
     return answer_to(to,
                      request_text(http_method::post, path_of(to, r), to.url.authority(),
-                                  to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
+                                  to.fields + "X-Request-Id: " + next_id_of_check() + "\r\n",
                                   request_body(*to.api, to.model, r)),
                      within_s);
 }
@@ -34041,7 +34615,7 @@ inline page_address page_at(const std::string& named, const load_target& server,
     const bool is_same = at.authority() == server.url.authority() &&
                          at.socket == server.url.socket && at.tls == server.url.tls;
     p.fields = "Accept: text/plain;version=0.0.4\r\n";
-    p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n";
+    p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n" + login_line(at);
     p.at = is_same  ? static_cast<const http_server&>(server)
            : at.tls ? server_at(at, std::make_shared<tls_client>(tls, at))
                     : server_at(at);
@@ -34364,7 +34938,7 @@ public:
             return await_at(load_, ready, load_.fields, within_s, until_ns, is_200);
         const http_url url = parsed_url(ready, "LLMBENCH_READY_PATH");
         await_at(server_at(url, url.tls ? std::make_shared<tls_client>(at_.tls, url) : nullptr),
-                 url.path + url.query, "", within_s, until_ns, is_200);
+                 url.path + url.query, login_line(url), within_s, until_ns, is_200);
     }
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
@@ -34554,6 +35128,7 @@ private:
             facts_.is_virtual = current_environment != nullptr;
         }
         load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
+        load_.says_accept = sets_header(at_, "Accept");
         load_.session_fields = own.fields == load_.fields ? "" : std::move(own.fields);
         load_.secrets = std::move(own.secrets);
         load_.whole_url = str(at_.url);
@@ -34716,7 +35291,9 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
     }
     const vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
     return any_of(mine, [&](const address& x) {
-        return any_of(others, [&](const address& y) { return is_same_address(x, y); });
+        return any_of(others, [&](const address& y) {
+            return is_same_address(x, y) || have_one_listener(x, y);
+        });
     });
 }
 
@@ -35148,7 +35725,7 @@ public:
         const gate_outcome so_far = is_over ? worst() : worse_of(worst(), gate_outcome::invalid);
         const std::string directory = report_directory();
         const std::filesystem::path dir = directory;
-        // All or none: older files say that the program has not ended.
+        // Where one cannot be written, the others are written again, and say so.
         try {
             environment_.call = call_without_secrets();
             drafted_files drafts;
@@ -35173,7 +35750,10 @@ public:
             drafts.publish();
         } catch (const std::exception& e) {
             whole_ = false;
+            if (std::exchange(has_failed_, true)) return;
             report_not_whole(directory, std::string("the reports: ") + reason_in(e));
+            has_changed = true;
+            write(now);
         }
     }
     /// Calls users' reports after the last writing, without `lock`: their threads may ask us. The
@@ -35305,7 +35885,7 @@ private:
     environment_facts environment_ = environment_now();
     std::size_t told_ = 0;          // number of gates, for users' reports
     std::size_t next_writing_ = 1;  // number of gates at the next writing
-    bool written_as_over_ = false, whole_ = true;
+    bool written_as_over_ = false, whole_ = true, has_failed_ = false;
 };
 
 }  // namespace detail
@@ -36022,10 +36602,11 @@ public:
         return least;
     }
     bool has_baseline() const { return baseline_ != nullptr; }
-    /// Whether twins may wait for each other: at one server, or at the one behind a gateway.
+    /// Whether twins may wait for each other: at one server, or at the one behind a gateway. Only
+    /// models are two for sure: what listens behind an address may pass requests on.
     bool twins_may_meet() const {
-        return p_.judged->is_at_once && (asks_what_is_added(p_.judged->slos) ||
-                                         is_same_place(candidate_.load(), baseline_->load()));
+        const auto is_model = [](const live_target& t) { return t.of_extension() != nullptr; };
+        return p_.judged->is_at_once && !(other_ && is_model(candidate_) && is_model(*other_));
     }
     /// Whether each pair has new processes of servers that the gate starts, or one for both
     /// variants. A model has no process.
@@ -36441,6 +37022,15 @@ inline void note_prompt(const planned_traffic& p, const token_fit& fit, const fi
         d.shared_tokens = std::max(d.shared_tokens, 0ll) +
                           shared_tokens(p, f.index, fit, r.prompt_tokens);
 }
+/// The most answers that begin with one text, of prompts that differ from their first words on.
+inline long long equal_openings_in(const request_log& all) {
+    std::map<unsigned long long, long long> by_opening;
+    long long most = 0;
+    for (const finished_request& f : all.requests())
+        if (is_pooled(f.what) && f.what.opening_hash != 0)
+            most = std::max(most, ++by_opening[f.what.opening_hash]);
+    return most;
+}
 /// Notes facts of answers that need the plan, before only records are left.
 inline void note_answers(const plan& p, const load_target& target, const request_log& all,
                          repeat_data& d) {
@@ -36452,6 +37042,7 @@ inline void note_answers(const plan& p, const load_target& target, const request
         if (target.api->forces_lengths) note_length(*p.sent, f, d);
         note_prompt(*p.sent, target.tokens, f, said, d);
     }
+    if (p.sent->stride == 1 && makes_up_prompts(*p.sent)) d.equal_openings = equal_openings_in(all);
 }
 
 /// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
@@ -36598,7 +37189,7 @@ struct variant_repeat : not_copied {
         seen.usd_per_hour = what.judged->usd_per_hour;
         asked.what = &what;
         asked.target = &target.load();
-        asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
+        asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number, run_in_ids());
     }
 
     const plan what;

@@ -1066,7 +1066,7 @@ inline std::string shown_text(const settings_comparison& c, const compared_stati
     return joined_texts({best, alike, by_client, left_out}, "; ");
 }
 inline std::string sentence_of(const settings_comparison& c, const compared_statistic& s) {
-    return filled("{name}: {shown}", {{"name", s.what.name}, {"shown", shown_text(c, s)}});
+    return filled("{name}: {shown}", {{"name", printable(str(s.what.name))}, {"shown", shown_text(c, s)}});
 }
 
 /// Results of the statistics before `end`, one sentence for equal ones.

@@ -340,6 +340,7 @@ struct history_run {
     std::string outcome{};
     vector<named_repeats> values{};
     vector<std::string> more_is_better{};  // statistics whose names do not say it
+    vector<std::string> objectives{};      // statistics that the gate judged
 };
 /// A person's annotation on a gate's runs.
 struct history_note {
@@ -404,6 +405,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     }
     v.end();
     v.texts({"more_is_better", "statistics whose names do not say it", if_any}, r.more_is_better);
+    v.texts({"objectives", "statistics that the gate judged", if_any}, r.objectives);
 }
 inline void fields_of(field_visitor& v, history_note& n) {
     std::string schema = history_schema;
@@ -1016,6 +1018,13 @@ inline history_entry history_entry_of(const std::string& gate, const run_facts& 
     for (const slo_verdict& v : facts.verdicts)
         if (!v.objective.at_most && !is_better_if_more(str(v.objective.statistic.name)))
             e.run.more_is_better.push_back(str(v.objective.statistic.name));
+    for (const slo_verdict& v : facts.verdicts) {
+        const std::string name = str(v.objective.statistic.name);
+        const auto is_it = [&](const auto& of) { return of.name == name; };
+        const auto is_there = [&](const std::string& of) { return of == name; };
+        if (any_of(e.run.values, is_it) && !any_of(e.run.objectives, is_there))
+            e.run.objectives.push_back(name);
+    }
     if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
     return e;
 }

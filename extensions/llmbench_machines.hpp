@@ -274,6 +274,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.short_outputs += part.short_outputs;
     to.long_outputs += part.long_outputs;
     to.short_prompts += part.short_prompts;
+    to.equal_openings += part.equal_openings;
     to.resends += part.resends;
     to.idle_resends += part.idle_resends;
     to.add(part);

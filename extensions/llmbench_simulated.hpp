@@ -437,7 +437,7 @@ private:
 /// Only for requests of ours and of clients like curl.
 class request_parser {
 public:
-    std::string method{}, path{}, body{};
+    std::string method{}, path{}, body{};  // the path without its query
     vector<header_field> fields{};
     bool keep_alive = true;
 
@@ -457,6 +457,8 @@ public:
         return true;
     }
     bool broken() const { return broken_; }
+    /// Whether the client waits for "100 Continue" before it sends the body; asked once.
+    bool waits_to_continue() { return head_done_ && std::exchange(waits_to_continue_, false); }
     /// Prepares for the next request on the connection; early bytes are kept.
     void reset() {
         std::string rest = std::move(raw_);
@@ -466,9 +468,10 @@ public:
 
 private:
     bool read_head() {
-        const std::size_t end = raw_.find("\r\n\r\n");
+        const std::size_t end = raw_.find("\r\n\r\n", searched_to_);
         if (end == std::string::npos) {
-            broken_ = raw_.size() > 64 * 1024;
+            broken_ = raw_.size() > most_head;
+            searched_to_ = std::max<std::size_t>(raw_.size(), 3) - 3;
             return false;
         }
         const std::string_view head = std::string_view(raw_).substr(0, end);
@@ -478,6 +481,7 @@ private:
             return !(broken_ = true);
         method = line.substr(0, a);
         path = line.substr(a + 1, b - a - 1);
+        path.resize(std::min(path.find('?'), path.size()));
         keep_alive = line.back() == '1';
         const bool has_fields = for_each_field(
             head, [&](std::string_view name, std::string_view value, std::string_view) {
@@ -494,6 +498,7 @@ private:
         if (length_ > max_body || (!is_chunked_ && !header("transfer-encoding").empty()))
             return !(broken_ = true);
         if (lists(header("connection"), "close")) keep_alive = false;
+        waits_to_continue_ = same_ignoring_case(header("expect"), "100-continue");
         raw_.erase(0, end + 4);
         return head_done_ = true;
     }
@@ -511,12 +516,15 @@ private:
             is_whole = n == 0;
         }
         raw_.erase(0, at);
+        broken_ = !is_whole && raw_.size() > most_head && raw_.find("\r\n") == std::string::npos;
         return is_whole;
     }
-    static constexpr std::size_t max_body = 64u << 20;
+    static constexpr std::size_t max_body = 64u << 20, most_head = 64 * 1024;
     std::string raw_{};
     std::size_t length_ = 0;
+    std::size_t searched_to_ = 0;  // there is no end of the head before
     bool head_done_ = false;
+    bool waits_to_continue_ = false;
     bool is_chunked_ = false;
     bool broken_ = false;
 };
@@ -1358,13 +1366,16 @@ public:
     /// Writes a whole answer with a Date header.
     void answer(const reply& r) {
         std::string bytes = reply_bytes(r);
+        if (parser_.method == "HEAD") bytes.resize(bytes.find("\r\n\r\n") + 4);
         bytes.insert(bytes.find("\r\n"),
                      "\r\nDate: " + http_date_of(static_cast<std::time_t>(unix_s())));
         write(bytes);
         next();
     }
-    /// Writes a part of an answer, which next() ends.
+    /// Writes a part of an answer, which next() ends. A client that does not read is given up.
     void write(const std::string& bytes) {
+        if (has_ended_) return;
+        if (out_.size() > most_unread) return gone();
         const bool is_first = out_.empty();
         out_ += sealed(bytes);
         if (is_first) on_written();
@@ -1373,32 +1384,24 @@ public:
     void next() {
         busy_ = false;
         ++answered_;
-        const bool keep = parser_.keep_alive;
+        if (!parser_.keep_alive) close_when_written_ = true;
         parser_.reset();
-        const std::string held = std::exchange(early_, {});
-        if (!keep) close_when_written_ = true;
-        else if (parser_.feed(held)) serve();
+        if (!close_when_written_ && !is_feeding_) feed(std::exchange(early_, {}));
         if (close_when_written_ && out_.empty()) close();
     }
-    void reset() {
-        out_.clear();
-        end(ECONNRESET);
-    }
+    void reset() { close(ECONNRESET); }
 
     std::uint64_t answering = 0;  // the handler's id of the current answer, 0: none
 
 protected:
     /// The connection is kept after an answer and idle.
     bool is_kept() const { return answered_ > 0 && !busy_; }
-    /// Takes bytes. Returns false if no more are wanted.
-    bool take(std::string_view bytes) {
-        if (busy_) early_.append(bytes);
-        else if (parser_.feed(bytes)) serve();
-        else if (parser_.broken()) {
-            answer(error_reply(400, "not an HTTP/1.1 request"));
-            return false;
-        }
-        return true;
+    /// Takes bytes; those behind the last request, or behind what is none, are dropped.
+    void take(std::string_view bytes) {
+        if (close_when_written_) return;
+        if (!busy_) return feed(bytes);
+        if (early_.size() + bytes.size() > most_early) return gone();
+        early_.append(bytes);
     }
     void write_more() {
         while (!out_.empty()) {
@@ -1424,13 +1427,31 @@ private:
     /// As they are sent: TLS's.
     virtual std::string sealed(const std::string& bytes) { return bytes; }
 
+    static constexpr std::size_t most_unread = 4 << 20, most_early = 1 << 18;
+
+    /// Many requests may be answered at once: one after the other, not one inside of the other.
+    void feed(std::string_view bytes) {
+        is_feeding_ = true;
+        for (bool more = parser_.feed(bytes); more;) {
+            serve();
+            more = !busy_ && !close_when_written_ && parser_.feed(std::exchange(early_, {}));
+        }
+        is_feeding_ = false;
+        if (busy_ || close_when_written_) return;
+        if (parser_.waits_to_continue()) return write("HTTP/1.1 100 Continue\r\n\r\n");
+        if (!parser_.broken()) return;
+        parser_.keep_alive = false;
+        answer(error_reply(400, "not an HTTP/1.1 request"));
+    }
     void serve() {
         busy_ = true;
         handler_.on_request(*this);
     }
-    void close() {
+    void close(int error = 0) {
+        if (std::exchange(has_ended_, true)) return;
+        close_when_written_ = true;
         out_.clear();
-        end(0);
+        end(error);
     }
 
     const request_handler& handler_;
@@ -1439,6 +1460,8 @@ private:
     std::string out_{};    // bytes that the carrier has not taken
     long long answered_ = 0;
     bool busy_ = false;
+    bool is_feeding_ = false;
+    bool has_ended_ = false;
     bool close_when_written_ = false;
 };
 
@@ -1572,7 +1595,7 @@ private:
 
     void on_request(simulated_session& s) {
         const request_parser& asked = s.request();
-        if (asked.method == "GET") {
+        if (asked.method == "GET" || asked.method == "HEAD") {
             if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
             return s.answer(about_server(asked.path, state(), tallies_));
         }
@@ -2312,9 +2335,7 @@ public:
     virtual_session(virtual_environment& w, const shared_link& l, const request_handler& handler)
         : simulated_session(handler), environment_(w), link_(l) {}
 
-    void on_bytes(std::string_view bytes) override {
-        if (wants_bytes_) wants_bytes_ = take(bytes);
-    }
+    void on_bytes(std::string_view bytes) override { take(bytes); }
     void on_end() override { gone(); }
     void on_room() override { write_more(); }
     bool is_kept_idle() const override { return is_kept(); }
@@ -2325,14 +2346,12 @@ protected:
         return l ? environment_.send_to_client(l, bytes) : -1;
     }
     void end(int error) override {
-        wants_bytes_ = false;
         if (const shared_link l = link_.lock()) environment_.end_from_server(l, error);
     }
 
 private:
     virtual_environment& environment_;
     const std::weak_ptr<virtual_link> link_;
-    bool wants_bytes_ = true;
 };
 
 /// The simulated server at a virtual address.

@@ -116,12 +116,12 @@ TEST_CASE("no number of a server makes a file that cannot be read") {
 TEST_CASE("a record's list has all that a record has") {
     record r;
     // One more member, and this does not compile: it is a field as well, but for `same` and `exempt`,
-    // which follow from other records and from side tasks.
+    // which follow from other records and from side tasks, and for `opening`, which counts were made of.
     auto& [id, variant, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
            answer, late, prompt, output, source, events, first_tokens, status, http, finish, error,
            cached, reasoning, hidden, at_once, conversation, turn, depth, workload_part, reads, first_read,
-           unknown_gaps, first_early, bytes, most_prompt, most_output, choices, right, graded, hash,
-           same, exempt, resends, idle] = r;
+           unknown_gaps, first_early, textless, bytes, most_prompt, most_output, choices, right, graded, hash,
+           same, exempt, model, opening, from_cache, resends, idle] = r;
     id = "x";
     right = true;  // written where there was a question
     graded = "7";
@@ -129,8 +129,11 @@ TEST_CASE("a record's list has all that a record has") {
     idle = 7;  // written where the connection was lost
     depth = workload_part = 1;  // written where they are not 0
     unknown_gaps = at_once = 1;
-    first_early = 1;
-    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 44 + 1);
+    first_early = textless = 1;
+    last = 1, end = 3;
+    model = "small";
+    from_cache = true;
+    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 47 + 1);
 }
 
 TEST_CASE("a clock that moves moves every time, and nothing else") {
