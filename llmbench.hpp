@@ -1140,6 +1140,8 @@ struct slo {
 #endif
 };
 using slo_list = types::list<slo>;
+void operator&&(const slo&, const slo&) = delete;  // each is one of the list: .slos = {a, b}
+void operator||(const slo&, const slo&) = delete;  // each is one of the list: .slos = {a, b}
 
 /// Makes an SLO advisory: measured, judged and reported, but without effect on the outcome.
 /// `advisory(p99(itl) <= 80_ms)`.
@@ -1219,6 +1221,10 @@ struct statistic {
     { return {detail::make_ratio(s.data, l.data), false, l.factor, 0, false, l.at}; }
     template <class T>
     friend void operator==(const statistic&, const T&) = delete;
+    template <class T>
+    friend void operator<(const statistic&, const T&) = delete;  // an objective has <= or >=
+    template <class T>
+    friend void operator>(const statistic&, const T&) = delete;  // an objective has <= or >=
     // A deleted function is named alone in a compiler's message.
     template <class T>
         requires(Side == detail::bound_side::at_least || !detail::is_bound_of<T, U>)
@@ -1318,6 +1324,12 @@ inline auto p50(const gauge& g) { return percentile(g, 0.50); }
 inline auto p90(const gauge& g) { return percentile(g, 0.90); }
 inline auto p95(const gauge& g) { return percentile(g, 0.95); }
 
+template <class M, class T>
+    requires detail::any_metric<M>
+void operator<(M, const T&) = delete;  // an objective or a condition has <= or >=
+template <class M, class T>
+    requires detail::any_metric<M>
+void operator>(M, const T&) = delete;  // an objective or a condition has <= or >=
 template <detail::run_metric M>
     requires(detail::metric_traits<M>::side == detail::bound_side::at_most)
 slo operator<=(M m, const limit<detail::unit_of<M>>& l) {
@@ -1623,6 +1635,7 @@ open_loop all_at_once();
 /// A fixed number of users, 1 to 100000.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
+closed_loop_users closed_loop(user_count) = delete;  // the number alone: closed_loop(64)
 
 // ===== [A] APIs, ours and your own ===============================================================
 
@@ -2589,10 +2602,13 @@ struct past_result {
 /// reports mark them as advisory, elsewhere exit_code() counts them. Throws std::invalid_argument
 /// for an unsound scenario, std::runtime_error if the target cannot be started; in a doctest case
 /// both become a failed assertion at the caller's line.
-result run(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+// A compiler that cannot convert the braces shows the line below, and not the field.
+result run(const scenario& s,   // `const scenario s{...}; run(s);` names the field that is wrong
+           const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// Measures and asserts every SLO: the test case fails if one is missed or cannot be judged.
-result gate(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+result gate(const scenario& s,  // `const scenario s{...}; gate(s);` names the field that is wrong
+            const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// Of llmbench_capacity.hpp.
 template <class S = scenario>

@@ -135,6 +135,8 @@ struct slo {
 #endif
 };
 using slo_list = types::list<slo>;
+void operator&&(const slo&, const slo&) = delete;  // each is one of the list: .slos = {a, b}
+void operator||(const slo&, const slo&) = delete;  // each is one of the list: .slos = {a, b}
 
 /// Makes an SLO advisory: measured, judged and reported, but without effect on the outcome.
 /// `advisory(p99(itl) <= 80_ms)`.
@@ -214,6 +216,10 @@ struct statistic {
     { return {detail::make_ratio(s.data, l.data), false, l.factor, 0, false, l.at}; }
     template <class T>
     friend void operator==(const statistic&, const T&) = delete;
+    template <class T>
+    friend void operator<(const statistic&, const T&) = delete;  // an objective has <= or >=
+    template <class T>
+    friend void operator>(const statistic&, const T&) = delete;  // an objective has <= or >=
     // A deleted function is named alone in a compiler's message.
     template <class T>
         requires(Side == detail::bound_side::at_least || !detail::is_bound_of<T, U>)
@@ -313,6 +319,12 @@ inline auto p50(const gauge& g) { return percentile(g, 0.50); }
 inline auto p90(const gauge& g) { return percentile(g, 0.90); }
 inline auto p95(const gauge& g) { return percentile(g, 0.95); }
 
+template <class M, class T>
+    requires detail::any_metric<M>
+void operator<(M, const T&) = delete;  // an objective or a condition has <= or >=
+template <class M, class T>
+    requires detail::any_metric<M>
+void operator>(M, const T&) = delete;  // an objective or a condition has <= or >=
 template <detail::run_metric M>
     requires(detail::metric_traits<M>::side == detail::bound_side::at_most)
 slo operator<=(M m, const limit<detail::unit_of<M>>& l) {

@@ -211,6 +211,7 @@ open_loop all_at_once();
 /// A fixed number of users, 1 to 100000.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
+closed_loop_users closed_loop(user_count) = delete;  // the number alone: closed_loop(64)
 
 }  // inline namespace v1
 }  // namespace llmbench

@@ -16,10 +16,13 @@ inline namespace v1 {
 /// reports mark them as advisory, elsewhere exit_code() counts them. Throws std::invalid_argument
 /// for an unsound scenario, std::runtime_error if the target cannot be started; in a doctest case
 /// both become a failed assertion at the caller's line.
-result run(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+// A compiler that cannot convert the braces shows the line below, and not the field.
+result run(const scenario& s,   // `const scenario s{...}; run(s);` names the field that is wrong
+           const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// Measures and asserts every SLO: the test case fails if one is missed or cannot be judged.
-result gate(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+result gate(const scenario& s,  // `const scenario s{...}; gate(s);` names the field that is wrong
+            const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// Of llmbench_capacity.hpp.
 template <class S = scenario>
