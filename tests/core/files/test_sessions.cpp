@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <span>
 #include <string>
 
 using namespace recordings;
@@ -240,14 +241,34 @@ TEST_CASE("the lines that examples/sessions/*.jq make of others' recordings are 
     // A turn spawns two children, of which one is joined by the next turn and one by the turn after it; the last turn
     // forks.
     const session_corpus tree = converted("dag_jsonl");
-    REQUIRE(tree.sessions.size() == 1);
-    REQUIRE(tree.steps.size() == 7);
+    REQUIRE(tree.sessions.size() == 6);
+    REQUIRE(tree.sessions[0].steps == 7);
     CHECK(after(tree, 4) == step_list{0, 2});
     CHECK(step(tree, 4).wait_s == 1.5);
     CHECK(after(tree, 5) == step_list{4, 3});
     CHECK(step(tree, 6).prompt.kept == step(tree, 5).prompt.tokens);
     CHECK(step(tree, 1).prompt.kept == 0);
-    CHECK(tree.deepest == 1);
+    // Prompts have the answers before them: of 100 tokens a turn, with answers of 500.
+    const auto steps_of = [&](std::size_t session) {
+        return std::span(tree.steps).subspan(tree.sessions[session].first, tree.sessions[session].steps);
+    };
+    CHECK(steps_of(1)[0].prompt.tokens == 100);
+    CHECK(steps_of(1)[1].prompt.tokens == 700);
+    CHECK(steps_of(1)[2].prompt.tokens == 1300);
+    // An orchestrator asks nothing itself: its rounds wait for each other, and think before each.
+    CHECK(steps_of(2).size() == 4);
+    CHECK(steps_of(2)[0].at_s == 12);
+    CHECK(steps_of(2)[3].after == 2);
+    CHECK(steps_of(2)[3].wait_s == 31);
+    CHECK(steps_of(3).size() == 2);
+    // One that is spawned before the first turn, and a fork in the background, which nothing waits for.
+    CHECK(steps_of(4).size() == 4);
+    CHECK(steps_of(4)[2].prompt.tokens == 2 + 10 + 1);
+    CHECK(steps_of(4)[3].after == 1);
+    // The document's own example: two branches go on from the answer of the root.
+    REQUIRE(steps_of(5).size() == 5);
+    CHECK(steps_of(5)[1].prompt.tokens == 17 + 128 + 18);
+    CHECK(steps_of(5)[1].prompt.kept == 17);
 }
 
 // ---- size ----------------------------------------------------------------------------------------
