@@ -500,6 +500,151 @@ void rates_of_answers_at_once(const options& o, bounds& must) {
         }
 }
 
+// ---- errors at once: one load, whole or with its looks
+
+/// How the errors of a load come: so many requests in a row, rows of a share of the load, every
+/// second request, or those of one half alone.
+struct order_of_errors {
+    const char* name;
+    std::size_t row = 1;
+    double part = 0;  // of the load, as a row
+    bool in_turns = false, in_half = false;
+    bool is_promised = true;
+};
+constexpr order_of_errors orders[] = {
+    {"at random"},
+    {"every second", 1, 0, true},
+    {"in rows of 2", 2},
+    {"in rows of 5", 5},
+    {"in rows of 10", 10},
+    {"in rows of a tenth of the load", 1, 0.1, false, false, false},
+    {"in the second half, at random", 1, 0, false, true}};
+/// The misses of a load with this rate, expected over all loads.
+vector<bool> misses_of(const order_of_errors& o, double rate, std::size_t n, generator& random) {
+    vector<bool> all(n);
+    const std::size_t row = o.part > 0 ? static_cast<std::size_t>(o.part * as_number(n)) : o.row;
+    // Every second request of a stretch that lasts as long as that takes.
+    const std::size_t begin = o.in_turns
+                                  ? static_cast<std::size_t>(random.uniform() * as_number(n))
+                                  : 0;
+    const double stretch = std::min(1.0, 2 * rate) * as_number(n);
+    const double begins = rate / (as_number(row) * (1 - rate) + rate);
+    std::size_t left = 0;
+    if (row > 1 && random.uniform() < rate)
+        left = 1 + static_cast<std::size_t>(random.uniform() * as_number(row));
+    for (std::size_t i = 0; i < n; ++i) {
+        if (o.in_turns) {
+            all[i] = i % 2 == 0 && as_number((i + n - begin) % n) < stretch;
+        } else if (row > 1) {
+            if (left == 0 && random.uniform() < begins) left = row;
+            all[i] = left > 0;
+            left -= left > 0;
+        } else {
+            const bool may = !o.in_half || i >= n / 2;
+            all[i] = may && random.uniform() < (o.in_half ? std::min(1.0, 2 * rate) : rate);
+        }
+    }
+    return all;
+}
+/// A verdict on the misses of one load.
+verdict judged_alone_at_once(const slo& s, sought which, const vector<bool>& misses) {
+    judging_parameters by;
+    by.slos = {s};
+    by.rule = twins::rule_at(4, false);
+    column c;
+    c.misses = misses;
+    c.counts.add(misses);
+    c.requests = misses.size();
+    c.value = c.counts.value(s.statistic.metric);
+    objective_columns of;
+    of.is_in_pairs = of.is_by_slices = true;
+    of.mine.together = c.value;
+    of.mine.each.push_back(std::make_shared<const column>(std::move(c)));
+    return judge_counts(of, by, s, which).outcome;
+}
+/// One on those of both variants, after the whole load, or at the looks that a gate does not take.
+verdict judged_together_at_once(const slo& s, const vector<bool>& mine, const vector<bool>& other,
+                                bool looks) {
+    for (const std::size_t quarter : {2u, 3u, 4u}) {
+        if (!looks && quarter < 4) continue;
+        const std::size_t until = mine.size() * quarter / 4;
+        values_at_once v;
+        v.is_fraction = true;
+        v.slices = most_slices_at_once * quarter / 4;
+        for (std::size_t i = 0; i < until; ++i) {
+            v.mine.add(mine[i], i * v.slices / until);
+            v.other.add(other[i], i * v.slices / until);
+        }
+        const judging_rule& rule = twins::rule_at(static_cast<int>(quarter), looks);
+        const verdict outcome = analyses_at_once(s, v, rule).at(s.offset).outcome;
+        if (outcome != verdict::inconclusive) return outcome;
+    }
+    return verdict::inconclusive;
+}
+struct five_rates : std::array<tally, 5> {
+    void operator+=(const five_rates& other) {
+        for (std::size_t i = 0; i < size(); ++i) (*this)[i] += other[i];
+    }
+};
+void rates_of_errors_at_once(const options& o, bounds& must) {
+    const struct {
+        const char* name;
+        slo objective;
+        sought which;
+        bool looks;
+        double limit, base;
+        std::array<double, 5> rates;
+    } kinds[] = {
+        {"the guard, error_rate <= 1 %", error_guard(), sought::guards_first, false, 0.01, 0,
+         {0.005, 0.01, 0.02, 0.10, 0.5}},
+        {"error_rate <= 0.9 %", error_rate <= 0.9_pct, sought::first, false, 0.009, 0,
+         {0, 0.009, 0.02, 0.10, 0.5}},
+        {"goodput >= 90 %", goodput(ttft <= 1_s) >= 90_pct, sought::first, false, 0.1, 0,
+         {0.05, 0.1, 0.15, 0.3, 0.5}},
+        {"error_rate <= baseline + 1 %, 0.2 %", error_rate <= baseline + 1_pct, sought::first,
+         false, 0.012, 0.002, {0.002, 0.012, 0.022, 0.052, 0.5}},
+        {"the same with looks", error_rate <= baseline + 1_pct, sought::first, true, 0.012, 0.002,
+         {0.002, 0.012, 0.022, 0.052, 0.5}}};
+    for (const auto& k : kinds) {
+        std::printf("\n");
+        vector<double> shares(k.rates.begin(), k.rates.end());
+        vector<std::string> head = percents(shares, "");
+        head.pop_back();
+        print_head(k.name, head);
+        for (const std::size_t n : {std::size_t{240}, std::size_t{960}, std::size_t{2400}, std::size_t{4800}})
+            for (const order_of_errors& order : orders) {
+                const five_rates r = over_trials<five_rates>(
+                    o.trials, [&](five_rates& sum, std::uint64_t trial) {
+                        for (std::size_t i = 0; i < k.rates.size(); ++i) {
+                            generator random(mixed(mixed(o.seed) + trial), 1000 + i);
+                            const vector<bool> mine = misses_of(order, k.rates[i], n, random),
+                                               other = misses_of(order, k.base, n, random);
+                            sum[i].add(k.objective.factor > 0
+                                           ? judged_together_at_once(k.objective, mine, other,
+                                                                     k.looks)
+                                           : judged_alone_at_once(k.objective, k.which, mine),
+                                       1);
+                        }
+                    });
+                vector<std::string> columns;
+                const std::string row = printed("%zu requests, %s", n, order.name);
+                for (std::size_t i = 0; i < k.rates.size(); ++i) {
+                    columns.push_back(fractions(r[i]));
+                    const std::string name = std::string(k.name) + ", " + row;
+                    if (k.rates[i] == 0.5 && order.part == 0) must.at_least(name + ", 50 %", r[i].failed(), 0.95);
+                    // A burst that no load shows is not seen.
+                    const bool has_bursts = k.limit * as_number(n) >= 3 * as_number(order.row);
+                    if (k.rates[i] != k.limit || !order.is_promised || !has_bursts || k.looks)
+                        continue;
+                    must.at_most(name + ", fails at the limit", r[i].failed(), 0.01);
+                    if (k.which == sought::first)
+                        must.at_most(name + ", passes at the limit", r[i].passed(), 0.05);
+                }
+                print_row(row, columns);
+            }
+    }
+}
+
 bool study_of_differences(const options& o) {
     std::printf("Pass/fail/inconclusive in %%; %lld loads. \"In turns\": four pairs in the same time; "
                 "variance: of the ratio,\nat once over in turns.\n", o.trials);
@@ -512,12 +657,14 @@ bool study_of_differences(const options& o) {
     if (o.does("fractions")) rates_of_fractions(o, must);
     if (o.does("stored")) rates_of_stored_fractions(o, must);
     if (o.does("answers")) rates_of_answers_at_once(o, must);
+    if (o.does("errors")) rates_of_errors_at_once(o, must);
     return must.met();
 }
 const registered differences({"difference",
                               2000,
                               100,
-                              {"ratios", "narrow", "rare", "stalls", "proxy", "fractions", "stored", "answers"},
+                              {"ratios", "narrow", "rare", "stalls", "proxy", "fractions", "stored", "answers",
+                               "errors"},
                               study_of_differences});
 
 }  // namespace

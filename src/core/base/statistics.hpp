@@ -209,7 +209,7 @@ inline double sample_variance(const vector<double>& v) {
 
 /// How much more a fraction varies than with independent trials: the variance of batch sums in
 /// arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
-inline double design_effect(const vector<vector<bool>>& repeats) {
+inline double design_effect(const vector<vector<bool>>& repeats, std::size_t most_batches = 20) {
     double hits = 0, trials = 0;
     for (const auto& r : repeats)
         for (const bool hit : r) { hits += hit; ++trials; }
@@ -217,7 +217,7 @@ inline double design_effect(const vector<vector<bool>>& repeats) {
     const double p = hits / trials;
     double squares = 0, expected = 0;
     for (const auto& r : repeats) {
-        const std::size_t count = std::min<std::size_t>(20, r.size() / 5);
+        const std::size_t count = std::min(most_batches, r.size() / 5);
         if (count < 2) continue;
         for (std::size_t b = 0; b < count; ++b) {
             const std::size_t from = b * r.size() / count, to = (b + 1) * r.size() / count;

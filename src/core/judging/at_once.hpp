@@ -15,6 +15,7 @@
 #include "core/measured/slices.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
+#include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/fraction_pairs.hpp"
 #include "core/judging/measurements.hpp"
@@ -255,10 +256,33 @@ struct analysed_slices {
     interim_analysis analysis{};
     vector<double> parts{};
 };
+/// Both fractions, and how many independent requests are behind each: misses come in bursts of one
+/// size in both variants, since few of them in one do not show it, and by slices.
+inline fraction_pair fraction_pair_at_once(const slo& s, const values_at_once& v) {
+    const double miss = s.statistic.metric == metric_id::error_rate ? 1 : 0;
+    vector<vector<bool>> misses;
+    double all = 0;
+    for (const sliced_values* of : {&v.mine, &v.other}) {
+        vector<bool>& its = misses.emplace_back();
+        for (const double x : of->values) its.push_back(x == miss);
+        all += miss == 1 ? of->mean() : 1 - of->mean();
+    }
+    const double burst = burst_size(misses, all / 2, v.slices);
+    const auto trials = [&](std::size_t i) {
+        return as_number(misses[i].size()) / std::max(burst, design_effect({misses[i]}));
+    };
+    fraction_pair p;
+    p.mine = v.mine.mean();
+    p.other = v.other.mean();
+    p.trials = trials(0);
+    p.other_trials = trials(1);
+    return p;
+}
+
 /// Analyses at any limit. The noise of means is that around the measured ratio, where what both
 /// share cancels: at a looser limit in proportion to it, since bursts make small ratios look sure,
 /// but no less at a tighter one, since rare large values make large ratios look sure. Counts have
-/// the noise around the limit.
+/// the noise around the limit; those of misses, the noise that they would have at it.
 class analyses_at_once {
 public:
     analyses_at_once(const slo& s, const values_at_once& v, const judging_rule& rule)
@@ -267,10 +291,12 @@ public:
         if (is_percentile()) slices_own_.emplace(s, v);
         const double factor = is_ratio_of_means() ? measured_ : s.factor;
         if (!is_percentile()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
-        if (v.mine.questions.empty() || !is_difference(s)) return;
+        if (!v.is_fraction || !is_difference(s)) return;
+        counts_ = fraction_pair_at_once(s, v);
+        if (v.mine.questions.empty()) return;
         paired_answers all;
         all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions);
-        all.set(answers_.emplace());
+        all.set(*counts_);
     }
     double measured() const { return measured_; }
 
@@ -345,11 +371,12 @@ private:
         l.mean = d.value;
         if (is_ratio_of_means()) l.se *= std::max(1.0, limit / measured_);
         l = decided(l, rule_);
-        if (!answers_) return l;
+        if (!counts_) return l;
         interim_analysis counts = l;
-        counts.se = error_of_counts(*answers_, 1, limit);
-        counts.df = 1e4;
-        return wider_of(l, decided(counts, rule_));
+        counts.se = error_of_counts(*counts_, s_.factor, limit);
+        counts.df = counts_->is_paired ? 1e4 : as_number(v_.slices - 1);
+        counts = decided(counts, rule_);
+        return counts_->is_paired ? wider_of(l, counts) : counts;
     }
     /// The share of each variant's requests beyond its bound, at this value of the baseline.
     interim_analysis tail_of_mine(double limit, double at) const {
@@ -373,7 +400,7 @@ private:
     double measured_;
     interim_analysis noise_{};
     std::optional<percentiles_of_slices> slices_own_{};
-    std::optional<fraction_pair> answers_{};
+    std::optional<fraction_pair> counts_{};  // of a difference of fractions
 };
 
 /// The value so far, and its interval by the limits that the data reject.

@@ -172,6 +172,7 @@ inline constexpr auto checks = [] {
          [](o in) { return baseline_errors(in, because::baseline_fails); }},
         {"baseline_may_fail", objective,
          [](o in) { return baseline_errors(in, because::baseline_may_fail); }, opens},
+        {"failed_too_often", objective, failed_too_often},
         {"stopped", objective,
          [](o in) { return in.is_in(verdict::inconclusive) ? in.stopped() : cause{}; }, leads},
         {"undisturbed", objective, undisturbed, opens},

@@ -13,6 +13,7 @@
 #include "core/measured/slices.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/judging/measurements.hpp"
+#include "core/judging/rule.hpp"
 
 #include <algorithm>  // min
 #include <cstddef>  // size_t
@@ -55,10 +56,16 @@ struct objective_columns {
     vector<vector<double>> slices{};  // of a drift, in each repeat
     vector<values_at_once> at_once{};  // of a comparison by slices, in each repeat
     bool is_in_pairs = false;         // there is a live baseline
+    bool is_by_slices = false;        // whose loads at once are compared by slices
     bool pairs_are_fresh = false;
     double client_error = 0;          // of a difference, in its unit
     bool has_live_baseline() const { return is_in_pairs; }
     std::size_t repeats() const { return mine.each.size(); }
+    repeats_are how() const {
+        return is_by_slices   ? repeats_are::at_once
+               : is_in_pairs ? repeats_are::in_turns
+                             : repeats_are::alone;
+    }
 };
 /// `how`: of the candidate.
 inline objective_columns columns_of(const measurements& e, const slo& s,
@@ -66,6 +73,7 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
     const statistic_data& what = s.statistic;
     objective_columns c;
     c.is_in_pairs = e.has_live_baseline();
+    c.is_by_slices = e.by_slices;
     c.pairs_are_fresh = e.pairs_are_fresh;
     if (is_difference(s)) c.client_error = client_error_in(e, what);
     c.mine = columns_in(e, what, e.candidate, how);

@@ -11,6 +11,7 @@
 #include "core/measured/columns.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/slices.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
 #include "core/judging/decision.hpp"
@@ -18,7 +19,7 @@
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // clamp, max, min, reverse, sort
-#include <cmath>  // ceil, floor, log10, nextafter, pow
+#include <cmath>  // ceil, floor, log10, nextafter, pow, round
 #include <map>
 #include <string>
 
@@ -47,25 +48,30 @@ inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t rep
 
 /// Where misses are rare, those with at most one success between them are one burst. Returns the
 /// size of the burst of an average miss. A design effect from batches is too small for a burst that
-/// fills many batches or half of two.
-inline double burst_size(const vector<vector<bool>>& repeats, double allowed) {
+/// fills many batches or half of two. A burst that lasts for several of so many `slices` of a
+/// repeat counts once in each.
+inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
+                         std::size_t slices = 1) {
     if (allowed > 0.05) return 1;  // neighbours by chance would be frequent
     double misses = 0, squares = 0, trials = 0;
     for (const auto& r : repeats) {
-        trials += static_cast<double>(r.size());
-        std::size_t last = 0;
+        const double slice = std::max(1.0, as_number(r.size()) / as_number(slices));
+        trials += as_number(r.size());
+        std::size_t from = 0, last = 0;
         double size = 0;
+        const auto end_burst = [&] {
+            squares += size * size / std::max(1.0, std::round(as_number(last + 1 - from) / slice));
+            size = 0;
+        };
         for (std::size_t i = 0; i < r.size(); ++i) {
             if (!r[i]) continue;
-            if (size > 0 && i - last > 2) {
-                squares += size * size;
-                size = 0;
-            }
+            if (size > 0 && i - last > 2) end_burst();
+            if (size == 0) from = i;
             ++size;
             ++misses;
             last = i;
         }
-        squares += size * size;
+        if (size > 0) end_burst();
     }
     return misses > 0 && misses < trials ? squares / misses : 1;
 }
@@ -165,7 +171,15 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
         c.n += one.all;
         if (one.all > 0) fractions.push_back(one.misses / one.all);
     }
-    if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
+    // A single load has nothing to hold a long burst against, such as every second request of two
+    // replicas of which one is down.
+    if (misses.size() == 1 && c.n > 0) {
+        c.effect = std::max(design_effect(misses, most_slices_at_once),
+                            burst_size(misses, allowed_misses(s), most_slices_at_once));
+        c.slices = as_number(most_slices_at_once);
+    } else if (c.n > 0) {
+        c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
+    }
     if (is_of_answers(s.statistic.metric) && allowed > 0)
         add_flips(c, of.each, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
@@ -284,14 +298,14 @@ inline bool is_as_loose_as_guard(const slo& s) {
 
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
 /// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
-/// is held to no more from the second repeat on.
+/// is held to no more from the second repeat on, at once from the first load on.
 inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& misses,
-                         const judging_rule& rule) {
+                         const judging_rule& rule, const fewest_repeats& fewest) {
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
     const bool may_be_observed =
         which == sought::guards_first ||
-        (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
+        (is_as_loose_as_guard(d.objective) && d.repeats >= std::min(first_analysis, fewest.pass) &&
          c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
@@ -324,9 +338,8 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
     d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
     const bool of_errors = s.statistic.metric == metric_id::error_rate;
-    // At the same analyses as the gate's other verdicts.
-    const auto first = static_cast<std::size_t>(of.is_in_pairs ? first_pair_analysis
-                                                               : first_analysis);
+    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
+    const auto first = static_cast<std::size_t>(fewest.pass);
     const auto take = [](std::size_t) { return true; };
     const auto analyse = [&](std::size_t repeats) {
         const miss_counts c = counted_misses(of.mine, s, repeats, allowed_misses(s));
@@ -334,11 +347,9 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
         d.repeats = static_cast<int>(repeats);
         d.counted = analysis_of_misses{c, levels};
         verdict outcome = d.counted->outcome();
-        if (repeats < first) return false;
         d.why.clear();
-        const bool is_early = is_of_answers(s.statistic.metric) &&
-                              d.repeats < std::min(first_fail, t.rule.most);
-        if (outcome == verdict::fail && is_early) {
+        if (outcome == verdict::pass && d.repeats < fewest.pass) outcome = verdict::inconclusive;
+        if (outcome == verdict::fail && d.repeats < fewest.fail) {
             outcome = verdict::inconclusive;
             d.why = {{because::too_few_to_fail}};
         }
@@ -349,7 +360,7 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
     const auto repeats = static_cast<std::size_t>(d.repeats);
     d.requests = measured_requests(of, repeats, s.statistic.metric);
     if (repeats == 0) return decided(d, verdict::invalid, {because::no_value});
-    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule);
+    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule, fewest);
     return d;
 }
 

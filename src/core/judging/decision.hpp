@@ -85,17 +85,25 @@ struct miss_counts {
     double flip_variance = not_a_number;  // of the answers to the same questions in a run
     double flipping = 0, max_flipping = 0;  // questions whose answers vary, upper bound
     double run_effect = 0, runs = 0;         // from the variance between runs
+    double slices = 0;  // of the only load, from whose variance the effect is
     double product = 0, factors = 1;  // of the repeats' fractions over the allowed one
     miss_counts with_misses(double other) const {
         miss_counts c = *this;
         c.k = other;
         return c;
     }
-    /// Few runs estimate their variance badly, hence Student's t instead of the normal.
+    /// Few runs, or slices, estimate their variance badly, hence Student's t instead of the normal.
     double effect_at(double alpha) const {
-        if (run_effect == 0) return effect;
-        const double t = student_t_quantile(1 - alpha, runs - 1) / normal_quantile(1 - alpha);
-        return std::max(effect, run_effect * t * t);
+        const double z = normal_quantile(1 - alpha);
+        const auto squared = [](double x) { return x * x; };
+        const double by_runs =
+            run_effect == 0 ? 0
+                            : run_effect * squared(student_t_quantile(1 - alpha, runs - 1) / z);
+        const double by_slices =
+            slices < 2 || effect <= 1
+                ? effect
+                : effect * squared(student_t_quantile(1 - alpha, slices - 1) / z);
+        return std::max(by_slices, by_runs);
     }
     double upper(double alpha) const {
         const double e = effect_at(alpha);

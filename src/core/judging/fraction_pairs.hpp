@@ -182,8 +182,7 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
         d.stored = {c.stored.repeats, c.stored.variance * c.scale * c.scale,
                     c.stored.day_sd * c.scale};
     }
-    const int first = c.paired ? first_pair_analysis : first_analysis;
-    const int fails_from = c.paired ? first : std::min(first_fail, t.rule.most);
+    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
     set_measured(d, c);
     const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
@@ -201,16 +200,17 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
             return invalidate(d, {because::no_value});
         d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule, d.stored);
         d.why.clear();
-        if (d.repeats >= first) d.outcome = d.last.outcome;
+        if (d.repeats >= fewest.pass) d.outcome = d.last.outcome;
         const auto [mine, other] = std::pair(d.fractions->mine, d.fractions->other);
-        open_early_fail(d, fails_from, std::fabs(mine - other), 2 * t.stored.day_sd * other);
+        open_early_fail(d, fewest.fail, std::fabs(mine - other), 2 * t.stored.day_sd * other);
         return d.outcome != verdict::inconclusive;
     };
-    const auto least = static_cast<std::size_t>(first);
+    const auto least = static_cast<std::size_t>(fewest.pass);
     if (!analyse_repeats(d, c.repeats(), least, t.rule, which, take, analyse)) return d;
     if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
     d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     d.decided_by = verdict_method::t;
+    explain_few_pairs(d, t.rule);
     return d;
 }
 

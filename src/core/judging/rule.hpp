@@ -12,7 +12,7 @@
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
 
-#include <algorithm>  // clamp, max
+#include <algorithm>  // clamp, max, min
 #include <cmath>  // exp, expm1, fabs, log, sqrt
 
 namespace llmbench {
@@ -82,6 +82,32 @@ inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 inline constexpr double distance_of_modes = 0.02;  // of a quiet machine's speed, as a logarithm
 /// The noise of any machine, by which two repeats at twice the limit are a miss.
 inline constexpr double most_noise = 0.25;
+
+/// What verdicts rest on: repeats of one server, or pairs with a live baseline, whose two loads run
+/// in turns, or at once and are compared by slices of their time.
+enum class repeats_are : unsigned char { alone, in_turns, at_once };
+
+/// The fewest repeats, pairs or loads that a pass and a fail take.
+struct fewest_repeats {
+    int pass = first_analysis, fail = first_fail;
+};
+/// Of an objective in a plan with at most so many. Planning, all methods and `explain` ask this:
+/// no verdict waits for more than there will be, though two are the fewest with a spread.
+inline fewest_repeats fewest_repeats_of(const slo& s, repeats_are how, int most) {
+    const metric_id m = s.statistic.metric;
+    const bool is_compared = s.factor > 0, are_slices = how == repeats_are::at_once;
+    const int usual = how == repeats_are::in_turns ? first_pair_analysis : first_analysis;
+    fewest_repeats n;
+    if (is_of_start(m) || is_drift(m) || (are_slices && is_compared)) n = {1, 1};
+    else if (how == repeats_are::in_turns) n = {usual, usual};
+    // Requests have the spread of counts, which one repeat can show.
+    if (is_request_fraction(m) && !is_compared)
+        n = {are_slices ? 1 : usual, is_of_answers(m) && !are_slices ? first_fail : 1};
+    const auto of_plan = [most](int usually) {
+        return std::min(usually, std::max(most, first_analysis));
+    };
+    return {of_plan(n.pass), of_plan(n.fail)};
+}
 
 /// The error levels of a gate. They hold over all analyses: bounds are z standard errors away, with
 /// z from pocock_constant.
@@ -357,12 +383,13 @@ inline interim_analysis analysis_by_calibration(const vector<double>& distances,
     return with_margins(l, known.df + 1 + static_cast<double>(distances.size()), rule);
 }
 
-/// Two repeats, each at twice the limit or beyond: by the noise of any machine.
-inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances,
+/// Two repeats, or pairs, each at twice the limit or beyond: by the noise of any machine.
+inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances, bool are_pairs,
                                                  const judging_rule& rule) {
-    const double se = most_noise / std::sqrt(static_cast<double>(distances.size()));
-    return decided({.mean = mean_of(distances), .sd = most_noise, .df = 1e4, .se = se,
-                    .prior_df = 1e4, .prior_sd = most_noise, .spread = spread_of::assumed},
+    const double sd = are_pairs ? most_noise * std::sqrt(2.0) : most_noise;
+    const double se = sd / std::sqrt(static_cast<double>(distances.size()));
+    return decided({.mean = mean_of(distances), .sd = sd, .df = 1e4, .se = se,
+                    .prior_df = 1e4, .prior_sd = sd, .spread = spread_of::assumed},
                    rule);
 }
 

@@ -325,16 +325,30 @@ inline cause client_conduct(objective_in_check& o) {
                          client_was_saturated(o.e, c.cpu_utilization);
     return matters ? c.why : cause{};
 }
-/// Gaps kept as histograms have no selection.
+/// Gaps kept as histograms have no selection, and no slices of time.
 inline cause gaps_of_all(objective_in_check& o) {
-    const auto is_of_some = [](const statistic_data& s) {
-        return pools_gaps(s.metric) && !is_all(s.which);
+    const bool are_slices = o.e.by_slices && o.s.factor > 0;
+    const auto is_of_some = [&](const statistic_data& s) {
+        return pools_gaps(s.metric) && (are_slices || !is_all(s.which));
     };
     const auto& parts = o.s.statistic.parts;
     if (!is_of_some(o.s.statistic) && !any_of(parts, is_of_some)) return {};
     const auto are_counted = [](const repeat_data& d) { return d.gaps_counted; };
     const bool lacks = any_of(repeats_of(variants_of(o.e, o.s)), are_counted);
     return lacks ? cause{because::gaps_of_all} : cause{};
+}
+
+/// Why a limit on errors is not left open: ten times as many as it, or as the usual one, are no
+/// green, though one burst may be all there is.
+inline cause failed_too_often(objective_in_check& o) {
+    const bool is_last = o.v.repeats >= o.t.rule.most || o.t.rule.is_single_analysis ||
+                         !o.e.stopped.empty();
+    if (o.s.statistic.metric != metric_id::error_rate || is_difference(o.s) || !o.v.counted ||
+        !o.is_in(verdict::inconclusive) || !is_last)
+        return {};
+    const miss_counts& c = o.v.counted->seen;
+    if (c.k < 10 * std::max(o.s.bound, error_guard().bound) * c.n) return {};
+    return cause_with<because::failed_too_often>({{"failed", c.k}, {"of", c.n}}, whose::server);
 }
 
 // ---- of the answers of a variant

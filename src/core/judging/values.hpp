@@ -380,7 +380,7 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
                              std::size_t first, int fails_from) {
     const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
                             seen.are_blatant(d.objective);
-    d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
+    d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, c.paired, rule)
                         : analysis_of_values(t, d.objective, c, seen.distances, s0, rule);
     if (is_difference(d.objective)) widen(d, c.client_error / c.scale, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
@@ -425,6 +425,14 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
                                          {"quiet", l.prior_sd}}));
 }
 
+/// Says what pairs lack that are fewer than a gate has by itself.
+inline void explain_few_pairs(decision& d, const judging_rule& rule) {
+    if (d.outcome != verdict::inconclusive || !d.paired || rule.most >= first_pair_analysis) return;
+    d.why.insert(d.why.begin(),
+                 cause_with<because::few_pairs>(
+                     {{"pairs", d.repeats}, {"needed", first_pair_analysis}}));
+}
+
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
 /// each pair, or of repeats against a stored run.
 inline decision judge_values(const objective_columns& of, const judging_parameters& t,
@@ -439,8 +447,8 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     const bool startup = is_of_start(s.statistic.metric);
     const double s0 = prior_sd_of(of, t, s);
     const judging_rule rule = rule_for(of, t, s);
-    const auto first = static_cast<std::size_t>(
-        startup ? 1 : of.is_in_pairs ? first_pair_analysis : first_analysis);
+    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
+    const auto first = static_cast<std::size_t>(fewest.pass);
 
     observed_repeats seen{.scale = d.scale};
     const auto take = [&](std::size_t i) {
@@ -455,7 +463,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     const auto analyse = [&](std::size_t) {
         const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
         const int fails_from =
-            startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most);
+            is_blatant ? std::min(first_analysis, fewest.fail) : fewest.fail;
         if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
@@ -475,6 +483,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
     explain_spread(d, t, c, s0, rule);
+    explain_few_pairs(d, t.rule);
     return with_client_limit(std::move(d), c);
 }
 

@@ -24,6 +24,7 @@ enum class because : unsigned char {
     answers_alike,
     untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
+    failed_too_often, few_pairs,
     wrong_answers, answers_differ, below_client,
     no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, not_as_calibrated,
     thirds,
@@ -136,6 +137,11 @@ inline constexpr auto cause_table = [] {
          "requests failed or lie beyond the limit, {allowed:.3g%} % may"},
         {failed_in_tail, "failed_in_tail", "failed,of,most,allowed", "{failed:0} of {of:0} "
          "failed, up to {most:.2g%} % may, and {words} leaves {allowed:.3g%} % beyond it"},
+        {failed_too_often, "failed_too_often", "failed,of", "{failed:0} of {of:0} failed, in too "
+         "few bursts to tell at which rate, and too many for a verdict without it: measure for "
+         "longer, or more repeats"},
+        {few_pairs, "few_pairs", "pairs,needed", "{pairs:0} pair{pairs:s} hardly know their own "
+         "spread, {needed:0} do"},
         {wrong_answers, "wrong_answers", "wrong,cut_off,unreadable,failed", "{wrong:0} wrong[: "
          "{kinds}]"},
         {answers_differ, "answers_differ", "differ,of,failed,own,with_place,place,"

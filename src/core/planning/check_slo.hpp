@@ -368,7 +368,8 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
     if (c.judged.by_slices && s.factor == 0 && is_judged_by_spread(w.metric) &&
-        !c.sent.described.is_there && c.judged.max_repeats < first_analysis)
+        !c.sent.described.is_there &&
+        c.judged.max_repeats < fewest_repeats_of(s, repeats_are::at_once, last_analysis).pass)
         refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "
                        ".repeats = 3, or its own gate"});
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;

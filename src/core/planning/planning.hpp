@@ -11,6 +11,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
+#include "core/judging/counts.hpp"
 #include "core/judging/rule.hpp"
 #include "core/measured/slices.hpp"
 #include "core/files/traces.hpp"
@@ -218,13 +219,20 @@ inline void check_at_once(const scenario& s, const planned_traffic& p) {
                                            std::ceil(static_cast<double>(p.requests) * least /
                                                      seconds))});
 }
+/// Whether a part of a load may decide an objective. Misses come in bursts, and half a load that
+/// has none says little of the other half; a limit no closer than the guard's asks no more than
+/// that does.
+inline bool may_be_decided_early(const slo& s) {
+    const metric_id m = s.statistic.metric;
+    return !is_drift(m) && (!is_request_fraction(m) || is_as_loose_as_guard(s));
+}
 /// Whether a load at once may end as soon as all is decided: not where it is asked for whole, or is
 /// too short for a look, or where its end is part of what is asked. Of a part of a load nothing is
 /// judged before its end, which alone shows what all parts measured.
 inline bool may_end_early(const scenario& s, const planned_traffic& p, const load_shard& part) {
     return part.is_whole() && s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 &&
            p.beside.empty() && !p.plays_out && !p.compares_answers && !asks_questions(p) &&
-           all_of(s.slos, [](const slo& x) { return !is_drift(x.statistic.metric); }) &&
+           all_of(s.slos, may_be_decided_early) &&
            seconds_at_once(p) >= 2 * least_load_at_once_s;
 }
 

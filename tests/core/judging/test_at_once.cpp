@@ -4,6 +4,7 @@
 #include "core/described/described.hpp"
 #include "core/judging/at_once.hpp"
 #include "core/judging/judge.hpp"
+#include "extensions/answers/api.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
@@ -214,4 +215,62 @@ TEST_CASE("failed requests are beyond every percentile") {
     // No failure in so few requests shows little.
     CHECK(judged_as(at_once_of(96, quick, quick), error_rate <= baseline + 1_pct).outcome ==
           verdict::inconclusive);
+}
+
+TEST_CASE("objectives on the candidate alone are judged by the loads that there are") {
+    const auto quick = [](int) { return 20.0; };
+    const auto with_answers = [&](int loads, auto&& is_right) {
+        measurement m = at_once_of(240, quick, quick);
+        for (std::size_t i = 0; i < m.candidate[0].records.size(); ++i) {
+            record& r = m.candidate[0].records[i];
+            r.conversation = static_cast<long long>(i);
+            r.right = is_right(i);
+            r.graded = "7";
+        }
+        for (int i = 1; i < loads; ++i) {
+            m.candidate.push_back(m.candidate[0]);
+            m.baseline.push_back(m.baseline[0]);
+        }
+        m.rule = rule_of({}, 1, loads, 0, 1);
+        return m;
+    };
+    const auto half = [](std::size_t i) { return i % 2 == 0; };
+    for (const int loads : {1, 2, 3, 4}) {
+        CAPTURE(loads);
+        const measurement m = with_answers(loads, half);
+        CHECK(judged_as(m, accuracy >= 90_pct).outcome == verdict::fail);
+        CHECK(judged_as(m, accuracy >= 30_pct).outcome == verdict::pass);
+        CHECK(judged_as(m, goodput(ttft <= 10_ms) >= 90_pct).outcome == verdict::fail);
+        CHECK(judged_as(m, goodput(ttft <= 30_ms) >= 90_pct).outcome == verdict::pass);
+        CHECK(judged_as(m, mean(ttft) <= 1_ms).outcome ==
+              (loads > 1 ? verdict::fail : verdict::inconclusive));
+        CHECK(judged_as(m, mean(ttft) <= 40_ms).outcome ==
+              (loads > 1 ? verdict::pass : verdict::inconclusive));
+    }
+}
+
+TEST_CASE("a difference of errors has the error that it has at its limit, by bursts") {
+    // One row of five in 2400 requests: 4.8 rows would be one in a hundred.
+    const auto quick = [](int) { return 20.0; };
+    const auto rows = [](int every) {
+        return [every](int i) { return i % every < 5 ? infinity : 20.0; };
+    };
+    const slo s = error_rate <= baseline + 1_pct;
+    CHECK(judged_as(at_once_of(2400, quick, quick), s).outcome == verdict::pass);
+    CHECK(judged_as(at_once_of(2400, rows(800), quick), s).outcome == verdict::inconclusive);
+    CHECK(judged_as(at_once_of(2400, rows(500), quick), s).outcome == verdict::inconclusive);
+    CHECK(judged_as(at_once_of(2400, rows(20), quick), s).outcome == verdict::fail);
+}
+
+TEST_CASE("gaps that were too many to keep have no slices, and the verdict says so") {
+    const auto quick = [](int) { return 20.0; };
+    measurement m = at_once_of(240, quick, quick);
+    for (auto* variant : {&m.candidate, &m.baseline}) {
+        repeat_data& d = variant->front();
+        d.gaps_counted = true;
+        d.gap_offsets.clear();
+    }
+    const slo_verdict v = judged_as(m, mean(itl) <= 1.05 * baseline);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(mentions(v.reason, "the gaps between events were too many to keep each one"));
 }

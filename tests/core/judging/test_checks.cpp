@@ -340,6 +340,12 @@ vector<row_case> all_rows() {
          }, true},
         {"baseline_may_fail", because::baseline_may_fail, inconclusive, compared,
          [](measurement& m) { m.baseline[1].records[3].status = request_status::http; }, true},
+        {"failed_too_often", because::failed_too_often, invalid, error_rate <= 1_pct,
+         [](measurement& m) {
+             m.candidate = {m.candidate[0]};
+             m.rule.most = 1;
+             for (const std::size_t i : {7u, 8u}) m.candidate[0].records[i].status = request_status::http;
+         }},
         {"stopped", because::stopped, inconclusive, at_its_limit,
          [](measurement& m) { m.stopped = "the time is spent"; }},
         {"undisturbed", because::undisturbed, inconclusive, recovery_time <= 15_s,
@@ -455,6 +461,8 @@ vector<order_case> all_orders() {
          goodput(silent_at_times <= 1_s && ttft_per_prompt_token <= 1_s) >= 98.4_pct},
         {"small_sample", "window_ends", request_throughput >= 0.001_rps},
         {"baseline_may_fail", "stopped", mean(ttft) <= 1.0 * baseline},
+        {"failed_too_often", "stopped", error_rate <= 1_pct,
+         [](measurement& m) { m.candidate = {m.candidate[0]}; }},
         {"stopped", "undisturbed", recovery_time <= 15_s,
          [](measurement& m) { recover_in(m, {8, 30, 8.2}); }},
         {"answers_alike", "untold_history", usual},

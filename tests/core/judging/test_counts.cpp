@@ -62,11 +62,34 @@ TEST_CASE("counts are pooled over repeats") {
     CHECK(verdict_on_failures(1000, 0, error_rate <= 1_pct, 5).repeats == 5);
 }
 
-TEST_CASE("one repeat decides no share") {
+TEST_CASE("one repeat passes no share") {
     const slo_verdict v = verdict_on_failures(1000, 0, error_rate <= 1_pct, 1);
     CHECK(v.outcome == verdict::inconclusive);
     CHECK(v.repeats == 1);
     CHECK(v.estimate.value == 0);
+}
+
+TEST_CASE("one repeat shows that far too many requests fail, in whichever order") {
+    const auto outcome_of = [](auto&& fails, const slo& s) {
+        vector<request> requests;
+        for (int i = 0; i < 240; ++i)
+            requests.push_back(fails(i) ? failed(100.0 * i) : answered(100.0 * i, 50));
+        return judged(measured({repeat_of(requests)}, {s}), s).outcome;
+    };
+    for (const slo& s : {error_rate <= 1_pct, goodput(ttft <= 1_s) >= 90_pct}) {
+        CAPTURE(str(s.text()));
+        CHECK(outcome_of([](int i) { return i % 2 == 0; }, s) == verdict::fail);
+        CHECK(outcome_of([](int i) { return i >= 120; }, s) == verdict::fail);
+        CHECK(outcome_of([](int i) { return i >= 120 && i % 2 == 0; }, s) == verdict::fail);
+        CHECK(outcome_of([](int i) { return i % 20 < 10; }, s) == verdict::fail);
+        CHECK(outcome_of([](int i) { return i % 48 == 0; }, s) == verdict::inconclusive);
+    }
+    // A burst within a slice is one, wherever the slices begin.
+    for (int at = 0; at < 240; at += 7) {
+        const slo s = error_rate <= 0.5_pct;
+        CHECK(outcome_of([&](int i) { return i >= at && i < at + 10; }, s) ==
+              verdict::inconclusive);
+    }
 }
 
 TEST_CASE("failures in one burst say less than the same number spread out") {
@@ -401,7 +424,7 @@ TEST_CASE("the interval of counts is on one side of the limit where the verdict 
     for (const slo& s : kinds) {
         CAPTURE(str(s.text()));
         int seen[] = {0, 0, 0};
-        for (int trial = 0; trial < 150; ++trial) {
+        for (int trial = 0; trial < 250; ++trial) {
             CAPTURE(trial);
             const double typical = 0.001 * std::exp(5.5 * random.uniform());
             const int n = 60 + static_cast<int>(random.below(500));
