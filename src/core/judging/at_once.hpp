@@ -338,33 +338,25 @@ private:
         const double others = test_.other(),
                      own = (test_.mine() - offset_at(limit)) / factor_at(limit);
         if (!std::isfinite(others) || !std::isfinite(own)) return all;
-        const bool may_pass = holds_at(verdict::pass, limit, others);
-        const bool may_fail = holds_at(verdict::fail, limit, own);
-        open_unless(all[0], may_pass, may_fail);
         const double between = (others + own) / 2;
         all.push_back({worse_of(tail_of_mine(limit, between), tail_of_other(between)),
                        all[0].parts});
         if (!slices_own_->are_known()) return all;
         distance_at_once of_slices = slices_own_->at(limit);
-        all.push_back({analysis_of_parts(of_slices, 0, half_), std::move(of_slices.parts)});
-        open_unless(all.back(), may_pass, true);
+        interim_analysis l = analysis_of_parts(of_slices, 0, half_);
+        if (l.outcome == verdict::pass && !may_pass_at(limit, others))
+            l.outcome = verdict::inconclusive;
+        all.push_back({l, std::move(of_slices.parts)});
         return all;
     }
-    /// Whether a verdict holds at one variant's own percentile, too. Where both are as dense at the
-    /// common quantile as each other, this adds nothing. Stalls of one alone are no density: they
-    /// move that quantile, and are a slice's own percentile or none of it. They have to be shown to
-    /// be fewer, or more, than the percentile leaves out: by the shares of both, in which cancels
-    /// what both share, or by that of one, which no drift of the other moves.
-    bool holds_at(verdict outcome, double limit, double at) const {
+    /// Whether fewer requests of the candidate than the percentile leaves out are beyond its limit
+    /// at the baseline's percentile. Its stalls are a slice's own percentile or none of it, so that
+    /// slices hardly see how many they are. By the shares of both, in which cancels what both
+    /// share, or by the candidate's, which no drift of the baseline moves.
+    bool may_pass_at(double limit, double at) const {
         const distance_at_once d = test_.shares_at(at, factor_at(limit), offset_at(limit));
-        if (analysis_at_once(v_, d, factor_at(limit), rule_).outcome == outcome) return true;
-        return (outcome == verdict::pass ? tail_of_mine(limit, at) : tail_of_other(at)).outcome ==
-               outcome;
-    }
-    static void open_unless(analysed_slices& way, bool may_pass, bool may_fail) {
-        verdict& outcome = way.analysis.outcome;
-        if ((outcome == verdict::pass && !may_pass) || (outcome == verdict::fail && !may_fail))
-            outcome = verdict::inconclusive;
+        return analysis_at_once(v_, d, factor_at(limit), rule_).outcome == verdict::pass ||
+               tail_of_mine(limit, at).outcome == verdict::pass;
     }
     interim_analysis mean_at(const distance_at_once& d, double limit) const {
         interim_analysis l = noise_;
