@@ -373,11 +373,12 @@ inline double reach_of_quiet_repeats(double sd, std::size_t calibrated, const ju
     return (t + 1.645) * bound / std::sqrt(n) + hidden_by_modes(n, rule.pass_level);
 }
 /// An analysis with the noise of a calibration instead of a prior, unless the run shows that it is
-/// another day's.
+/// another day's. Two repeats hardly show that.
 inline interim_analysis analysis_by_calibration(const vector<double>& distances,
                                                 const calibrated_noise& known, double s0,
                                                 const judging_rule& rule) {
-    if (is_noisier(distances, known) || is_far_quieter(distances, known))
+    const bool is_known = distances.size() >= first_fail;
+    if (!is_known || is_noisier(distances, known) || is_far_quieter(distances, known))
         return analysis_of_repeats(distances, s0, rule);
     const interim_analysis l = analysis_of(distances, known.sd, rule, {}, known.df);
     return with_margins(l, known.df + 1 + static_cast<double>(distances.size()), rule);
