@@ -127,6 +127,13 @@ inline void set_misses(column& c, const statistic_data& what, const repeat_data&
         c.questions.push_back(r.conversation);
     });
 }
+/// Whether so many sessions fail that the mean of the others says nothing of them. A session fails
+/// with any of its requests, of which the guard on errors lets 1 % fail.
+inline bool fails_too_many(const vector<bool>& sessions) {
+    fraction_counts of;
+    of.add(sessions);
+    return of.misses > 0.05 * of.all;
+}
 /// Without the value of a ratio, which is of two columns. `when`: of the requests planned in it;
 /// metrics of a server and its start are the repeat's. `known`: the metric's values.
 inline column column_of(const statistic_data& what, const repeat_data& d, timing_bound how,
@@ -157,6 +164,7 @@ inline column column_of(const statistic_data& what, const repeat_data& d, timing
         if (is_of_sessions(m)) {
             c.misses.clear();
             for (const double v : c.values->in_order) c.misses.push_back(v == infinity);
+            if (what.kind == statistic_kind::mean && fails_too_many(c.misses)) c.value = infinity;
         }
     } else if (!is_ratio(m)) {
         c.behind = is_drift(m) ? c.requests : is_of_server(m) ? 0 : c.requests - c.failed;

@@ -192,6 +192,10 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
             refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
                            "baseline - 1_pct"});
+        const bool always_holds =
+            s.at_most ? s.offset >= 1 : s.factor + s.offset <= 0;  // whatever the baseline is
+        if (is_fraction_of_it && is_difference(s) && always_holds)
+            refuse({given, "no fraction can miss it: a fraction is 0 to 100 %"});
         if (is_of_start(metric) || is_of_recovery(metric))
             refuse({given, metric_name(metric), " of two servers is not compared by this "
                            "version"});

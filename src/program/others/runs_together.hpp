@@ -22,8 +22,8 @@
 #include "program/others/lists_of_requests.hpp"
 #include "program/others/lists_of_sglang.hpp"
 
-#include <algorithm>  // binary_search, count_if, find, find_if, max, min, sort
-#include <cmath>  // fabs
+#include <algorithm>  // binary_search, count_if, find, find_if, max, min, minmax_element, sort
+#include <cmath>  // fabs, log, sqrt
 #include <cstddef>  // size_t
 #include <functional>
 #include <map>
@@ -294,9 +294,32 @@ inline vector<unsupported_metrics> unsupported_by(const vector<imported_run>& ru
         all[i].why = files_text(files[i]) + ": " + all[i].why;
     return all;
 }
+/// Why requests that started at these times are not the load that the file names: a client that
+/// sends half of it measures another server. Random arrivals differ by four standard errors at most.
+inline std::string not_the_named_rate(const imported_run& run) {
+    const arrival_data& a = run.arrivals;
+    const bool is_random = a.kind == arrival_kind::poisson || a.kind == arrival_kind::gamma;
+    const bool names_one = run.knows_sends && run.knows_arrivals && !run.has_late_sends &&
+                           a.max_in_flight == 0 && a.rate > 0 &&
+                           (is_random || a.kind == arrival_kind::constant);
+    vector<long long> sent;
+    for (const imported_request& t : run.requests)
+        if (is_measured(t.what)) sent.push_back(t.what.sent_ns);
+    if (!names_one || sent.size() < 10) return {};
+    const auto [first, last] = std::minmax_element(sent.begin(), sent.end());
+    const double gaps = as_number(sent.size() - 1);
+    const double seen = gaps / (static_cast<double>(std::max(*last - *first, 1ll)) * 1e-9);
+    const double by_chance = is_random ? 4 / std::sqrt(gaps * a.burstiness) : 0;
+    if (std::fabs(std::log(seen / a.rate)) <= 0.05 + by_chance) return {};
+    return printed("%s: its start times show %.3g requests a second, and it names %.3g: the client "
+                   "did not send the load", run.file.c_str(), seen, a.rate);
+}
 /// Returns the reasons why the files are not repeats.
 inline vector<unsupported_metrics> unsupported_between(const vector<imported_run>& runs) {
     vector<unsupported_metrics> all;
+    for (const imported_run& run : runs)
+        if (std::string why = not_the_named_rate(run); !why.empty())
+            all.push_back({std::move(why), {}});
     for (std::size_t i = 1; i < runs.size(); ++i) {
         const vector<std::string> other = other_settings(runs[0], runs[i]);
         for (const std::string& why : other) all.push_back({why, {}});

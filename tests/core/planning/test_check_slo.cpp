@@ -336,6 +336,9 @@ TEST_CASE("a stored baseline takes repeats and not pairs") {
     CHECK_REFUSED(with(error_rate <= 1.1 * baseline), "limit of its own");
     CHECK(with(error_rate <= baseline + 1_pct) == "");
     CHECK(with(goodput(ttft <= 1_s) >= baseline - 1_pct) == "");
+    CHECK(with(error_rate <= baseline + 99_pct) == "");
+    CHECK_REFUSED(with(error_rate <= baseline + 100_pct), "no fraction can miss it");
+    CHECK_REFUSED(with(goodput(ttft <= 1_s) >= baseline - 100_pct), "no fraction can miss it");
     CHECK_REFUSED(with(same_answers >= baseline - 1_pct), "live baseline");
     CHECK_REFUSED(with(startup_time <= 1.1 * baseline), "startup_time of two servers");
     CHECK(with(output_throughput >= 0.9 * baseline) == "");

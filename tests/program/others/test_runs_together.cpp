@@ -281,6 +281,26 @@ TEST_CASE("files of different settings are no repeats, and the keys that differ 
               .empty());
 }
 
+TEST_CASE("a file whose requests started at half of the rate that it names shows nothing of that rate") {
+    const auto at_rate = [](const char* named, double rate) {
+        vector<std::string> files;
+        for (const unsigned seed : {1u, 2u}) {
+            run_file f = run_of(60, seed);
+            f.rate = named;
+            f.concurrency = "null";
+            for (std::size_t i = 0; i < f.answers.size(); ++i)
+                f.answers[i].start = 1000.0 * seed + static_cast<double>(i) / rate;
+            files.push_back(vllm_text(f));
+        }
+        return why_invalid(files);
+    };
+    CHECK(at_rate("8.0", 8).empty());
+    CHECK(at_rate("8.0", 6.5).empty());  // sixty random arrivals differ by as much
+    CHECK(at_rate("8.0", 4) == "a.json: its start times show 4 requests a second, and it names 8: the "
+                               "client did not send the load");
+    CHECK(at_rate("\"inf\"", 4).empty());
+}
+
 TEST_CASE("files without failures that are counted, or without requests, show nothing") {
     run_file f = run_of(60, 2);
     f.leave_out = 5;
