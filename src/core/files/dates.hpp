@@ -35,7 +35,7 @@ inline double seconds_of_date(std::string_view s) {
         s.remove_prefix(1);
     }
     const auto second = leading_number<double>(s);
-    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
+    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 23 || f[4] > 59 ||
         *second >= 61)
         return not_a_number;
     // Since 1998-11-01: the times of recent traces keep more digits than since 1970.

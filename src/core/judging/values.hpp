@@ -74,6 +74,7 @@ struct comparison {
     metric_id of_metric = metric_id::ttft;
     bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
     double base_log = 0;
+    double limit_factor = 1;  // of a ratio to a stored run, where its metric has an offset
     double factor = 0, scale = 0;  // of a difference: of the baseline, and the unit of distances
     double client_error = 0;       // of a difference, in its unit
     stored_side stored{};
@@ -87,7 +88,7 @@ struct comparison {
         if (scale > 0) return std::isfinite(base) ? value - factor * base : not_a_number;
         value = with_offset(of_metric, value);
         base = with_offset(of_metric, base);
-        if (!paired) return value / std::exp(base_log);
+        if (!paired) return limit_factor * value / std::exp(base_log);
         return quotient(value, base);
     }
     double of_repeat(std::size_t i) const {
@@ -151,8 +152,11 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
         c.is_missing = !std::isfinite(c.others_together);
         return c;
     }
+    // The value over the limit is f (x + o) / (f b + o), which is f where x is f b.
+    if (facts_of(c.of_metric).offset > 0) c.limit_factor = s.factor;
     vector<double> logs;
-    for (const double x : values) logs.push_back(std::log(with_offset(s.statistic.metric, x)));
+    for (const double x : values)
+        logs.push_back(std::log(with_offset(s.statistic.metric, c.limit_factor * x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.is_missing = true;
         return c;
@@ -182,7 +186,7 @@ inline void set_measured(decision& d, const comparison& c) {
     } else if (!c.relative) {
         return;
     } else if (!c.paired && !is_difference(s)) {
-        to = std::exp(c.base_log) - facts_of(s.statistic.metric).offset;
+        to = (std::exp(c.base_log) - facts_of(s.statistic.metric).offset) / c.limit_factor;
     }
     if (!is_difference(s) && std::isnan(quotient(of, to))) return;
     d.numerator = of;

@@ -582,6 +582,7 @@ TEST_CASE("rows are read alike from a list and from lines, whatever the file's n
 }
 
 TEST_CASE("dates are counted through months, years and leap days") {
+    CHECK(std::isnan(seconds_of_date("2024-03-01 24:00:00")));
     const double day = 86400;
     CHECK(seconds_of_date("2024-03-01 00:00:00") - seconds_of_date("2024-02-28 00:00:00") == 2 * day);
     CHECK(seconds_of_date("2023-03-01 00:00:00") - seconds_of_date("2023-02-28 00:00:00") == day);

@@ -54,6 +54,17 @@ TEST_CASE("pairs of a plan with fewer than four are judged by those that it has"
     CHECK(judged(m, m.slos[0]).outcome == verdict::fail);
 }
 
+TEST_CASE("the offset of a metric that can be zero moves no limit of a stored baseline") {
+    // Eleven queued requests are 1.1 times ten.
+    measurement m;
+    m.slos = {max(queued_requests) <= 1.1 * baseline};
+    m.stored = {"b.json", 0, {{"max(queued_requests)", {10, 10, 10}}}};
+    const comparison stored = comparison_of(columns_of(m, m.slos[0]), m, m.slos[0]);
+    CHECK(stored.of(11, 0) == about(1.1));
+    CHECK(stored.of(11.1, 0) > 1.1);
+    CHECK(stored.of(0, 0) < 0.11);
+}
+
 TEST_CASE("close pairs take up to eight") {
     const slo_verdict inside = verdict_on_pairs(vector<double>(8, 1.045));
     CHECK(inside.outcome == verdict::pass);
