@@ -43,6 +43,7 @@ struct load_conditions {
     // grows or bursts by design, NaN where it has no rate.
     double arrival_cv2 = not_a_number;
     bool other_workload = false;  // the variants have different workloads
+    bool other_requests = false;  // one server, asked in two ways
     bool is_at_once = false;  // both variants were loaded at the same time, and
     bool by_slices = false;   // are compared by slices of it
     double decided_after = 1;  // the part of the load after which all was decided

@@ -253,9 +253,10 @@ inline constexpr auto cause_table = [] {
          "one, so whose they are is not known: measure fewer requests"},
         {lacks_values, "lacks_values", "requests,completed,metric,needs", "{some_completed} have "
          "no {needed_values}, which {metric_name} needs"},
-        {other_tokens, "other_tokens", "tokens,is_prompt,baseline", "the arms' requests differ "
-         "by over 5 % in their tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and with "
-         "the baseline {baseline:.4g}: tokens per second are not compared"},
+        {other_tokens, "other_tokens", "tokens,is_prompt,baseline,of_totals",
+         "the arms' requests differ by over 5 % in their tokens, {tokens:.4g} of "
+         "{is_prompt?a prompt|an answer} and with the baseline {baseline:.4g}: "
+         "{of_totals?whole answers|tokens per second} are not compared"},
         {several_models, "several_models", "requests,completed", "{some_completed} name another "
          "model than the others ({words}): a gateway falls back, or routes between several"},
         {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "

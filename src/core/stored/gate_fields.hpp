@@ -198,6 +198,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.number({"arrival_cv2"}, under.arrival_cv2,
              {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
+    v.flag({"other_requests", "the baseline is the same server, asked in another way", if_any},
+           under.other_requests);
     v.flag({"at_once", "both variants were loaded at the same time", if_any}, under.is_at_once);
     v.flag({"by_slices", "and are compared by slices of it", if_any}, under.by_slices);
     v.number({"decided_after", "the part of the load after which all was decided, so that it ended",

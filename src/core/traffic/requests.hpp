@@ -119,6 +119,7 @@ inline load_conditions load_conditions_of(const plan& p) {
     c.is_at_once = p.judged->is_at_once;
     c.by_slices = p.judged->by_slices;
     c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
+    c.other_requests = static_cast<bool>(t.otherwise);
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = t.client.spin;
     c.max_skew_s = p.max_skew_s;

@@ -17,6 +17,29 @@ using namespace verdicts;
 
 // ---- invalid -----------------------------------------------------------------------------------
 
+TEST_CASE("answers that end earlier than the baseline's are not compared as a whole") {
+    const slo whole = mean(e2e) <= 1.05 * baseline;
+    measurement m = pairs_with_ratio({0.5, 0.5, 0.5, 0.5});
+    const auto tokens = [](vector<repeat_data>& of, int n) {
+        for (repeat_data& d : of)
+            for (std::size_t i = 0; i < d.records.size(); ++i)
+                d.records[i].output_tokens = n + static_cast<int>(i % 3);
+    };
+    tokens(m.baseline, 31);
+    tokens(m.candidate, 31);
+    CHECK(judged(m, whole).outcome == verdict::pass);
+    tokens(m.candidate, 7);
+    const slo_verdict v = judged(m, whole);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(mentions(v.reason, "the arms' requests differ by over 5 % in their tokens"));
+    CHECK(mentions(v.reason, "whole answers are not compared"));
+    CHECK(judged(m, p90(e2e) <= 1.05 * baseline).outcome == verdict::invalid);
+    CHECK(judged(m, mean(ttft) <= 1.05 * baseline).outcome == verdict::pass);
+    CHECK(judged(m, mean(e2e) <= 10_s).outcome == verdict::pass);
+    m.other_requests = true;  // the author asked for shorter ones
+    CHECK(judged(m, whole).outcome == verdict::pass);
+}
+
 TEST_CASE("without one success nothing can be said") {
     const measurement m = measured({repeat_with_failures(20, 20), repeat_with_failures(20, 20)},
                                    {mean(ttft) <= 100_ms});
@@ -1403,6 +1426,27 @@ TEST_CASE("a fault that disturbs nothing shows no recovery") {
     CHECK(mentions(none.reason, "nothing was disturbed in 2 of 2 repeats"));
     CHECK(recovering({8, 0, 8.2}).outcome == verdict::inconclusive);
     CHECK(recovering({40, 41, 42}).outcome == verdict::fail);
+}
+
+TEST_CASE("a mean of sessions does not pass over those that fail, as no percentile does") {
+    // 24 sessions of ten steps: one failed request in 240 fails a session, ten of them half.
+    const auto failing = [](std::size_t sessions) {
+        vector<request> requests;
+        for (int i = 0; i < 240; ++i) requests.push_back(answered(100.0 * i, 80, 10, 10));
+        repeat_data d = repeat_of(requests);
+        d.plays_out = true;
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            d.records[i].conversation = static_cast<long long>(i / 10);
+            d.records[i].turn = static_cast<int>(i % 10);
+            if (i % 10 == 3 && i / 10 < sessions) d.records[i].status = request_status::server;
+        }
+        return vector<repeat_data>(4, d);
+    };
+    const slo mean_time = mean(session_time) <= 10_s, errors = advisory(error_rate <= 5_pct);
+    CHECK(judge_all(measured(failing(0), {mean_time, errors}))[0].outcome == verdict::pass);
+    CHECK(judge_all(measured(failing(1), {mean_time, errors}))[0].outcome == verdict::pass);
+    CHECK(judge_all(measured(failing(12), {mean_time, errors}))[0].outcome == verdict::fail);
+    CHECK(judge_all(measured(failing(12), {p75(session_time) <= 10_s, errors}))[0].outcome != verdict::pass);
 }
 
 TEST_CASE("sessions that the client's own limit ends are no errors of the server") {
