@@ -21,6 +21,7 @@
 #include "program/values.hpp"
 
 #include <algorithm>  // all_of, max
+#include <cmath>  // isnan
 #include <filesystem>
 #include <string>
 #include <utility>  // move
@@ -44,12 +45,13 @@ inline std::string shown_without_records(const past_gate& g) {
     std::size_t width = 9;
     for (const past_slo& s : g.slos) width = std::max(width, s.slo.size());
     for (const past_slo& s : g.slos) {
-        out += printed("  %-12s %-*s %s [%s, %s]%s%s\n", to_string(s.outcome),
-                       static_cast<int>(width), str(s.slo).c_str(),
-                       value_words(s, s.measured).c_str(),
-                       value_words(s, s.estimate.low).c_str(),
-                       value_words(s, s.estimate.high).c_str(),
-                       s.reason.empty() ? "" : "; ", str(s.reason).c_str());
+        // null in the file is none, or infinite where failures reach it: the reason says which.
+        out += printed("  %-12s %-*s", to_string(s.outcome), static_cast<int>(width),
+                       str(s.slo).c_str());
+        if (!std::isnan(s.measured))
+            out += " " + value_words(s, s.measured) + ", interval " +
+                   value_words(s, s.estimate.low) + " to " + value_words(s, s.estimate.high);
+        fill(out, "[; {reason}]\n", {{"reason", s.reason}});
     }
     return out;
 }

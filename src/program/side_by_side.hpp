@@ -25,7 +25,7 @@
 #include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
-#include <utility>  // exchange, move
+#include <utility>  // exchange, move, pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -364,15 +364,14 @@ inline std::string side_by_side_text(const run_side& a, const run_side& b) {
             t.add({words_of(s).statistic, shown(p.a), shown(p.b),
                    p.a && p.b ? change_words(s, p.b->measured, p.a->measured) : "none"});
         }
-        const metric_row *const x[] = {&g.ttft.row, &g.tpot.row},
-                         *const y[] = {&other->ttft.row, &other->tpot.row};
-        for (std::size_t i = 0; i < 2; ++i)
-            for (const row_statistic& r : row_statistics)
-                if (const double of = y[i]->*r.value, to = x[i]->*r.value; of > 0 || to > 0)
-                    t.add({filled("{of} {metric}", {{"of", r.name},
-                                                    {"metric", metric_name(x[i]->metric)}}),
-                           value_text(x[i]->metric, to), value_text(x[i]->metric, of),
-                           ratio_words(of, to)});
+        for (const auto& [metric, of] : {std::pair{metric_id::ttft, &gate_side::ttft},
+                                         std::pair{metric_id::tpot, &gate_side::tpot}})
+            for (const row_statistic& r : row_statistics) {
+                const double x = (g.*of).row.*r.value, y = (other->*of).row.*r.value;
+                if (!(x > 0) || !(y > 0)) continue;  // one has no curves
+                t.add({filled("{of} {metric}", {{"of", r.name}, {"metric", metric_name(metric)}}),
+                       value_text(metric, x), value_text(metric, y), ratio_words(y, x)});
+            }
         fill(gates, "\n{name}: A {a}, B {b}\n{table}",
              {{"name", printable(str(g.judged.name), 200)}, {"a", g.judged.outcome},
               {"b", other->judged.outcome}, {"table", console_table(t)}});

@@ -125,6 +125,10 @@ TEST_CASE("two runs as tables: both folders, verdicts and values, with ratios") 
     CHECK(holds(text, "1.250 x"));
     CHECK(holds(text, "p99 ttft"));
     CHECK(holds(text, "1.200 x"));
+    CHECK(holds(text, "p99 tpot"));
+    // Without the requests of one there are the objectives alone.
+    a.gates[0].ttft = a.gates[0].tpot = {};
+    CHECK_FALSE(holds(side_by_side_text(a, b), "p99 t"));
     b.gates[0].judged.name = "another";
     CHECK(refusal_of([&] { side_by_side_text(a, b); }).find("have no gate in common") !=
           std::string::npos);
