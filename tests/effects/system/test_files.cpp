@@ -108,3 +108,15 @@ TEST_CASE("a report that is sent to a device or a pipe is refused, and does not 
                          std::runtime_error);
     CHECK(std::filesystem::is_fifo(pipe));
 }
+
+TEST_CASE("no file that is written has a secret that the program was told, in any of its forms") {
+    const files::scratch folder;
+    vector<std::string> secrets;
+    add_secret(secrets, "sk-of-files/1+2");
+    add_secret(secrets, "infinite");  // a word of ours, which every file may have
+    known_secrets::of_this_program().add(secrets);
+    write_file(folder.file("doctor.json"),
+               R"({"url":"http://h?key=sk-of-files%2F1%2B2","says":"sk-of-files\/1+2, infinite"})");
+    CHECK(file_content(folder.file("doctor.json"), "a file") ==
+          R"({"url":"http://h?key=***","says":"***, infinite"})");
+}
