@@ -97,6 +97,30 @@ public:
     const std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context;
 };
 
+/// Whether the bytes of a TLS stream so far end within a record (RFC 8446, 5.1).
+class record_border {
+public:
+    void add(std::string_view bytes) {
+        while (!bytes.empty()) {
+            std::size_t n = 1;
+            if (header_ < header_size) {
+                if (header_++ >= 3) left_ = left_ * 256 + static_cast<unsigned char>(bytes[0]);
+            } else {
+                n = std::min(left_, bytes.size());
+                left_ -= n;
+            }
+            if (header_ == header_size && left_ == 0) header_ = 0;
+            bytes.remove_prefix(n);
+        }
+    }
+    bool is_within() const { return header_ > 0; }
+
+private:
+    static constexpr int header_size = 5;  // the last two have the length
+    int header_ = 0;
+    std::size_t left_ = 0;
+};
+
 /// The TLS of one connection, without its socket: network bytes on one side, HTTP bytes on the
 /// other. So one read takes all that the socket has, and is stamped right after it.
 class tls_channel : not_copied {
@@ -125,6 +149,7 @@ public:
     /// Takes network bytes, answers TLS messages, and returns the complete HTTP bytes in `room`. An
     /// empty first call begins the handshake.
     std::string_view received(std::string_view bytes, vector<char>& room) {
+        came_.add(bytes);
         BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
         room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
         std::size_t held = 0, n = 0;
@@ -139,9 +164,7 @@ public:
     bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
     bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
     /// Whether a part of a TLS message has come, whose rest is missing.
-    bool holds_part() const {
-        return SSL_has_pending(ssl_.get()) == 1 || BIO_ctrl_pending(SSL_get_rbio(ssl_.get())) > 0;
-    }
+    bool holds_part() const { return came_.is_within(); }
     void send(std::string_view plain) {
         std::size_t n = 0;
         ERR_clear_error();
@@ -213,6 +236,7 @@ private:
 
     const tls_client& client_;
     std::unique_ptr<SSL, freed_by<SSL_free>> ssl_;
+    record_border came_{};
     std::string error_{};
     bool ended_ = false, distrusts_ = false;
 };

@@ -32,6 +32,7 @@ public:
             is_asked_ = false;
         }
         c.use = use_;
+        c.has_more = !held_.empty();
         return c;
     }
     text goodbye() override { return use_ == socket_use::kept ? "goodbye\n" : ""; }
@@ -62,6 +63,7 @@ public:
         }
         errno = EAGAIN;
         if (next.empty()) return -1;
+        last->came_ns = stamp_ns;
         const std::size_t n = std::min(bytes, next.size());
         std::memcpy(into, next.data(), n);
         return static_cast<long long>(n);
@@ -83,6 +85,7 @@ public:
     std::deque<std::string> comes{};
     std::string always{}, written{};  // `always`: what each read has, without an end
     socket last{};
+    long long stamp_ns = 0;  // of reads, by the kernel
     bool is_full = false;
     int reads = 0, connected = 0, closed = 0;
 };
@@ -261,4 +264,19 @@ TEST_CASE("a server whose HTTP closes unannounced keeps its sockets of another p
     CHECK_FALSE(client_io(both, none, net).keeps_connections());
     both.transport = [](const char*) -> own_transport* { return new line_transport; };
     CHECK(client_io(both, none, net).keeps_connections());
+}
+
+TEST_CASE("an event that came with a part of the next message has no time of its own, if it was read late") {
+    for (const std::string behind : {"", "wo"}) {
+        CAPTURE(behind);
+        carried_connection x;
+        x.ask();
+        const long long asked = now_ns(), late = 50'000'000;
+        x.io.on_wake(asked + 2 * late, asked, asked);  // the thread slept too long
+        x.net.stamp_ns = asked + late;
+        x.hear("words\n" + behind);
+        REQUIRE(x.delivered.size() == 1);
+        CHECK(x.delivered[0].status == request_status::ok);
+        CHECK((x.delivered[0].first_early_ns > 0) == !behind.empty());
+    }
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 using namespace virtual_world;
 
@@ -65,6 +66,53 @@ TEST_CASE("TLS that comes in pieces, byte by byte or late is the same answer") {
           hardships{.bytes_a_second = 5e5, .cut = 0.3}}) {
         const repeat r = tls_repeat_of(some(), {}, h);
         CHECK(with_status(r, request_status::ok) == 20);
+    }
+}
+
+TEST_CASE("a part of a TLS message is held, and told: it came behind what is read") {
+    const identities& all = identities::of_the_tests();
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        CAPTURE(version);
+        const tls_client trusts({.verify = false}, {.host = "simulated-1"});
+        tls_channel client(trusts, nullptr);
+        tls::judging_parameters terms({{.who = &all.server, .version = version}});
+        tls::channel server(terms);
+        std::string to_server, to_client, heard;
+        vector<char> room;
+        const auto turn = [&] {
+            to_server = std::string(client.outgoing());
+            client.sent(to_server.size());
+            if (!to_server.empty()) server.take(to_server, heard);
+            server.flush([&](std::string_view bytes) { return to_client.append(bytes), true; });
+        };
+        client.received({}, room);
+        for (int i = 0; i < 5; ++i) {
+            turn();
+            client.received(std::exchange(to_client, {}), room);
+        }
+        REQUIRE(client.open());
+        CHECK_FALSE(client.holds_part());
+        const auto said = [&](const char* words) {
+            server.say(words);
+            turn();
+            return std::exchange(to_client, {});
+        };
+        const std::string first = said("first"), second = said("second");
+        CHECK(client.received(first, room) == "first");
+        CHECK_FALSE(client.holds_part());
+        std::size_t part = 1;
+        std::string next = second;
+        for (; part < next.size(); next = said("next"), ++part) {
+            CHECK(client.received(next.substr(0, part), room) == "");
+            CHECK(client.holds_part());
+            CHECK(client.received(next.substr(part), room) == (part == 1 ? "second" : "next"));
+            CHECK_FALSE(client.holds_part());
+        }
+        CHECK(part > 20);
+        CHECK(client.received(next, room) == "next");
+        const std::string one = said("one"), two = said("two");
+        CHECK(client.received(one + two.substr(0, 3), room) == "one");
+        CHECK(client.holds_part());
     }
 }
 
