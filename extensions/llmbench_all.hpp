@@ -4825,7 +4825,7 @@ inline double sample_variance(const vector<double>& v) {
 
 /// How much more a fraction varies than with independent trials: the variance of batch sums in
 /// arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
-inline double design_effect(const vector<vector<bool>>& repeats) {
+inline double design_effect(const vector<vector<bool>>& repeats, std::size_t most_batches = 20) {
     double hits = 0, trials = 0;
     for (const auto& r : repeats)
         for (const bool hit : r) { hits += hit; ++trials; }
@@ -4833,7 +4833,7 @@ inline double design_effect(const vector<vector<bool>>& repeats) {
     const double p = hits / trials;
     double squares = 0, expected = 0;
     for (const auto& r : repeats) {
-        const std::size_t count = std::min<std::size_t>(20, r.size() / 5);
+        const std::size_t count = std::min(most_batches, r.size() / 5);
         if (count < 2) continue;
         for (std::size_t b = 0; b < count; ++b) {
             const std::size_t from = b * r.size() / count, to = (b + 1) * r.size() / count;
@@ -5798,6 +5798,7 @@ enum class because : unsigned char {
     answers_alike,
     untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
+    failed_too_often, few_pairs,
     wrong_answers, answers_differ, below_client,
     no_size, no_finite_value, pairs_spread, lasting_luck, repeats_spread, not_as_calibrated,
     thirds,
@@ -5910,6 +5911,11 @@ inline constexpr auto cause_table = [] {
          "requests failed or lie beyond the limit, {allowed:.3g%} % may"},
         {failed_in_tail, "failed_in_tail", "failed,of,most,allowed", "{failed:0} of {of:0} "
          "failed, up to {most:.2g%} % may, and {words} leaves {allowed:.3g%} % beyond it"},
+        {failed_too_often, "failed_too_often", "failed,of", "{failed:0} of {of:0} failed, in too "
+         "few bursts to tell at which rate, and too many for a verdict without it: measure for "
+         "longer, or more repeats"},
+        {few_pairs, "few_pairs", "pairs,needed", "{pairs:0} pair{pairs:s} hardly know their own "
+         "spread, {needed:0} do"},
         {wrong_answers, "wrong_answers", "wrong,cut_off,unreadable,failed", "{wrong:0} wrong[: "
          "{kinds}]"},
         {answers_differ, "answers_differ", "differ,of,failed,own,with_place,place,"
@@ -6021,9 +6027,10 @@ inline constexpr auto cause_table = [] {
          "one, so whose they are is not known: measure fewer requests"},
         {lacks_values, "lacks_values", "requests,completed,metric,needs", "{some_completed} have "
          "no {needed_values}, which {metric_name} needs"},
-        {other_tokens, "other_tokens", "tokens,is_prompt,baseline", "the arms' requests differ "
-         "by over 5 % in their tokens, {tokens:.4g} of {is_prompt?a prompt|an answer} and with "
-         "the baseline {baseline:.4g}: tokens per second are not compared"},
+        {other_tokens, "other_tokens", "tokens,is_prompt,baseline,of_totals",
+         "the arms' requests differ by over 5 % in their tokens, {tokens:.4g} of "
+         "{is_prompt?a prompt|an answer} and with the baseline {baseline:.4g}: "
+         "{of_totals?whole answers|tokens per second} are not compared"},
         {several_models, "several_models", "requests,completed", "{some_completed} name another "
          "model than the others ({words}): a gateway falls back, or routes between several"},
         {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "
@@ -12456,6 +12463,13 @@ inline void set_misses(column& c, const statistic_data& what, const repeat_data&
         c.questions.push_back(r.conversation);
     });
 }
+/// Whether so many sessions fail that the mean of the others says nothing of them. A session fails
+/// with any of its requests, of which the guard on errors lets 1 % fail.
+inline bool fails_too_many(const vector<bool>& sessions) {
+    fraction_counts of;
+    of.add(sessions);
+    return of.misses > 0.05 * of.all;
+}
 /// Without the value of a ratio, which is of two columns. `when`: of the requests planned in it;
 /// metrics of a server and its start are the repeat's. `known`: the metric's values.
 inline column column_of(const statistic_data& what, const repeat_data& d, timing_bound how,
@@ -12486,6 +12500,7 @@ inline column column_of(const statistic_data& what, const repeat_data& d, timing
         if (is_of_sessions(m)) {
             c.misses.clear();
             for (const double v : c.values->in_order) c.misses.push_back(v == infinity);
+            if (what.kind == statistic_kind::mean && fails_too_many(c.misses)) c.value = infinity;
         }
     } else if (!is_ratio(m)) {
         c.behind = is_drift(m) ? c.requests : is_of_server(m) ? 0 : c.requests - c.failed;
@@ -13451,6 +13466,32 @@ inline constexpr double distance_of_modes = 0.02;  // of a quiet machine's speed
 /// The noise of any machine, by which two repeats at twice the limit are a miss.
 inline constexpr double most_noise = 0.25;
 
+/// What verdicts rest on: repeats of one server, or pairs with a live baseline, whose two loads run
+/// in turns, or at once and are compared by slices of their time.
+enum class repeats_are : unsigned char { alone, in_turns, at_once };
+
+/// The fewest repeats, pairs or loads that a pass and a fail take.
+struct fewest_repeats {
+    int pass = first_analysis, fail = first_fail;
+};
+/// Of an objective in a plan with at most so many. Planning, all methods and `explain` ask this:
+/// no verdict waits for more than there will be, though two are the fewest with a spread.
+inline fewest_repeats fewest_repeats_of(const slo& s, repeats_are how, int most) {
+    const metric_id m = s.statistic.metric;
+    const bool is_compared = s.factor > 0, are_slices = how == repeats_are::at_once;
+    const int usual = how == repeats_are::in_turns ? first_pair_analysis : first_analysis;
+    fewest_repeats n;
+    if (is_of_start(m) || is_drift(m) || (are_slices && is_compared)) n = {1, 1};
+    else if (how == repeats_are::in_turns) n = {usual, usual};
+    // Requests have the spread of counts, which one repeat can show.
+    if (is_request_fraction(m) && !is_compared)
+        n = {are_slices ? 1 : usual, is_of_answers(m) && !are_slices ? first_fail : 1};
+    const auto of_plan = [most](int usually) {
+        return std::min(usually, std::max(most, first_analysis));
+    };
+    return {of_plan(n.pass), of_plan(n.fail)};
+}
+
 /// The error levels of a gate. They hold over all analyses: bounds are z standard errors away, with
 /// z from pocock_constant.
 struct judging_rule {
@@ -13715,22 +13756,24 @@ inline double reach_of_quiet_repeats(double sd, std::size_t calibrated, const ju
     return (t + 1.645) * bound / std::sqrt(n) + hidden_by_modes(n, rule.pass_level);
 }
 /// An analysis with the noise of a calibration instead of a prior, unless the run shows that it is
-/// another day's.
+/// another day's. Two repeats hardly show that.
 inline interim_analysis analysis_by_calibration(const vector<double>& distances,
                                                 const calibrated_noise& known, double s0,
                                                 const judging_rule& rule) {
-    if (is_noisier(distances, known) || is_far_quieter(distances, known))
+    const bool is_known = distances.size() >= first_fail;
+    if (!is_known || is_noisier(distances, known) || is_far_quieter(distances, known))
         return analysis_of_repeats(distances, s0, rule);
     const interim_analysis l = analysis_of(distances, known.sd, rule, {}, known.df);
     return with_margins(l, known.df + 1 + static_cast<double>(distances.size()), rule);
 }
 
-/// Two repeats, each at twice the limit or beyond: by the noise of any machine.
-inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances,
+/// Two repeats, or pairs, each at twice the limit or beyond: by the noise of any machine.
+inline interim_analysis analysis_of_blatant_miss(const vector<double>& distances, bool are_pairs,
                                                  const judging_rule& rule) {
-    const double se = most_noise / std::sqrt(static_cast<double>(distances.size()));
-    return decided({.mean = mean_of(distances), .sd = most_noise, .df = 1e4, .se = se,
-                    .prior_df = 1e4, .prior_sd = most_noise, .spread = spread_of::assumed},
+    const double sd = are_pairs ? most_noise * std::sqrt(2.0) : most_noise;
+    const double se = sd / std::sqrt(static_cast<double>(distances.size()));
+    return decided({.mean = mean_of(distances), .sd = sd, .df = 1e4, .se = se,
+                    .prior_df = 1e4, .prior_sd = sd, .spread = spread_of::assumed},
                    rule);
 }
 
@@ -13814,17 +13857,25 @@ struct miss_counts {
     double flip_variance = not_a_number;  // of the answers to the same questions in a run
     double flipping = 0, max_flipping = 0;  // questions whose answers vary, upper bound
     double run_effect = 0, runs = 0;         // from the variance between runs
+    double slices = 0;  // of the only load, from whose variance the effect is
     double product = 0, factors = 1;  // of the repeats' fractions over the allowed one
     miss_counts with_misses(double other) const {
         miss_counts c = *this;
         c.k = other;
         return c;
     }
-    /// Few runs estimate their variance badly, hence Student's t instead of the normal.
+    /// Few runs, or slices, estimate their variance badly, hence Student's t instead of the normal.
     double effect_at(double alpha) const {
-        if (run_effect == 0) return effect;
-        const double t = student_t_quantile(1 - alpha, runs - 1) / normal_quantile(1 - alpha);
-        return std::max(effect, run_effect * t * t);
+        const double z = normal_quantile(1 - alpha);
+        const auto squared = [](double x) { return x * x; };
+        const double by_runs =
+            run_effect == 0 ? 0
+                            : run_effect * squared(student_t_quantile(1 - alpha, runs - 1) / z);
+        const double by_slices =
+            slices < 2 || effect <= 1
+                ? effect
+                : effect * squared(student_t_quantile(1 - alpha, slices - 1) / z);
+        return std::max(by_slices, by_runs);
     }
     double upper(double alpha) const {
         const double e = effect_at(alpha);
@@ -13997,6 +14048,7 @@ struct load_conditions {
     // grows or bursts by design, NaN where it has no rate.
     double arrival_cv2 = not_a_number;
     bool other_workload = false;  // the variants have different workloads
+    bool other_requests = false;  // one server, asked in two ways
     bool is_at_once = false;  // both variants were loaded at the same time, and
     bool by_slices = false;   // are compared by slices of it
     double decided_after = 1;  // the part of the load after which all was decided
@@ -14232,10 +14284,16 @@ struct objective_columns {
     vector<vector<double>> slices{};  // of a drift, in each repeat
     vector<values_at_once> at_once{};  // of a comparison by slices, in each repeat
     bool is_in_pairs = false;         // there is a live baseline
+    bool is_by_slices = false;        // whose loads at once are compared by slices
     bool pairs_are_fresh = false;
     double client_error = 0;          // of a difference, in its unit
     bool has_live_baseline() const { return is_in_pairs; }
     std::size_t repeats() const { return mine.each.size(); }
+    repeats_are how() const {
+        return is_by_slices   ? repeats_are::at_once
+               : is_in_pairs ? repeats_are::in_turns
+                             : repeats_are::alone;
+    }
 };
 /// `how`: of the candidate.
 inline objective_columns columns_of(const measurements& e, const slo& s,
@@ -14243,6 +14301,7 @@ inline objective_columns columns_of(const measurements& e, const slo& s,
     const statistic_data& what = s.statistic;
     objective_columns c;
     c.is_in_pairs = e.has_live_baseline();
+    c.is_by_slices = e.by_slices;
     c.pairs_are_fresh = e.pairs_are_fresh;
     if (is_difference(s)) c.client_error = client_error_in(e, what);
     c.mine = columns_in(e, what, e.candidate, how);
@@ -15644,25 +15703,30 @@ inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t rep
 
 /// Where misses are rare, those with at most one success between them are one burst. Returns the
 /// size of the burst of an average miss. A design effect from batches is too small for a burst that
-/// fills many batches or half of two.
-inline double burst_size(const vector<vector<bool>>& repeats, double allowed) {
+/// fills many batches or half of two. A burst that lasts for several of so many `slices` of a
+/// repeat counts once in each.
+inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
+                         std::size_t slices = 1) {
     if (allowed > 0.05) return 1;  // neighbours by chance would be frequent
     double misses = 0, squares = 0, trials = 0;
     for (const auto& r : repeats) {
-        trials += static_cast<double>(r.size());
-        std::size_t last = 0;
+        const double slice = std::max(1.0, as_number(r.size()) / as_number(slices));
+        trials += as_number(r.size());
+        std::size_t from = 0, last = 0;
         double size = 0;
+        const auto end_burst = [&] {
+            squares += size * size / std::max(1.0, std::round(as_number(last + 1 - from) / slice));
+            size = 0;
+        };
         for (std::size_t i = 0; i < r.size(); ++i) {
             if (!r[i]) continue;
-            if (size > 0 && i - last > 2) {
-                squares += size * size;
-                size = 0;
-            }
+            if (size > 0 && i - last > 2) end_burst();
+            if (size == 0) from = i;
             ++size;
             ++misses;
             last = i;
         }
-        squares += size * size;
+        if (size > 0) end_burst();
     }
     return misses > 0 && misses < trials ? squares / misses : 1;
 }
@@ -15762,7 +15826,15 @@ inline miss_counts counted_misses(const variant_columns& of, const slo& s,
         c.n += one.all;
         if (one.all > 0) fractions.push_back(one.misses / one.all);
     }
-    if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
+    // A single load has nothing to hold a long burst against, such as every second request of two
+    // replicas of which one is down.
+    if (misses.size() == 1 && c.n > 0) {
+        c.effect = std::max(design_effect(misses, most_slices_at_once),
+                            burst_size(misses, allowed_misses(s), most_slices_at_once));
+        c.slices = as_number(most_slices_at_once);
+    } else if (c.n > 0) {
+        c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
+    }
     if (is_of_answers(s.statistic.metric) && allowed > 0)
         add_flips(c, of.each, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
@@ -15881,14 +15953,14 @@ inline bool is_as_loose_as_guard(const slo& s) {
 
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
 /// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
-/// is held to no more from the second repeat on.
+/// is held to no more from the second repeat on, at once from the first load on.
 inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& misses,
-                         const judging_rule& rule) {
+                         const judging_rule& rule, const fewest_repeats& fewest) {
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
     const bool may_be_observed =
         which == sought::guards_first ||
-        (is_as_loose_as_guard(d.objective) && d.repeats >= first_analysis &&
+        (is_as_loose_as_guard(d.objective) && d.repeats >= std::min(first_analysis, fewest.pass) &&
          c.k <= error_guard().bound * c.n);
     if (d.outcome == verdict::fail) {
         d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
@@ -15921,9 +15993,8 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
     d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
     const bool of_errors = s.statistic.metric == metric_id::error_rate;
-    // At the same analyses as the gate's other verdicts.
-    const auto first = static_cast<std::size_t>(of.is_in_pairs ? first_pair_analysis
-                                                               : first_analysis);
+    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
+    const auto first = static_cast<std::size_t>(fewest.pass);
     const auto take = [](std::size_t) { return true; };
     const auto analyse = [&](std::size_t repeats) {
         const miss_counts c = counted_misses(of.mine, s, repeats, allowed_misses(s));
@@ -15931,11 +16002,9 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
         d.repeats = static_cast<int>(repeats);
         d.counted = analysis_of_misses{c, levels};
         verdict outcome = d.counted->outcome();
-        if (repeats < first) return false;
         d.why.clear();
-        const bool is_early = is_of_answers(s.statistic.metric) &&
-                              d.repeats < std::min(first_fail, t.rule.most);
-        if (outcome == verdict::fail && is_early) {
+        if (outcome == verdict::pass && d.repeats < fewest.pass) outcome = verdict::inconclusive;
+        if (outcome == verdict::fail && d.repeats < fewest.fail) {
             outcome = verdict::inconclusive;
             d.why = {{because::too_few_to_fail}};
         }
@@ -15946,7 +16015,7 @@ inline decision judge_counts(const objective_columns& of, const judging_paramete
     const auto repeats = static_cast<std::size_t>(d.repeats);
     d.requests = measured_requests(of, repeats, s.statistic.metric);
     if (repeats == 0) return decided(d, verdict::invalid, {because::no_value});
-    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule);
+    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule, fewest);
     return d;
 }
 
@@ -16027,6 +16096,7 @@ struct comparison {
     metric_id of_metric = metric_id::ttft;
     bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
     double base_log = 0;
+    double limit_factor = 1;  // of a ratio to a stored run, where its metric has an offset
     double factor = 0, scale = 0;  // of a difference: of the baseline, and the unit of distances
     double client_error = 0;       // of a difference, in its unit
     stored_side stored{};
@@ -16040,7 +16110,7 @@ struct comparison {
         if (scale > 0) return std::isfinite(base) ? value - factor * base : not_a_number;
         value = with_offset(of_metric, value);
         base = with_offset(of_metric, base);
-        if (!paired) return value / std::exp(base_log);
+        if (!paired) return limit_factor * value / std::exp(base_log);
         return quotient(value, base);
     }
     double of_repeat(std::size_t i) const {
@@ -16104,8 +16174,11 @@ inline comparison comparison_of(const objective_columns& columns, const judging_
         c.is_missing = !std::isfinite(c.others_together);
         return c;
     }
+    // The value over the limit is f (x + o) / (f b + o), which is f where x is f b.
+    if (facts_of(c.of_metric).offset > 0) c.limit_factor = s.factor;
     vector<double> logs;
-    for (const double x : values) logs.push_back(std::log(with_offset(s.statistic.metric, x)));
+    for (const double x : values)
+        logs.push_back(std::log(with_offset(s.statistic.metric, c.limit_factor * x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.is_missing = true;
         return c;
@@ -16135,7 +16208,7 @@ inline void set_measured(decision& d, const comparison& c) {
     } else if (!c.relative) {
         return;
     } else if (!c.paired && !is_difference(s)) {
-        to = std::exp(c.base_log) - facts_of(s.statistic.metric).offset;
+        to = (std::exp(c.base_log) - facts_of(s.statistic.metric).offset) / c.limit_factor;
     }
     if (!is_difference(s) && std::isnan(quotient(of, to))) return;
     d.numerator = of;
@@ -16333,7 +16406,7 @@ inline void decide_by_values(decision& d, const observed_repeats& seen, const co
                              std::size_t first, int fails_from) {
     const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
                             seen.are_blatant(d.objective);
-    d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, rule)
+    d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, c.paired, rule)
                         : analysis_of_values(t, d.objective, c, seen.distances, s0, rule);
     if (is_difference(d.objective)) widen(d, c.client_error / c.scale, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
@@ -16378,6 +16451,14 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
                                          {"quiet", l.prior_sd}}));
 }
 
+/// Says what pairs lack that are fewer than a gate has by itself.
+inline void explain_few_pairs(decision& d, const judging_rule& rule) {
+    if (d.outcome != verdict::inconclusive || !d.paired || rule.most >= first_pair_analysis) return;
+    d.why.insert(d.why.begin(),
+                 cause_with<because::few_pairs>(
+                     {{"pairs", d.repeats}, {"needed", first_pair_analysis}}));
+}
+
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
 /// each pair, or of repeats against a stored run.
 inline decision judge_values(const objective_columns& of, const judging_parameters& t,
@@ -16392,8 +16473,8 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     const bool startup = is_of_start(s.statistic.metric);
     const double s0 = prior_sd_of(of, t, s);
     const judging_rule rule = rule_for(of, t, s);
-    const auto first = static_cast<std::size_t>(
-        startup ? 1 : of.is_in_pairs ? first_pair_analysis : first_analysis);
+    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
+    const auto first = static_cast<std::size_t>(fewest.pass);
 
     observed_repeats seen{.scale = d.scale};
     const auto take = [&](std::size_t i) {
@@ -16408,7 +16489,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     const auto analyse = [&](std::size_t) {
         const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
         const int fails_from =
-            startup ? 1 : is_blatant ? first_analysis : std::min(first_fail, t.rule.most);
+            is_blatant ? std::min(first_analysis, fewest.fail) : fewest.fail;
         if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
         else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
@@ -16428,6 +16509,7 @@ inline decision judge_values(const objective_columns& of, const judging_paramete
     d.stored = c.stored;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
     explain_spread(d, t, c, s0, rule);
+    explain_few_pairs(d, t.rule);
     return with_client_limit(std::move(d), c);
 }
 
@@ -16610,8 +16692,7 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
         d.stored = {c.stored.repeats, c.stored.variance * c.scale * c.scale,
                     c.stored.day_sd * c.scale};
     }
-    const int first = c.paired ? first_pair_analysis : first_analysis;
-    const int fails_from = c.paired ? first : std::min(first_fail, t.rule.most);
+    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
     set_measured(d, c);
     const auto take = [&](std::size_t i) {
         const double value = c.of_repeat(i);
@@ -16629,16 +16710,17 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
             return invalidate(d, {because::no_value});
         d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule, d.stored);
         d.why.clear();
-        if (d.repeats >= first) d.outcome = d.last.outcome;
+        if (d.repeats >= fewest.pass) d.outcome = d.last.outcome;
         const auto [mine, other] = std::pair(d.fractions->mine, d.fractions->other);
-        open_early_fail(d, fails_from, std::fabs(mine - other), 2 * t.stored.day_sd * other);
+        open_early_fail(d, fewest.fail, std::fabs(mine - other), 2 * t.stored.day_sd * other);
         return d.outcome != verdict::inconclusive;
     };
-    const auto least = static_cast<std::size_t>(first);
+    const auto least = static_cast<std::size_t>(fewest.pass);
     if (!analyse_repeats(d, c.repeats(), least, t.rule, which, take, analyse)) return d;
     if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
     d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
     d.decided_by = verdict_method::t;
+    explain_few_pairs(d, t.rule);
     return d;
 }
 
@@ -16872,10 +16954,33 @@ struct analysed_slices {
     interim_analysis analysis{};
     vector<double> parts{};
 };
+/// Both fractions, and how many independent requests are behind each: misses come in bursts of one
+/// size in both variants, since few of them in one do not show it, and by slices.
+inline fraction_pair fraction_pair_at_once(const slo& s, const values_at_once& v) {
+    const double miss = s.statistic.metric == metric_id::error_rate ? 1 : 0;
+    vector<vector<bool>> misses;
+    double all = 0;
+    for (const sliced_values* of : {&v.mine, &v.other}) {
+        vector<bool>& its = misses.emplace_back();
+        for (const double x : of->values) its.push_back(x == miss);
+        all += miss == 1 ? of->mean() : 1 - of->mean();
+    }
+    const double burst = burst_size(misses, all / 2, v.slices);
+    const auto trials = [&](std::size_t i) {
+        return as_number(misses[i].size()) / std::max(burst, design_effect({misses[i]}));
+    };
+    fraction_pair p;
+    p.mine = v.mine.mean();
+    p.other = v.other.mean();
+    p.trials = trials(0);
+    p.other_trials = trials(1);
+    return p;
+}
+
 /// Analyses at any limit. The noise of means is that around the measured ratio, where what both
 /// share cancels: at a looser limit in proportion to it, since bursts make small ratios look sure,
 /// but no less at a tighter one, since rare large values make large ratios look sure. Counts have
-/// the noise around the limit.
+/// the noise around the limit; those of misses, the noise that they would have at it.
 class analyses_at_once {
 public:
     analyses_at_once(const slo& s, const values_at_once& v, const judging_rule& rule)
@@ -16884,10 +16989,12 @@ public:
         if (is_percentile()) slices_own_.emplace(s, v);
         const double factor = is_ratio_of_means() ? measured_ : s.factor;
         if (!is_percentile()) noise_ = analysis_at_once(v, test_.at(factor, 0), factor, rule);
-        if (v.mine.questions.empty() || !is_difference(s)) return;
+        if (!v.is_fraction || !is_difference(s)) return;
+        counts_ = fraction_pair_at_once(s, v);
+        if (v.mine.questions.empty()) return;
         paired_answers all;
         all.add(v.mine.values, v.mine.questions, v.other.values, v.other.questions);
-        all.set(answers_.emplace());
+        all.set(*counts_);
     }
     double measured() const { return measured_; }
 
@@ -16929,44 +17036,37 @@ private:
         const double others = test_.other(),
                      own = (test_.mine() - offset_at(limit)) / factor_at(limit);
         if (!std::isfinite(others) || !std::isfinite(own)) return all;
-        const bool may_pass = holds_at(verdict::pass, limit, others);
-        const bool may_fail = holds_at(verdict::fail, limit, own);
-        open_unless(all[0], may_pass, may_fail);
         const double between = (others + own) / 2;
         all.push_back({worse_of(tail_of_mine(limit, between), tail_of_other(between)),
                        all[0].parts});
         if (!slices_own_->are_known()) return all;
         distance_at_once of_slices = slices_own_->at(limit);
-        all.push_back({analysis_of_parts(of_slices, 0, half_), std::move(of_slices.parts)});
-        open_unless(all.back(), may_pass, true);
+        interim_analysis l = analysis_of_parts(of_slices, 0, half_);
+        if (l.outcome == verdict::pass && !may_pass_at(limit, others))
+            l.outcome = verdict::inconclusive;
+        all.push_back({l, std::move(of_slices.parts)});
         return all;
     }
-    /// Whether a verdict holds at one variant's own percentile, too. Where both are as dense at the
-    /// common quantile as each other, this adds nothing. Stalls of one alone are no density: they
-    /// move that quantile, and are a slice's own percentile or none of it. They have to be shown to
-    /// be fewer, or more, than the percentile leaves out: by the shares of both, in which cancels
-    /// what both share, or by that of one, which no drift of the other moves.
-    bool holds_at(verdict outcome, double limit, double at) const {
+    /// Whether fewer requests of the candidate than the percentile leaves out are beyond its limit
+    /// at the baseline's percentile. Its stalls are a slice's own percentile or none of it, so that
+    /// slices hardly see how many they are. By the shares of both, in which cancels what both
+    /// share, or by the candidate's, which no drift of the baseline moves.
+    bool may_pass_at(double limit, double at) const {
         const distance_at_once d = test_.shares_at(at, factor_at(limit), offset_at(limit));
-        if (analysis_at_once(v_, d, factor_at(limit), rule_).outcome == outcome) return true;
-        return (outcome == verdict::pass ? tail_of_mine(limit, at) : tail_of_other(at)).outcome ==
-               outcome;
-    }
-    static void open_unless(analysed_slices& way, bool may_pass, bool may_fail) {
-        verdict& outcome = way.analysis.outcome;
-        if ((outcome == verdict::pass && !may_pass) || (outcome == verdict::fail && !may_fail))
-            outcome = verdict::inconclusive;
+        return analysis_at_once(v_, d, factor_at(limit), rule_).outcome == verdict::pass ||
+               tail_of_mine(limit, at).outcome == verdict::pass;
     }
     interim_analysis mean_at(const distance_at_once& d, double limit) const {
         interim_analysis l = noise_;
         l.mean = d.value;
         if (is_ratio_of_means()) l.se *= std::max(1.0, limit / measured_);
         l = decided(l, rule_);
-        if (!answers_) return l;
+        if (!counts_) return l;
         interim_analysis counts = l;
-        counts.se = error_of_counts(*answers_, 1, limit);
-        counts.df = 1e4;
-        return wider_of(l, decided(counts, rule_));
+        counts.se = error_of_counts(*counts_, s_.factor, limit);
+        counts.df = counts_->is_paired ? 1e4 : as_number(v_.slices - 1);
+        counts = decided(counts, rule_);
+        return counts_->is_paired ? wider_of(l, counts) : counts;
     }
     /// The share of each variant's requests beyond its bound, at this value of the baseline.
     interim_analysis tail_of_mine(double limit, double at) const {
@@ -16990,7 +17090,7 @@ private:
     double measured_;
     interim_analysis noise_{};
     std::optional<percentiles_of_slices> slices_own_{};
-    std::optional<fraction_pair> answers_{};
+    std::optional<fraction_pair> counts_{};  // of a difference of fractions
 };
 
 /// The value so far, and its interval by the limits that the data reject.
@@ -17548,9 +17648,39 @@ inline cause alike_alone(objective_in_check& o) {
     return cause_with<because::alike_alone>(
         {{"requests", mine.equal_openings}, {"completed", mine.completed}}, whose::server);
 }
+/// Whether a metric is of whole answers, which longer ones take longer for.
+inline bool is_total(metric_id m) {
+    return m == metric_id::e2e || is_of_sessions(m) || m == metric_id::request_throughput;
+}
+/// The output tokens of completed requests, each one's.
+inline vector<double> output_tokens_in(const repeat_list& variant, const selection& which) {
+    vector<double> tokens;
+    for (const repeat_data& d : variant) {
+        const selects selected(which, d);
+        for (const record& r : d.records)
+            if (selected.completed(r)) tokens.push_back(r.output_tokens);
+    }
+    return tokens;
+}
+/// Why whole answers are not compared, where both variants were asked the same: one of them ends
+/// its answers earlier, by 5 % and more than three standard errors.
+inline cause other_lengths(const objective_in_check& o) {
+    if (!o.e.has_live_baseline() || !concerns_a_metric(o.s.statistic, is_total)) return {};
+    const selection& which = o.s.statistic.which;
+    const vector<double> mine = output_tokens_in(o.e.candidate, which),
+                         other = output_tokens_in(o.e.baseline, which);
+    const double a = mean_of(mine), b = mean_of(other);
+    if (mine.size() < 2 || other.size() < 2 || !(a > 0 && b > 0)) return {};
+    const double error = std::sqrt(sample_variance(mine) / as_number(mine.size()) / (a * a) +
+                                   sample_variance(other) / as_number(other.size()) / (b * b));
+    if (std::fabs(std::log(a / b)) <= std::log(1.05) + 3 * error) return {};
+    return cause_with<because::other_tokens>(
+        {{"tokens", a}, {"is_prompt", false}, {"baseline", b}, {"of_totals", true}});
+}
 /// Why token rates are not compared: the variants' workloads differ.
 inline cause other_tokens(objective_in_check& o) {
     const metric_id m = o.s.statistic.metric;
+    if (o.s.factor > 0 && !o.e.other_workload && !o.e.other_requests) return other_lengths(o);
     const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
     if (!o.e.other_workload || o.s.factor <= 0 || !of_tokens) return {};
     const request_tokens mine = request_tokens_of(o.e.candidate, o.s.statistic.which),
@@ -17564,7 +17694,8 @@ inline cause other_tokens(objective_in_check& o) {
     return cause_with<because::other_tokens>(
         {{"tokens", by_prompts ? mine.prompt : mine.output},
          {"is_prompt", by_prompts},
-         {"baseline", by_prompts ? other.prompt : other.output}});
+         {"baseline", by_prompts ? other.prompt : other.output},
+         {"of_totals", false}});
 }
 inline cause not_played_out(objective_in_check& o) {
     if (!o.is_of(is_of_sessions) || o.e.candidate.empty() || o.e.candidate[0].plays_out) return {};
@@ -17585,16 +17716,30 @@ inline cause client_conduct(objective_in_check& o) {
                          client_was_saturated(o.e, c.cpu_utilization);
     return matters ? c.why : cause{};
 }
-/// Gaps kept as histograms have no selection.
+/// Gaps kept as histograms have no selection, and no slices of time.
 inline cause gaps_of_all(objective_in_check& o) {
-    const auto is_of_some = [](const statistic_data& s) {
-        return pools_gaps(s.metric) && !is_all(s.which);
+    const bool are_slices = o.e.by_slices && o.s.factor > 0;
+    const auto is_of_some = [&](const statistic_data& s) {
+        return pools_gaps(s.metric) && (are_slices || !is_all(s.which));
     };
     const auto& parts = o.s.statistic.parts;
     if (!is_of_some(o.s.statistic) && !any_of(parts, is_of_some)) return {};
     const auto are_counted = [](const repeat_data& d) { return d.gaps_counted; };
     const bool lacks = any_of(repeats_of(variants_of(o.e, o.s)), are_counted);
     return lacks ? cause{because::gaps_of_all} : cause{};
+}
+
+/// Why a limit on errors is not left open: ten times as many as it, or as the usual one, are no
+/// green, though one burst may be all there is.
+inline cause failed_too_often(objective_in_check& o) {
+    const bool is_last = o.v.repeats >= o.t.rule.most || o.t.rule.is_single_analysis ||
+                         !o.e.stopped.empty();
+    if (o.s.statistic.metric != metric_id::error_rate || is_difference(o.s) || !o.v.counted ||
+        !o.is_in(verdict::inconclusive) || !is_last)
+        return {};
+    const miss_counts& c = o.v.counted->seen;
+    if (c.k < 10 * std::max(o.s.bound, error_guard().bound) * c.n) return {};
+    return cause_with<because::failed_too_often>({{"failed", c.k}, {"of", c.n}}, whose::server);
 }
 
 // ---- of the answers of a variant
@@ -17895,6 +18040,7 @@ inline constexpr auto checks = [] {
          [](o in) { return baseline_errors(in, because::baseline_fails); }},
         {"baseline_may_fail", objective,
          [](o in) { return baseline_errors(in, because::baseline_may_fail); }, opens},
+        {"failed_too_often", objective, failed_too_often},
         {"stopped", objective,
          [](o in) { return in.is_in(verdict::inconclusive) ? in.stopped() : cause{}; }, leads},
         {"undisturbed", objective, undisturbed, opens},
@@ -19884,7 +20030,7 @@ inline double seconds_of_date(std::string_view s) {
         s.remove_prefix(1);
     }
     const auto second = leading_number<double>(s);
-    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
+    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 23 || f[4] > 59 ||
         *second >= 61)
         return not_a_number;
     // Since 1998-11-01: the times of recent traces keep more digits than since 1970.
@@ -21956,6 +22102,7 @@ inline load_conditions load_conditions_of(const plan& p) {
     c.is_at_once = p.judged->is_at_once;
     c.by_slices = p.judged->by_slices;
     c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
+    c.other_requests = static_cast<bool>(t.otherwise);
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = t.client.spin;
     c.max_skew_s = p.max_skew_s;
@@ -22536,6 +22683,10 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
         if (is_of_answers(metric) && is_difference(s) && c.judged.has_baseline && s.factor != 1)
             refuse({given, "answers are compared in pairs, whose limit is a difference alone: "
                            "baseline - 1_pct"});
+        const bool always_holds =
+            s.at_most ? s.offset >= 1 : s.factor + s.offset <= 0;  // whatever the baseline is
+        if (is_fraction_of_it && is_difference(s) && always_holds)
+            refuse({given, "no fraction can miss it: a fraction is 0 to 100 %"});
         if (is_of_start(metric) || is_of_recovery(metric))
             refuse({given, metric_name(metric), " of two servers is not compared by this "
                            "version"});
@@ -22712,7 +22863,8 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_selection(w, c, given);
     check_sample(w, c, given, least_answers_of(s));
     if (c.judged.by_slices && s.factor == 0 && is_judged_by_spread(w.metric) &&
-        !c.sent.described.is_there && c.judged.max_repeats < first_analysis)
+        !c.sent.described.is_there &&
+        c.judged.max_repeats < fewest_repeats_of(s, repeats_are::at_once, last_analysis).pass)
         refuse({given, "pairs is at_once, whose one load decides only comparisons: give it "
                        ".repeats = 3, or its own gate"});
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
@@ -23437,13 +23589,20 @@ inline void check_at_once(const scenario& s, const planned_traffic& p) {
                                            std::ceil(static_cast<double>(p.requests) * least /
                                                      seconds))});
 }
+/// Whether a part of a load may decide an objective. Misses come in bursts, and half a load that
+/// has none says little of the other half; a limit no closer than the guard's asks no more than
+/// that does.
+inline bool may_be_decided_early(const slo& s) {
+    const metric_id m = s.statistic.metric;
+    return !is_drift(m) && (!is_request_fraction(m) || is_as_loose_as_guard(s));
+}
 /// Whether a load at once may end as soon as all is decided: not where it is asked for whole, or is
 /// too short for a look, or where its end is part of what is asked. Of a part of a load nothing is
 /// judged before its end, which alone shows what all parts measured.
 inline bool may_end_early(const scenario& s, const planned_traffic& p, const load_shard& part) {
     return part.is_whole() && s.pairs == at_once && goes_by_slices(s) && s.repeats == 0 &&
            p.beside.empty() && !p.plays_out && !p.compares_answers && !asks_questions(p) &&
-           all_of(s.slos, [](const slo& x) { return !is_drift(x.statistic.metric); }) &&
+           all_of(s.slos, may_be_decided_early) &&
            seconds_at_once(p) >= 2 * least_load_at_once_s;
 }
 
@@ -24697,6 +24856,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.number({"arrival_cv2"}, under.arrival_cv2,
              {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
+    v.flag({"other_requests", "the baseline is the same server, asked in another way", if_any},
+           under.other_requests);
     v.flag({"at_once", "both variants were loaded at the same time", if_any}, under.is_at_once);
     v.flag({"by_slices", "and are compared by slices of it", if_any}, under.by_slices);
     v.number({"decided_after", "the part of the load after which all was decided, so that it ended",
@@ -30331,6 +30492,30 @@ public:
     const std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context;
 };
 
+/// Whether the bytes of a TLS stream so far end within a record (RFC 8446, 5.1).
+class record_border {
+public:
+    void add(std::string_view bytes) {
+        while (!bytes.empty()) {
+            std::size_t n = 1;
+            if (header_ < header_size) {
+                if (header_++ >= 3) left_ = left_ * 256 + static_cast<unsigned char>(bytes[0]);
+            } else {
+                n = std::min(left_, bytes.size());
+                left_ -= n;
+            }
+            if (header_ == header_size && left_ == 0) header_ = 0;
+            bytes.remove_prefix(n);
+        }
+    }
+    bool is_within() const { return header_ > 0; }
+
+private:
+    static constexpr int header_size = 5;  // the last two have the length
+    int header_ = 0;
+    std::size_t left_ = 0;
+};
+
 /// The TLS of one connection, without its socket: network bytes on one side, HTTP bytes on the
 /// other. So one read takes all that the socket has, and is stamped right after it.
 class tls_channel : not_copied {
@@ -30359,6 +30544,7 @@ public:
     /// Takes network bytes, answers TLS messages, and returns the complete HTTP bytes in `room`. An
     /// empty first call begins the handshake.
     std::string_view received(std::string_view bytes, vector<char>& room) {
+        came_.add(bytes);
         BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
         room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
         std::size_t held = 0, n = 0;
@@ -30373,9 +30559,7 @@ public:
     bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
     bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
     /// Whether a part of a TLS message has come, whose rest is missing.
-    bool holds_part() const {
-        return SSL_has_pending(ssl_.get()) == 1 || BIO_ctrl_pending(SSL_get_rbio(ssl_.get())) > 0;
-    }
+    bool holds_part() const { return came_.is_within(); }
     void send(std::string_view plain) {
         std::size_t n = 0;
         ERR_clear_error();
@@ -30447,6 +30631,7 @@ private:
 
     const tls_client& client_;
     std::unique_ptr<SSL, freed_by<SSL_free>> ssl_;
+    record_border came_{};
     std::string error_{};
     bool ended_ = false, distrusts_ = false;
 };
@@ -51368,10 +51553,9 @@ struct reaches {
 };
 /// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
 /// reach anywhere on that side, because their spread does not depend on it.
-inline reaches reaches_of_run(const vector<double>& draws, double noise, double s0,
-                              const judging_rule& rule, const stored_side& other,
-                              verdict_unit counted_in) {
-    const bool in_pairs = counted_in == verdict_unit::pair;
+inline reaches reaches_of_run(const slo_verdict& v, const vector<double>& draws, double noise,
+                              double s0, const judging_rule& rule, const stored_side& other) {
+    const bool in_pairs = v.counted_in == verdict_unit::pair;
     reaches all;
     const auto analysis_at = [&](std::size_t n, double at) {
         vector<double> distances;
@@ -51379,11 +51563,12 @@ inline reaches reaches_of_run(const vector<double>& draws, double noise, double 
         return in_pairs ? analysis_of_pairs(distances, s0, rule)
                         : analysis_of_repeats(distances, s0, rule, other);
     };
-    const int first = in_pairs ? first_pair_analysis : first_analysis;
-    for (auto n = static_cast<std::size_t>(std::min(first, rule.most)); n <= draws.size(); ++n) {
+    const fewest_repeats fewest = fewest_repeats_of(
+        v.objective, in_pairs ? repeats_are::in_turns : repeats_are::alone, rule.most);
+    for (auto n = static_cast<std::size_t>(fewest.pass); n <= draws.size(); ++n) {
         const interim_analysis far_in = analysis_at(n, -100), far_out = analysis_at(n, 100);
         all.passes_to = std::max(all.passes_to, -100 - far_in.pass_bound);
-        if (n >= static_cast<std::size_t>(std::min(first_fail, rule.most)))
+        if (n >= static_cast<std::size_t>(fewest.fail))
             all.fails_from = std::min(all.fails_from, 100 - far_out.fail_bound);
     }
     return all;
@@ -51424,7 +51609,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     for (int i = 0; i < runs; ++i) {
         vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
         for (double& z : draws) z = random.normal();
-        const reaches r = reaches_of_run(draws, sd, s0, rule, other, v.counted_in);
+        const reaches r = reaches_of_run(v, draws, sd, s0, rule, other);
         fails_from.push_back(r.fails_from);
         open += mean >= r.passes_to && mean <= r.fails_from;
     }

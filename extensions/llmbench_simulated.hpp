@@ -2503,10 +2503,9 @@ struct reaches {
 };
 /// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
 /// reach anywhere on that side, because their spread does not depend on it.
-inline reaches reaches_of_run(const vector<double>& draws, double noise, double s0,
-                              const judging_rule& rule, const stored_side& other,
-                              verdict_unit counted_in) {
-    const bool in_pairs = counted_in == verdict_unit::pair;
+inline reaches reaches_of_run(const slo_verdict& v, const vector<double>& draws, double noise,
+                              double s0, const judging_rule& rule, const stored_side& other) {
+    const bool in_pairs = v.counted_in == verdict_unit::pair;
     reaches all;
     const auto analysis_at = [&](std::size_t n, double at) {
         vector<double> distances;
@@ -2514,11 +2513,12 @@ inline reaches reaches_of_run(const vector<double>& draws, double noise, double 
         return in_pairs ? analysis_of_pairs(distances, s0, rule)
                         : analysis_of_repeats(distances, s0, rule, other);
     };
-    const int first = in_pairs ? first_pair_analysis : first_analysis;
-    for (auto n = static_cast<std::size_t>(std::min(first, rule.most)); n <= draws.size(); ++n) {
+    const fewest_repeats fewest = fewest_repeats_of(
+        v.objective, in_pairs ? repeats_are::in_turns : repeats_are::alone, rule.most);
+    for (auto n = static_cast<std::size_t>(fewest.pass); n <= draws.size(); ++n) {
         const interim_analysis far_in = analysis_at(n, -100), far_out = analysis_at(n, 100);
         all.passes_to = std::max(all.passes_to, -100 - far_in.pass_bound);
-        if (n >= static_cast<std::size_t>(std::min(first_fail, rule.most)))
+        if (n >= static_cast<std::size_t>(fewest.fail))
             all.fails_from = std::min(all.fails_from, 100 - far_out.fail_bound);
     }
     return all;
@@ -2559,7 +2559,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     for (int i = 0; i < runs; ++i) {
         vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
         for (double& z : draws) z = random.normal();
-        const reaches r = reaches_of_run(draws, sd, s0, rule, other, v.counted_in);
+        const reaches r = reaches_of_run(v, draws, sd, s0, rule, other);
         fails_from.push_back(r.fails_from);
         open += mean >= r.passes_to && mean <= r.fails_from;
     }
