@@ -86,6 +86,17 @@ inline std::string no_limit_text(const cause_values& c) {
     const bool is_open = c.of.outcome == verdict::fail || c.of.outcome == verdict::inconclusive;
     return is_open && c.of.limit > c["own"] ? ", and no limit above that can be met" : "";
 }
+/// "60 % \"large\", 40 % \"small\"": the two most frequent models.
+inline std::string model_shares_text(const cause_values& c) {
+    const std::size_t apart = c.why.text.find('\x1f');
+    if (apart == std::string::npos) return c.why.text;
+    const auto share = [&](const char* of, const std::string& name) {
+        return printed("%.3g %% ", 100 * c[of] / c["completed"]) +
+               (name.empty() ? "the name asked for" : "\"" + name + "\"");
+    };
+    return share("first", c.why.text.substr(0, apart)) + ", " +
+           share("second", c.why.text.substr(apart + 1));
+}
 inline metric_id metric_in(const cause_values& c, std::string_view name = "metric") {
     return static_cast<metric_id>(c[name]);
 }
@@ -125,6 +136,7 @@ inline constexpr derived_value derived_values[] = {
     {"too_much", "high", [](in_cause c) { return value_text(c.statistic.metric, c["high"]); }},
     {"better_limit", "better",
      [](in_cause c) { return limit_to_write(c.of.objective, c["better"]); }},
+    {"model_shares", "first,second,completed", model_shares_text},
     {"all_side", "all", all_side_text},
     {"before", "other,first", before_text},
     {"kinds", "cut_off,unreadable,failed", kinds_text},

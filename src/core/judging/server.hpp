@@ -51,8 +51,8 @@ public:
         const auto at = std::find_if(all.begin(), all.end(),
                                      [&](const named& m) { return m.name == str(r.model); });
         if (at != all.end()) ++at->n;
-        else if (all.size() < most_models) all.push_back({str(r.model), 1});
-        else ++all.back().n;
+        else if (all.size() < 8) all.push_back({str(r.model), 1});
+        else ++all.back().n;  // no server makes the list long
     }
     std::size_t of_others() const {
         std::size_t n = 0;
@@ -66,24 +66,23 @@ public:
         }
         return n;
     }
-    /// The names of all models of parts with several, with their shares.
-    std::string shares(std::size_t completed) const {
-        vector<named> shown;
-        for (const vector<named>& all : parts_)
-            if (all.size() > 1) shown.insert(shown.end(), all.begin(), all.end());
-        std::sort(shown.begin(), shown.end(), [](const named& a, const named& b) {
-            return a.n != b.n ? a.n > b.n : a.name < b.name;
-        });
-        std::string text;
-        for (const named& m : shown)
-            text += (text.empty() ? "" : ", ") +
-                    printed("%.3g %% ", 100 * as_number(m.n) / as_number(completed)) +
-                    (m.name.empty() ? "the name asked for" : "\"" + m.name + "\"");
-        return text;
+    /// The two most frequent models of the first part with several.
+    struct two_models {
+        std::string names{};  // apart by \x1f
+        double first = 0, second = 0;
+    };
+    two_models most_frequent() const {
+        for (vector<named> all : parts_) {
+            if (all.size() < 2) continue;
+            std::sort(all.begin(), all.end(), [](const named& a, const named& b) {
+                return a.n != b.n ? a.n > b.n : a.name < b.name;
+            });
+            return {all[0].name + '\x1f' + all[1].name, as_number(all[0].n), as_number(all[1].n)};
+        }
+        return {};
     }
 
 private:
-    static constexpr std::size_t most_models = 8;
     struct named {
         std::string name{};
         std::size_t n = 0;
@@ -327,20 +326,24 @@ inline cause missing_values(const answer_counts& c, metric_id m, const load_cond
     return values_missing(c, m);
 }
 
+template <because what>
+cause of_other_models(const answer_counts& c, std::size_t others) {
+    const model_names::two_models two = c.models.most_frequent();
+    return cause_with<what>({{"requests", others},
+                             {"completed", c.completed},
+                             {"first", two.first},
+                             {"second", two.second}}, whose::nobody, two.names);
+}
 /// Answers of several models: a gateway that falls back, or routes.
 inline cause several_models(const answer_counts& c) {
     const std::size_t others = c.models.of_others();
     if (!is_too_much(others, c.completed)) return {};
-    return cause_with<because::several_models>({{"requests", others}, {"completed", c.completed}},
-                                               whose::nobody, c.models.shares(c.completed));
+    return of_other_models<because::several_models>(c, others);
 }
 /// What a few answers are, which spoils no verdict.
 inline cause a_few_others(const answer_counts& c) {
     const std::size_t others = c.models.of_others();
-    if (others == 0) return {};
-    return cause_with<because::some_other_models>(
-        {{"requests", others}, {"completed", c.completed}}, whose::nobody,
-        c.models.shares(c.completed));
+    return others > 0 ? of_other_models<because::some_other_models>(c, others) : cause{};
 }
 inline cause answers_alike(const answer_counts& c) {
     if (!c.are_alike()) return {};

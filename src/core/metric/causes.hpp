@@ -116,8 +116,9 @@ inline constexpr auto cause_table = [] {
          "server's prefix cache"},
         {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
          "tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
-        {some_other_models, "some_other_models", "requests,completed", "{some_completed} name "
-         "another model than the others ({words})"},
+        {some_other_models, "some_other_models",
+         "requests,completed,first,second", "{some_completed} name "
+         "another model than the others ({model_shares})"},
         {some_from_cache, "some_from_cache", "requests,completed", "{some_completed} came from a "
          "cache of answers, by their headers"},
         {answers_alike, "answers_alike", "requests,completed", "{some_completed} begin with one "
@@ -257,8 +258,9 @@ inline constexpr auto cause_table = [] {
          "the arms' requests differ by over 5 % in their tokens, {tokens:.4g} of "
          "{is_prompt?a prompt|an answer} and with the baseline {baseline:.4g}: "
          "{of_totals?whole answers|tokens per second} are not compared"},
-        {several_models, "several_models", "requests,completed", "{some_completed} name another "
-         "model than the others ({words}): a gateway falls back, or routes between several"},
+        {several_models, "several_models",
+         "requests,completed,first,second", "{some_completed} name another "
+         "model than the others ({model_shares}): a gateway falls back, or routes between several"},
         {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "
          "answers, by their headers, and 5 % may: nothing was generated for them"},
         {context_full, "context_full", "requests,completed,at_length,most", "{some_completed} "

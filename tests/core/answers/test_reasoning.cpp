@@ -6,6 +6,7 @@
 #include "core/figures/outcomes.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
+#include "extensions/embeddings/core/inputs.hpp"
 
 #include <string>
 #include <string_view>
