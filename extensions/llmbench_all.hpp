@@ -5890,8 +5890,9 @@ inline constexpr auto cause_table = [] {
          "server's prefix cache"},
         {cached_in_both, "cached_in_both", "cached,baseline", "{cached:.3g%} % of the prompt "
          "tokens came from the server's prefix cache, with the baseline {baseline:.3g%} %"},
-        {some_other_models, "some_other_models", "requests,completed", "{some_completed} name "
-         "another model than the others ({words})"},
+        {some_other_models, "some_other_models",
+         "requests,completed,first,second", "{some_completed} name "
+         "another model than the others ({model_shares})"},
         {some_from_cache, "some_from_cache", "requests,completed", "{some_completed} came from a "
          "cache of answers, by their headers"},
         {answers_alike, "answers_alike", "requests,completed", "{some_completed} begin with one "
@@ -6031,8 +6032,9 @@ inline constexpr auto cause_table = [] {
          "the arms' requests differ by over 5 % in their tokens, {tokens:.4g} of "
          "{is_prompt?a prompt|an answer} and with the baseline {baseline:.4g}: "
          "{of_totals?whole answers|tokens per second} are not compared"},
-        {several_models, "several_models", "requests,completed", "{some_completed} name another "
-         "model than the others ({words}): a gateway falls back, or routes between several"},
+        {several_models, "several_models",
+         "requests,completed,first,second", "{some_completed} name another "
+         "model than the others ({model_shares}): a gateway falls back, or routes between several"},
         {from_cache, "from_cache", "requests,completed", "{some_completed} came from a cache of "
          "answers, by their headers, and 5 % may: nothing was generated for them"},
         {context_full, "context_full", "requests,completed,at_length,most", "{some_completed} "
@@ -13988,6 +13990,14 @@ inline decision decided(decision d, verdict outcome, cause why) {
     return d;
 }
 
+/// Says what pairs lack that are fewer than a gate has by itself.
+inline void explain_few_pairs(decision& d, const judging_rule& rule) {
+    if (d.outcome != verdict::inconclusive || !d.paired || rule.most >= first_pair_analysis) return;
+    d.why.insert(d.why.begin(),
+                 cause_with<because::few_pairs>(
+                     {{"pairs", d.repeats}, {"needed", first_pair_analysis}}));
+}
+
 /// Makes a decision invalid. Returns false, for the functions of analyse_repeats.
 inline bool invalidate(decision& d, cause why) {
     d = decided(std::move(d), verdict::invalid, std::move(why));
@@ -15259,8 +15269,8 @@ public:
         const auto at = std::find_if(all.begin(), all.end(),
                                      [&](const named& m) { return m.name == str(r.model); });
         if (at != all.end()) ++at->n;
-        else if (all.size() < most_models) all.push_back({str(r.model), 1});
-        else ++all.back().n;
+        else if (all.size() < 8) all.push_back({str(r.model), 1});
+        else ++all.back().n;  // no server makes the list long
     }
     std::size_t of_others() const {
         std::size_t n = 0;
@@ -15274,24 +15284,23 @@ public:
         }
         return n;
     }
-    /// The names of all models of parts with several, with their shares.
-    std::string shares(std::size_t completed) const {
-        vector<named> shown;
-        for (const vector<named>& all : parts_)
-            if (all.size() > 1) shown.insert(shown.end(), all.begin(), all.end());
-        std::sort(shown.begin(), shown.end(), [](const named& a, const named& b) {
-            return a.n != b.n ? a.n > b.n : a.name < b.name;
-        });
-        std::string text;
-        for (const named& m : shown)
-            text += (text.empty() ? "" : ", ") +
-                    printed("%.3g %% ", 100 * as_number(m.n) / as_number(completed)) +
-                    (m.name.empty() ? "the name asked for" : "\"" + m.name + "\"");
-        return text;
+    /// The two most frequent models of the first part with several.
+    struct two_models {
+        std::string names{};  // apart by \x1f
+        double first = 0, second = 0;
+    };
+    two_models most_frequent() const {
+        for (vector<named> all : parts_) {
+            if (all.size() < 2) continue;
+            std::sort(all.begin(), all.end(), [](const named& a, const named& b) {
+                return a.n != b.n ? a.n > b.n : a.name < b.name;
+            });
+            return {all[0].name + '\x1f' + all[1].name, as_number(all[0].n), as_number(all[1].n)};
+        }
+        return {};
     }
 
 private:
-    static constexpr std::size_t most_models = 8;
     struct named {
         std::string name{};
         std::size_t n = 0;
@@ -15535,20 +15544,24 @@ inline cause missing_values(const answer_counts& c, metric_id m, const load_cond
     return values_missing(c, m);
 }
 
+template <because what>
+cause of_other_models(const answer_counts& c, std::size_t others) {
+    const model_names::two_models two = c.models.most_frequent();
+    return cause_with<what>({{"requests", others},
+                             {"completed", c.completed},
+                             {"first", two.first},
+                             {"second", two.second}}, whose::nobody, two.names);
+}
 /// Answers of several models: a gateway that falls back, or routes.
 inline cause several_models(const answer_counts& c) {
     const std::size_t others = c.models.of_others();
     if (!is_too_much(others, c.completed)) return {};
-    return cause_with<because::several_models>({{"requests", others}, {"completed", c.completed}},
-                                               whose::nobody, c.models.shares(c.completed));
+    return of_other_models<because::several_models>(c, others);
 }
 /// What a few answers are, which spoils no verdict.
 inline cause a_few_others(const answer_counts& c) {
     const std::size_t others = c.models.of_others();
-    if (others == 0) return {};
-    return cause_with<because::some_other_models>(
-        {{"requests", others}, {"completed", c.completed}}, whose::nobody,
-        c.models.shares(c.completed));
+    return others > 0 ? of_other_models<because::some_other_models>(c, others) : cause{};
 }
 inline cause answers_alike(const answer_counts& c) {
     if (!c.are_alike()) return {};
@@ -16449,14 +16462,6 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
         d.why.insert(d.why.begin(), cause_with<because::repeats_spread>(
                                         {{"spread", std::sqrt(own.squares / own.df)},
                                          {"quiet", l.prior_sd}}));
-}
-
-/// Says what pairs lack that are fewer than a gate has by itself.
-inline void explain_few_pairs(decision& d, const judging_rule& rule) {
-    if (d.outcome != verdict::inconclusive || !d.paired || rule.most >= first_pair_analysis) return;
-    d.why.insert(d.why.begin(),
-                 cause_with<because::few_pairs>(
-                     {{"pairs", d.repeats}, {"needed", first_pair_analysis}}));
 }
 
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
@@ -18705,6 +18710,17 @@ inline std::string no_limit_text(const cause_values& c) {
     const bool is_open = c.of.outcome == verdict::fail || c.of.outcome == verdict::inconclusive;
     return is_open && c.of.limit > c["own"] ? ", and no limit above that can be met" : "";
 }
+/// "60 % \"large\", 40 % \"small\"": the two most frequent models.
+inline std::string model_shares_text(const cause_values& c) {
+    const std::size_t apart = c.why.text.find('\x1f');
+    if (apart == std::string::npos) return c.why.text;
+    const auto share = [&](const char* of, const std::string& name) {
+        return printed("%.3g %% ", 100 * c[of] / c["completed"]) +
+               (name.empty() ? "the name asked for" : "\"" + name + "\"");
+    };
+    return share("first", c.why.text.substr(0, apart)) + ", " +
+           share("second", c.why.text.substr(apart + 1));
+}
 inline metric_id metric_in(const cause_values& c, std::string_view name = "metric") {
     return static_cast<metric_id>(c[name]);
 }
@@ -18744,6 +18760,7 @@ inline constexpr derived_value derived_values[] = {
     {"too_much", "high", [](in_cause c) { return value_text(c.statistic.metric, c["high"]); }},
     {"better_limit", "better",
      [](in_cause c) { return limit_to_write(c.of.objective, c["better"]); }},
+    {"model_shares", "first,second,completed", model_shares_text},
     {"all_side", "all", all_side_text},
     {"before", "other,first", before_text},
     {"kinds", "cut_off,unreadable,failed", kinds_text},

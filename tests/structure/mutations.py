@@ -43,7 +43,7 @@ SURVIVES = {
     "swap usage_may_hide and cached_over_prompt": "no metric counts output tokens and is of prompts",
     "swap cached_over_prompt and usage_over_prompt": "no metric is a share of prompts and divides by them",
     "swap baseline_fails and baseline_may_fail": "one count has one of both causes",
-    "swap baseline_may_fail and failed_too_often": "one is of comparisons, the other of errors",
+    "swap baseline_may_fail and failed_too_often": "a comparison, and a limit of its own",
     "swap undisturbed and too_close": "what opens a verdict replaces the word of what is too close, and its advice",
     "swap too_close and holds_anyway": "one is of open verdicts, the other of others",
     "swap read_late and client_lost": "each is of verdicts that are invalid by other causes, or by none",

@@ -216,6 +216,14 @@ inline decision decided(decision d, verdict outcome, cause why) {
     return d;
 }
 
+/// Says what pairs lack that are fewer than a gate has by itself.
+inline void explain_few_pairs(decision& d, const judging_rule& rule) {
+    if (d.outcome != verdict::inconclusive || !d.paired || rule.most >= first_pair_analysis) return;
+    d.why.insert(d.why.begin(),
+                 cause_with<because::few_pairs>(
+                     {{"pairs", d.repeats}, {"needed", first_pair_analysis}}));
+}
+
 /// Makes a decision invalid. Returns false, for the functions of analyse_repeats.
 inline bool invalidate(decision& d, cause why) {
     d = decided(std::move(d), verdict::invalid, std::move(why));

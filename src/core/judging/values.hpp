@@ -429,14 +429,6 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
                                          {"quiet", l.prior_sd}}));
 }
 
-/// Says what pairs lack that are fewer than a gate has by itself.
-inline void explain_few_pairs(decision& d, const judging_rule& rule) {
-    if (d.outcome != verdict::inconclusive || !d.paired || rule.most >= first_pair_analysis) return;
-    d.why.insert(d.why.begin(),
-                 cause_with<because::few_pairs>(
-                     {{"pairs", d.repeats}, {"needed", first_pair_analysis}}));
-}
-
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
 /// each pair, or of repeats against a stored run.
 inline decision judge_values(const objective_columns& of, const judging_parameters& t,
