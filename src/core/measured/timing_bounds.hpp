@@ -198,12 +198,14 @@ inline request_times times_of(const repeat_data& d, const record& r,
 }
 
 /// Calls `f(us)` for each listed gap of one request; for a buffered one, for the longest gaps that
-/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum. None of a
-/// repeat that keeps no gaps of single requests.
+/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum. In the
+/// strict case no gap of such an answer is known. None of a repeat that keeps no gaps of single
+/// requests.
 template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
     if (i >= d.gap_offsets.size() || d.gap_offsets[i] + gap_count(r) > d.gaps.size()) return;
+    const bool is_unknown = how == timing_bound::since_send && may_be_buffered(r);
     const bool is_buffered = how == timing_bound::buffered || how == timing_bound::since_send;
     double together_us = is_buffered ? static_cast<double>(early_ns_of(r, how)) / 1000 : 0;
     std::size_t open = 0;  // gaps of unknown times, whose sum that is
@@ -217,7 +219,7 @@ void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) 
     for (std::size_t k = 0, n = gap_count(r); k < n; ++k) {
         const std::uint32_t us = d.gaps[d.gap_offsets[i] + k];
         if (!is_buffered) { f(us); continue; }
-        if (us > 0) end_them();
+        if (us > 0 && !is_unknown) end_them();
         together_us += us;
         ++open;
     }

@@ -372,7 +372,7 @@ inline bool is_of_all_errors(const slo& s) {
 /// that.
 enum class limit_kind : unsigned char { absolute, ratio, difference };
 inline limit_kind kind_of(const slo& s) {
-    return !(s.factor > 0) ? limit_kind::absolute
+    return s.factor == 0 ? limit_kind::absolute
            : s.offset != 0 ? limit_kind::difference
                            : limit_kind::ratio;
 }

@@ -17,7 +17,7 @@ using texts::holds;
 TEST_CASE("every outcome has its line") {
     CHECK(verdict_line(verdict_on({80, 80})) ==
           "PASS          mean(ttft) <= 100 ms  measured 80 ms, 20 % inside the limit "
-          "(interval 72.5 to 85.5 ms; the smallest miss this run could show: 13 %), "
+          "(interval 74.8 to 85.5 ms; the smallest miss this run could show: 13 %), "
           "2 repeats x 20 requests, moderated t");
     CHECK(verdict_line(verdict_on({124, 125, 126})) ==
           "FAIL          mean(ttft) <= 100 ms  measured 125 ms, 25 % over the limit "
@@ -57,7 +57,7 @@ TEST_CASE("lines of fractions, speeds, pairs and misses without a size") {
           "Clopper-Pearson on counts; 12 of 400 failed, limit 1 %");
     CHECK(verdict_line(verdict_on({50, 50}, p50(decode_speed) >= 80_tps)) ==
           "PASS          p50(decode_speed) >= 80 tok/s  measured 100 tok/s, 25 % inside the "
-          "limit (interval 93.6 to 110 tok/s; the smallest miss this run could show: 13 %), "
+          "limit (interval 93.6 to 107 tok/s; the smallest miss this run could show: 13 %), "
           "2 repeats x 20 requests, moderated t");
     CHECK(verdict_line(verdict_on({125, 125, 125}, p50(decode_speed) >= 200_tps))
               .find("measured 100 tok/s, 50 % under the limit (") != std::string::npos);
@@ -119,7 +119,7 @@ TEST_CASE("a line that is too long is two, neither over the width of a console")
           "      moderated t; too close to call");
     CHECK(verdict_lines(verdict_on({80, 80}), 20) ==
           "PASS          mean(ttft) <= 100 ms  measured 80 ms, 20 % inside the limit "
-          "(interval 72.5 to\n"
+          "(interval 74.8 to\n"
           "      85.5 ms; the smallest miss this run could show: 13 %), 2 repeats x 20 requests,\n"
           "      moderated t");
     slo_verdict skipped;

@@ -128,6 +128,7 @@ TEST_CASE("the files of a client that read late are judged by what they show") {
     CHECK(v[0].outcome != verdict::invalid);
     // Their means are 1.6 ms and the server's were over 3 ms: no pass, by the true cause.
     for (const std::size_t i : {1u, 2u}) {
+        CAPTURE(i);
         CHECK(v[i].outcome == verdict::invalid);
         CHECK(str(v[i].reason).starts_with("client: it was late and read "));
     }
@@ -140,9 +141,9 @@ TEST_CASE("a stream that always comes in one piece is its server's or a proxy's,
         for (answer& a : f.answers) a.gaps.assign(15, 0.00001);
         return vllm_text(f);
     };
-    const slo_verdict v = verdict_of({text(1), text(2), text(3)}, mean(tpot) <= 25_ms);
+    const slo_verdict v = verdict_of({text(1), text(2), text(3)}, mean(tpot) <= 1_ms);
     CHECK(v.outcome == verdict::invalid);
-    CHECK(str(v.reason).find("the server or a proxy buffers them") != std::string::npos);
+    CHECK(str(v.reason).find("a proxy") != std::string::npos);
 }
 
 TEST_CASE("what a tool defines otherwise is invalid, with the definition, and no number of it shown") {
@@ -350,8 +351,10 @@ TEST_CASE("whole answers at once are no tokens in time, and forced lengths are h
         }
         broken.push_back(vllm_text(f));
     }
-    CHECK(str(verdict_of(at_once, mean(tpot) <= 25_ms).reason).find("does not stream") !=
+    CHECK(str(verdict_of(at_once, mean(tpot) <= 1_ms).reason).find("does not stream") !=
           std::string::npos);
+    // Whatever came together: the whole answer over its tokens is far under this limit.
+    CHECK(verdict_of(at_once, mean(tpot) <= 25_ms).outcome == verdict::pass);
     CHECK(str(verdict_of(broken, mean(tpot) <= 25_ms).reason)
               .find("18 of 180 completed requests brought fewer tokens than forced") !=
           std::string::npos);
