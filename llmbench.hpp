@@ -83,16 +83,19 @@
 //   [C] the inputs of verdicts: the measurements of a gate, its objectives and rule
 //   [C] the columns of an objective
 //   [C] validity checks of the client
-//   [C] the server's metrics page beside our requests: the cross-check, and explanations
-//   [C] validity checks of the load
-//   [C] the least number of requests for a verdict
-//   [C] validity checks of the server's answers
 //   [C] counts of misses: fractions, and percentiles that failures reach
+//   [C] the server's metrics page beside our requests: the cross-check, and explanations
+//   [C] the values of repeats beside those that they are compared with
 //   [C] values: times, speeds and rates
 //   [C] differences of fractions between two variants, in pairs or of a stored run
+//   [C] the least number of requests for a verdict
+//   [C] distances of variants at once by slices
 //   [C] verdicts on two variants that were loaded at once
 //   [C] decisions by the numbers alone: drifts, and which method decides
+//   [C] validity checks of the server's answers
 //   [C] what checks look at, and what they find
+//   [C] what makes two variants no comparison
+//   [C] validity checks of the load
 //   [C] the list of checks, in order
 //   [C] the verdicts of a gate, and its calibration
 //   [C] from verdicts to an exit code
@@ -5569,7 +5572,7 @@ inline bool is_of_all_errors(const slo& s) {
 /// that.
 enum class limit_kind : unsigned char { absolute, ratio, difference };
 inline limit_kind kind_of(const slo& s) {
-    return !(s.factor > 0) ? limit_kind::absolute
+    return s.factor == 0 ? limit_kind::absolute
            : s.offset != 0 ? limit_kind::difference
                            : limit_kind::ratio;
 }
@@ -11492,12 +11495,14 @@ inline request_times times_of(const repeat_data& d, const record& r,
 }
 
 /// Calls `f(us)` for each listed gap of one request; for a buffered one, for the longest gaps that
-/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum. None of a
-/// repeat that keeps no gaps of single requests.
+/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum. In the
+/// strict case no gap of such an answer is known. None of a repeat that keeps no gaps of single
+/// requests.
 template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
     if (i >= d.gap_offsets.size() || d.gap_offsets[i] + gap_count(r) > d.gaps.size()) return;
+    const bool is_unknown = how == timing_bound::since_send && may_be_buffered(r);
     const bool is_buffered = how == timing_bound::buffered || how == timing_bound::since_send;
     double together_us = is_buffered ? static_cast<double>(early_ns_of(r, how)) / 1000 : 0;
     std::size_t open = 0;  // gaps of unknown times, whose sum that is
@@ -11511,7 +11516,7 @@ void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) 
     for (std::size_t k = 0, n = gap_count(r); k < n; ++k) {
         const std::uint32_t us = d.gaps[d.gap_offsets[i] + k];
         if (!is_buffered) { f(us); continue; }
-        if (us > 0) end_them();
+        if (us > 0 && !is_unknown) end_them();
         together_us += us;
         ++open;
     }
@@ -14545,6 +14550,371 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
     return {};
 }
 
+// ===== [C] counts of misses: fractions, and percentiles that failures reach ======================
+
+/// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
+inline double allowed_misses(const slo& s) {
+    if (s.statistic.kind == statistic_kind::percentile)
+        return s.at_most ? 1 - s.statistic.q : s.statistic.q;
+    return s.at_most ? s.bound : 1 - s.bound;
+}
+/// Failures, or misses of a fraction, in the first repeats. Of a `limit` the values beyond it.
+inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t repeats,
+                                      const slo* limit = nullptr) {
+    vector<vector<bool>> all;
+    for (std::size_t i = 0; i < std::min(repeats, of.each.size()); ++i) {
+        vector<bool>& misses = all.emplace_back();
+        if (!limit) { misses = of.each[i]->misses; continue; }
+        for (const double v : of.each[i]->values->in_order)
+            misses.push_back(limit->at_most ? v > limit->bound : v < limit->bound);
+    }
+    return all;
+}
+
+/// Where misses are rare, those with at most one success between them are one burst. Returns the
+/// size of the burst of an average miss. A design effect from batches is too small for a burst that
+/// fills many batches or half of two. A burst that lasts for several of so many `slices` of a
+/// repeat counts once in each.
+inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
+                         std::size_t slices = 1) {
+    if (allowed > 0.05) return 1;  // neighbours by chance would be frequent
+    double misses = 0, squares = 0, trials = 0;
+    for (const auto& r : repeats) {
+        const double slice = std::max(1.0, as_number(r.size()) / as_number(slices));
+        trials += as_number(r.size());
+        std::size_t from = 0, last = 0;
+        double size = 0;
+        const auto end_burst = [&] {
+            squares += size * size / std::max(1.0, std::round(as_number(last + 1 - from) / slice));
+            size = 0;
+        };
+        for (std::size_t i = 0; i < r.size(); ++i) {
+            if (!r[i]) continue;
+            if (size > 0 && i - last > 2) end_burst();
+            if (size == 0) from = i;
+            ++size;
+            ++misses;
+            last = i;
+        }
+        if (size > 0) end_burst();
+    }
+    return misses > 0 && misses < trials ? squares / misses : 1;
+}
+/// What a later run is held against of the fraction in a repeat.
+inline kept_counts counts_to_keep(const column& c) {
+    const vector<vector<bool>> one{c.misses};
+    const double burst = burst_size(one, c.counts.misses / c.counts.all);
+    return {c.counts.misses, c.counts.all, std::max(design_effect(one), burst)};
+}
+
+/// The repeats as clusters, whatever the misses do inside them. If the true fraction is within the
+/// limit, each repeat's is expected to be at most `allowed`, so that the product of the ratios
+/// exceeds 1 / alpha in at most a fraction alpha of gates, at any analysis (Ville 1939).
+inline double product_of_fractions(const vector<double>& fractions, double allowed) {
+    double product = 1;
+    for (const double fraction : fractions) product *= fraction / allowed;
+    return product;
+}
+
+/// Whether misses cluster by repeat. Answers do not: their questions are the same in each repeat.
+inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.statistic.metric); }
+
+/// Trials that are the same in each repeat, such as questions, are mostly always right or always
+/// wrong. Only the others vary, so pooled counts vary by less than independent trials (Hoeffding
+/// 1956): an effect below 1, unless flips come in bursts or whole runs move.
+inline void add_flips(miss_counts& c, const vector<shared_column>& all, std::size_t repeats) {
+    struct trial {
+        double misses = 0, times = 0;
+        double variance() const { return misses * (times - misses) / (times * (times - 1)); }
+    };
+    std::map<long long, trial> trials;
+    vector<double> fractions;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        const column& of = *all[i];
+        for (std::size_t k = 0; k < of.misses.size(); ++k) {
+            trial& t = trials[of.questions[k]];
+            t.misses += of.misses[k];
+            ++t.times;
+        }
+        if (of.counts.all > 0) fractions.push_back(of.counts.misses / of.counts.all);
+    }
+    const auto runs = static_cast<double>(fractions.size());
+    if (runs < 2) return;
+    const double n = c.n / runs, binomial = n * c.allowed * (1 - c.allowed);
+    c.flip_variance = 0;
+    for (const auto& [place, t] : trials) {
+        if (t.times < 2 || t.misses == 0 || t.misses == t.times) continue;
+        c.flip_variance += t.variance() * t.times / runs;
+        ++c.flipping;
+    }
+    c.max_flipping = chi_square_quantile(2.3263, 2 * c.flipping + 2) / 2;  // Poisson, 99 %
+    const double one = c.flipping > 0 ? c.flip_variance / c.flipping : runs / (4 * (runs - 1));
+    // Batches of neighbours, compared with the same trials of other repeats.
+    double squares = 0, expected = 0;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        vector<double> off;
+        for (std::size_t k = 0; k < all[i]->misses.size(); ++k) {
+            const trial& t = trials[all[i]->questions[k]];
+            off.push_back(all[i]->misses[k] - t.misses / t.times);
+            expected += t.misses * (t.times - t.misses) / (t.times * t.times);
+        }
+        const std::size_t batches = std::clamp<std::size_t>(off.size() / 5, 1, 20);
+        for (std::size_t b = 0; b < batches; ++b) {
+            double sum = 0;
+            for (std::size_t k = b * off.size() / batches; k < (b + 1) * off.size() / batches; ++k)
+                sum += off[k];
+            squares += sum * sum;
+        }
+    }
+    const double bursts = expected > 0 ? std::max(1.0, squares / expected) : 1;
+    c.runs = runs;
+    c.run_effect = sample_variance(fractions) * n * n / binomial;
+    c.effect = std::max(std::min(1.0, c.max_flipping * one / binomial),
+                        c.flip_variance * bursts / binomial);
+}
+
+/// The sorted values of the first repeats, with failed requests.
+inline vector<double> sorted_values_in(const variant_columns& variant, std::size_t repeats) {
+    vector<double> all;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        const vector<double>& more = variant.each[i]->values->in_order;
+        all.insert(all.end(), more.begin(), more.end());
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+/// The misses of all repeats so far and their dependence.
+inline miss_counts counted_misses(const variant_columns& of, const slo& s,
+                                  const vector<vector<bool>>& misses, double allowed) {
+    miss_counts c;
+    c.allowed = allowed;
+    vector<double> fractions;
+    for (const auto& r : misses) {
+        fraction_counts one;
+        one.add(r);
+        c.k += one.misses;
+        c.n += one.all;
+        if (one.all > 0) fractions.push_back(one.misses / one.all);
+    }
+    // A single load has nothing to hold a long burst against, such as every second request of two
+    // replicas of which one is down.
+    if (misses.size() == 1 && c.n > 0) {
+        c.effect = std::max(design_effect(misses, most_slices_at_once),
+                            burst_size(misses, allowed_misses(s), most_slices_at_once));
+        c.slices = as_number(most_slices_at_once);
+    } else if (c.n > 0) {
+        c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
+    }
+    if (is_of_answers(s.statistic.metric) && allowed > 0)
+        add_flips(c, of.each, misses.size());
+    if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
+    c.factors = as_number(fractions.size());
+    return c;
+}
+
+inline miss_counts counted_misses(const variant_columns& of, const slo& s, std::size_t repeats,
+                                  double allowed) {
+    return counted_misses(of, s, misses_in(of, repeats), allowed);
+}
+
+/// The quantile with its interval: a limit at its worse end or beyond passes, one before its better
+/// end fails.
+inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
+                                    std::size_t repeats, const analysis_of_misses& by) {
+    vector<double> pooled = sorted_values_in(mine, repeats);
+    if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
+    const double value = nearest_rank(pooled, s.statistic.q);
+    if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
+    const double best = s.at_most ? 0 : infinity, worst = s.at_most ? infinity : 0;
+    // Sorted with the worst last: with j values beyond the limit, it is the one before those.
+    const auto with_beyond = [&](double j) {
+        const double i = as_number(pooled.size()) - 1 - j;
+        return i < 0 ? best : pooled[static_cast<std::size_t>(i)];
+    };
+    const double most = by.seen.most_that_pass(by.at.pass);
+    const double passes = most < 0 ? worst : with_beyond(most);
+    const auto is_open_by_repeats = [&](double j) {
+        slo before = s;  // these j values
+        before.bound = std::nextafter(with_beyond(j - 1), best);
+        const vector<vector<bool>> misses = misses_in(mine, repeats, &before);
+        return counted_misses(mine, s, misses, by.seen.allowed).product < by.at.product;
+    };
+    const double fails = with_beyond(miss_counts::last_below(
+        0, by.seen.fewest_that_fail(by.at.fail), is_open_by_repeats));
+    return s.at_most ? estimate_t{value, fails, passes} : estimate_t{value, passes, fails};
+}
+
+inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
+    const double pass = 1 - normal_cdf(r.pass_z);
+    if (!fails_by_repeats(s)) return {pass, 1 - normal_cdf(r.fail_z), infinity};
+    return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
+}
+
+/// Returns how many requests in each repeat would decide an open fraction if it stays as it is;
+/// nothing where that are over a hundred times as many. Quality is never told to lower its limit.
+inline cause requests_that_decide(const decision& d) {
+    constexpr double most_more = 100, step = 1.1;
+    if (!d.counted || d.repeats < 1) return {};
+    analysis_of_misses more = *d.counted;
+    for (double times = 1; times < most_more; times *= step) {
+        more.seen.k = d.counted->seen.k * times;
+        more.seen.n = d.counted->seen.n * times;
+        if (times == 1 || more.outcome() == verdict::inconclusive) continue;
+        const double each = more.seen.n / d.repeats;
+        const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(each)) - 1));
+        return cause_with<because::more_requests>(
+            {{"requests", std::ceil(each / digit) * digit}}, whose::nobody,
+            is_of_answers(d.objective.statistic.metric) ? "questions" : "requests");
+    }
+    return {};
+}
+
+/// Sets the estimate, interval and limits of a decision on counts.
+inline void estimate_counts(decision& d, const objective_columns& of) {
+    const slo& s = d.objective;
+    const auto& [c, at, scale] = *d.counted;
+    const double upper = d.counted->upper(), lower = d.counted->fails_below();
+    if (!is_request_fraction(s.statistic.metric)) {
+        const estimate_t q =
+            quantile_estimate(of.mine, s, static_cast<std::size_t>(d.repeats), *d.counted);
+        d.estimate = {q.value * scale, q.low * scale, q.high * scale};
+    } else if (s.at_most) {
+        d.estimate = {c.k / c.n, lower, upper};
+    } else {
+        d.estimate = {1 - c.k / c.n, 1 - upper, 1 - lower};
+    }
+    const double effect = c.effect_at(at.fail);
+    const double fewest = c.fewest_that_fail(at.fail) / effect, n = c.n / effect;
+    d.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
+        return incomplete_beta(fewest, n - fewest + 1, p);
+    });
+}
+
+/// The failed requests of the repeat with the most, if it alone shows more than the limit allows: a
+/// burst, or a server that fails intermittently.
+struct worst_repeat {
+    std::size_t number = 0;  // from 1; 0: none
+    double k = 0, n = 0;
+};
+inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double allowed,
+                                      double alpha) {
+    worst_repeat worst;
+    for (std::size_t i = 0; i < misses.size(); ++i) {
+        fraction_counts one;
+        one.add(misses[i]);
+        const auto [k, n] = one;
+        const bool over = n > 0 && clopper_pearson_lower(k, n, alpha) > allowed;
+        if (over && k * worst.n >= worst.k * n) worst = {i + 1, k, n};
+    }
+    return worst;
+}
+
+/// The objective on errors where a gate has no own one.
+inline slo error_guard() {
+    slo s;
+    s.statistic = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
+    s.bound = 0.01;
+    return s;
+}
+/// Whether the guard would be no looser than this limit: then its observed pass is one, too.
+inline bool is_as_loose_as_guard(const slo& s) {
+    return is_of_all_errors(s) && s.bound >= error_guard().bound;
+}
+
+/// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
+/// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
+/// is held to no more from the second repeat on, at once from the first load on.
+inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& misses,
+                         const judging_rule& rule, const fewest_repeats& fewest) {
+    if (d.outcome == verdict::pass) return;
+    const miss_counts& c = d.counted->seen;
+    const bool may_be_observed =
+        which == sought::guards_first ||
+        (is_as_loose_as_guard(d.objective) && d.repeats >= std::min(first_analysis, fewest.pass) &&
+         c.k <= error_guard().bound * c.n);
+    if (d.outcome == verdict::fail) {
+        d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
+    } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
+        d.why = {cause_with<because::failed_over>(
+            {{"failed", c.k}, {"of", c.n}, {"is_one_burst", c.k / c.effect < 1.5}})};
+    } else if (may_be_observed) {
+        const worst_repeat worst = repeat_over_limit(misses, error_guard().bound, rule.pass_level);
+        if (worst.number > 0) {
+            d.why = {cause_with<because::failed_in_burst>({{"failed", c.k},
+                                                           {"of", c.n},
+                                                           {"burst", worst.k},
+                                                           {"burst_of", worst.n},
+                                                           {"repeat", worst.number}})};
+            return;
+        }
+        d.outcome = verdict::pass;
+        if (c.upper(d.counted->at.pass) > c.allowed)
+            d.why = {cause_with<because::failed_within>({{"failed", c.k}, {"of", c.n}})};
+    }
+}
+
+/// Judges fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors
+/// need all repeats: a pass of the first ones says nothing of failures in later ones.
+inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
+                             const slo& s, sought which = sought::first) {
+    decision d = undecided(s);
+    d.limit = s.bound;
+    d.measured = of.mine.together;
+    d.decided_by = verdict_method::counts;
+    const count_levels levels = count_levels_of(s, t.rule);
+    const bool of_errors = s.statistic.metric == metric_id::error_rate;
+    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
+    const auto first = static_cast<std::size_t>(fewest.pass);
+    const auto take = [](std::size_t) { return true; };
+    const auto analyse = [&](std::size_t repeats) {
+        const miss_counts c = counted_misses(of.mine, s, repeats, allowed_misses(s));
+        if (c.n == 0) return false;
+        d.repeats = static_cast<int>(repeats);
+        d.counted = analysis_of_misses{c, levels};
+        verdict outcome = d.counted->outcome();
+        d.why.clear();
+        if (outcome == verdict::pass && d.repeats < fewest.pass) outcome = verdict::inconclusive;
+        if (outcome == verdict::fail && d.repeats < fewest.fail) {
+            outcome = verdict::inconclusive;
+            d.why = {{because::too_few_to_fail}};
+        }
+        if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
+        return of_errors ? outcome == verdict::fail : d.outcome != verdict::inconclusive;
+    };
+    analyse_repeats(d, of.repeats(), first, t.rule, which, take, analyse);
+    const auto repeats = static_cast<std::size_t>(d.repeats);
+    d.requests = measured_requests(of, repeats, s.statistic.metric);
+    if (repeats == 0) return decided(d, verdict::invalid, {because::no_value});
+    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule, fewest);
+    return d;
+}
+
+/// Returns how one failed request of a variant ended: "http: HTTP 500".
+inline std::string failure_example(const repeat_list& variant) {
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records)
+            if (is_measured(r) && has_failed(r))
+                return std::string(to_string(r.status)) +
+                       (r.error.empty() ? "" : ": " + printable(str(r.error), 200));
+    return {};
+}
+
+/// Why errors of a live baseline rule out a comparison, or do so yet. A server that sheds load is
+/// fast, and one that fails makes any candidate look good, so the candidate's limit on errors holds
+/// for the baseline.
+inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
+                                const slo& limit) {
+    const variant_columns all = columns_in(e, limit.statistic, e.baseline);
+    const miss_counts c = counted_misses(all, limit, all.each.size(), allowed_misses(limit));
+    if (c.n == 0 || c.k <= c.allowed * c.n) return {};
+    const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
+    cause why = cause_with<because::baseline_fails>(
+        {{"failed", c.k}, {"of", c.n}, {"allowed", c.allowed}}, whose::baseline_server,
+        failure_example(e.baseline));
+    if (seen.outcome() != verdict::fail) why.what = because::baseline_may_fail;
+    return why;
+}
+
 // ===== [C] the server's metrics page beside our requests: the cross-check, and explanations ======
 // Compares the counts of its page during a repeat with our requests and tokens.
 
@@ -14939,1162 +15309,7 @@ inline vector<cause> server_state_of(const measurements& e) {
     return all;
 }
 
-// ===== [C] validity checks of the load ===========================================================
-
-/// Slope of the means of ten batches, and its t value (8 degrees of freedom).
-struct trend {
-    double per_batch = 0, t = 0;
-};
-inline trend trend_of(const vector<double>& values) {
-    constexpr std::size_t batches = 10;
-    vector<double> means;
-    for (std::size_t b = 0; b < batches; ++b)
-        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
-                                 values.begin() +
-                                     static_cast<long>((b + 1) * values.size() / batches)}));
-    const double center = mean_of(means), middle = (batches - 1) / 2.0;
-    double xy = 0, xx = 0, residual = 0;
-    for (std::size_t b = 0; b < batches; ++b) {
-        xy += (static_cast<double>(b) - middle) * (means[b] - center);
-        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
-    }
-    trend r;
-    r.per_batch = xy / xx;
-    for (std::size_t b = 0; b < batches; ++b) {
-        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
-        residual += (means[b] - fitted) * (means[b] - fitted);
-    }
-    const double error = std::sqrt(residual / (batches - 2) / xx);
-    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
-    return r;
-}
-
-/// A request, or a session of several steps.
-struct load_unit {
-    long long scheduled_ns = 0, end_ns = 0;
-    double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
-    double tokens = 0;
-    bool is_measured = true, all_ok = true;
-};
-/// Whether a load consists of sessions. The probes of a search have few sessions, so that its
-/// requests count.
-inline bool starts_sessions(const repeat_data& d) {
-    return d.load == 0 && any_of(d.records, [](const record& r) {
-        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
-    });
-}
-/// The 90th percentile of the wait for first tokens among the first tenth of the requests.
-inline double usual_wait_ns(const repeat_data& d) {
-    vector<std::pair<long long, double>> waits;
-    for (const record& r : d.records)
-        if (r.status == request_status::ok)
-            waits.emplace_back(r.scheduled_ns,
-                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
-    std::sort(waits.begin(), waits.end());
-    vector<double> early;
-    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
-    std::sort(early.begin(), early.end());
-    return early.empty() ? 0 : nearest_rank(early, 0.9);
-}
-inline vector<load_unit> started_in(const repeat_data& d) {
-    const bool sessions = starts_sessions(d);
-    vector<load_unit> units;
-    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
-    std::map<long long, std::size_t> of_session;
-    for (const record& r : d.records) {
-        std::size_t at = units.size();
-        if (sessions && r.conversation >= 0)
-            at = of_session.emplace(r.conversation, at).first->second;
-        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
-        load_unit& u = units[at];
-        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
-        u.end_ns = std::max(u.end_ns, r.end_ns);
-        u.tokens += r.output_tokens;
-        if (r.status == request_status::ok)
-            u.waited_ns += std::max(
-                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
-        u.is_measured = u.is_measured && is_measured(r);
-        u.all_ok = u.all_ok && r.status == request_status::ok;
-    }
-    sort_by(units, [](const load_unit& u) { return u.scheduled_ns; });
-    return units;
-}
-
-/// The typical time of an answer, 0 without answers.
-inline double usual_answer_s(const repeat_data& d) {
-    vector<double> took;
-    for (const record& r : d.records)
-        if (is_measured(r) && !has_failed(r))
-            took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
-    if (took.empty()) return 0;
-    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
-    std::nth_element(took.begin(), middle, took.end());
-    return *middle;
-}
-/// A load that lasts for less than four answers is mostly its own start: too few of its requests
-/// meet the others that its rate adds up to.
-inline double least_load_s(double answer_s) { return 4 * answer_s; }
-inline bool is_too_short(double load_s, double needed_s) { return needed_s > 1.25 * load_s; }
-/// Why a load with a rate ended too early to show whether the server keeps up with it. It lasts as
-/// long as requests or sessions start, warm-up included. A search makes its probes long enough.
-inline cause too_short_repeat(const repeat_data& d) {
-    if (d.load != 0) return {};
-    long long first = 0, last = 0;
-    double starts = 0, sessions = 0;
-    for (const record& r : d.records) {
-        sessions += r.turn > 0 || r.depth > 0;
-        if (r.turn > 0 || r.depth > 0) continue;
-        first = starts++ == 0 ? r.scheduled_ns : std::min(first, r.scheduled_ns);
-        last = std::max(last, r.scheduled_ns);
-    }
-    if (starts < 2) return {};
-    const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
-    const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
-    if (!is_too_short(load_s, needed_s)) return {};
-    return cause_with<because::probe_too_short>(
-        {{"answer", answer_s},
-         {"load", load_s},
-         {"needed", needed_s},
-         {"starts", rounded_up(starts * needed_s / load_s)},
-         {"of_sessions", sessions}},
-        whose::plan);
-}
-
-/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
-/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
-/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
-/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
-/// 90th percentile, without the growth of waits for first tokens, which is the server's.
-inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
-    const bool sessions = starts_sessions(d);
-    const vector<load_unit> units = started_in(d);
-    // Of a load far over the capacity a quarter waits for longer than the load lasts.
-    const std::size_t early_units =
-        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
-    vector<long long> ends;
-    vector<double> early;
-    for (const load_unit& u : units) {
-        ends.push_back(u.end_ns);
-        if (ends.size() <= early_units && u.all_ok)
-            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
-    }
-    if (early.empty()) return {};
-    std::sort(ends.begin(), ends.end());
-    std::sort(early.begin(), early.end());
-    const long long filled = units[0].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
-    vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < units.size(); ++k) {
-        const load_unit& u = units[k];
-        if (!u.is_measured || u.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
-        in_flight.push_back(static_cast<double>(k + 1) -
-                            static_cast<double>(ended - ends.begin()));
-        if (u.all_ok) tokens.push_back(u.tokens);
-    }
-    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
-    for (const record& r : d.records)
-        if (is_pooled(r) && r.scheduled_ns >= filled &&
-            r.scheduled_ns <= units.back().scheduled_ns)
-            first_tokens.emplace_back(
-                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-    std::sort(first_tokens.begin(), first_tokens.end());
-    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
-    const double n = static_cast<double>(in_flight.size());
-    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
-    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
-    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
-    const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
-    cause why = cause_with<because::over_saturated>(
-        {{"is_baseline", false},
-         {"grown", growth},
-         {"sent", n},
-         {"slower", 10 * slower.per_batch}});
-    if (sessions) why.what = because::over_saturated_by_sessions;
-    return why;
-}
-
-/// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
-/// repeats of a variant show it. NaN: the load has no rate.
-inline cause over_saturation_of(const measurements& e, const variant_list& variants,
-                                double arrival_cv2) {
-    if (std::isnan(arrival_cv2)) return {};
-    const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
-        std::size_t shown = 0;
-        cause example;
-        for (const repeat_data& d : variant) {
-            if (cause why = shown_in(d)) {
-                ++shown;
-                example = std::move(why);
-            }
-        }
-        return 2 * shown > variant.size() ? example : cause{};
-    };
-    for (const auto* variant : variants) {
-        cause over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, "over-saturated",
-                             [&] { return over_saturated_repeat(d, arrival_cv2); });
-        });
-        if (over) over.set("is_baseline", variant == &e.baseline);
-        else over = in_most(*variant, [&](const repeat_data& d) {
-            return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
-        });
-        if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
-        if (over) return over;
-    }
-    return {};
-}
-
-/// Whether a longer load at the same rate can only make a value worse.
-inline bool only_worsens(metric_id m) {
-    const metric_facts& f = facts_of(m);
-    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
-           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
-}
-/// A verdict under such a load: a miss stays unless a longer load could be better.
-inline decision with_the_load(decision v, const measurements& e, const cause& over) {
-    const bool is_short = over.what == because::probe_too_short;
-    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
-                                     (v.objective.factor == 0 ||
-                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
-    const bool fails = v.outcome == verdict::fail && stays;
-    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
-    if (is_short)
-        v.advice = cause_with<because::longer_load>({{"seconds", over["needed"]},
-                                                     {"starts", over["starts"]},
-                                                     {"of_sessions", over["of_sessions"]}});
-    return v;
-}
-
-// ===== [C] the least number of requests for a verdict ============================================
-// Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
-// depend on the server.
-
-/// The fraction of requests beyond a percentile.
-inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
-
-/// The fewest values of a repeat for a mean, maximum or throughput. With fewer, single requests
-/// move it by 10 % and more, against a prior noise of 4 %.
-inline constexpr long long least_values = 10;
-
-/// The fewest values in each repeat for a statistic: three beyond a percentile. 0: no limit.
-inline long long least_values_of(const statistic_data& w) {
-    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric) ||
-        is_of_recovery(w.metric))
-        return 0;
-    if (is_ratio(w.metric))
-        return std::max(least_values_of(w.parts[0]), least_values_of(w.parts[1]));
-    if (is_drift(w.metric)) return least_of_drift(w);
-    if (w.kind != statistic_kind::percentile) return least_values;
-    return static_cast<long long>(rounded_up(3 / tail_of(w)));
-}
-/// Why there are too few values for an objective. The plan is at fault.
-inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
-    if (v.outcome == verdict::invalid) return {};
-    const slo& s = v.objective;
-    const statistic_data& w = s.statistic;
-    const auto needed = static_cast<std::size_t>(least_values_of(w));
-    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
-    for (const variant_columns* variant : {&c.mine, &c.other})
-        for (std::size_t i = 0; i < variant->each.size(); ++i) {
-            const column& d = *variant->each[i];
-            const std::size_t n = d.behind;
-            if (n >= needed) continue;
-            const char* const of = is_of_sessions(w.metric)          ? "session"
-                                   : pools_gaps(w.metric) ? "gap"
-                                                                   : "request";
-            return cause_with<because::small_sample>({{"repeat", i + 1},
-                                                      {"is_baseline", variant == &c.other},
-                                                      {"measured", n},
-                                                      {"needed", needed},
-                                                      {"is_tail", is_tail},
-                                                      {"mostly_failed", d.failed * 2 > d.requests}},
-                                                     whose::plan, of);
-        }
-    return {};
-}
-
-/// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
-/// one piece at its end, and without a warm-up has none at its start.
-inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
-    const slo& s = v.objective;
-    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
-    double ended = 0, more = 0;
-    for (const shared_column& d : c.mine.each) {
-        ended += d->ends.ended;
-        more += d->ends.ended_after - d->ends.begun_before;
-    }
-    const double most = ended > 0 ? 1 + more / ended : infinity;
-    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
-    if (!(more > 0) || stays) return {};
-    const double repeats = as_number(c.repeats());
-    return cause_with<because::window_ends>(
-        {{"ended", ended / repeats}, {"more", more / repeats}}, whose::plan);
-}
-
-// ===== [C] validity checks of the server's answers ===============================================
-
-/// Over 5 % of the completed requests is too much.
-inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
-
-/// The requests of a metric, and completed ones without a value.
-struct value_count {
-    std::size_t of = 0, completed = 0, missing = 0;
-};
-/// Prompt tokens in the server's prefix cache, of how many, and how many the workload repeats; -1:
-/// unknown.
-struct cache_counts {
-    long long requests = 0, prompt = 0, cached = 0, shared = 0;
-};
-/// The models that completed answers name, of each part of the workload. An alias that all have is
-/// one model; of several the most frequent one counts as the one that was asked for.
-class model_names {
-public:
-    void add(const record& r) {
-        if (r.part >= parts_.size()) parts_.resize(r.part + std::size_t{1});
-        vector<named>& all = parts_[r.part];
-        const auto at = std::find_if(all.begin(), all.end(),
-                                     [&](const named& m) { return m.name == str(r.model); });
-        if (at != all.end()) ++at->n;
-        else if (all.size() < 8) all.push_back({str(r.model), 1});
-        else ++all.back().n;  // no server makes the list long
-    }
-    std::size_t of_others() const {
-        std::size_t n = 0;
-        for (const vector<named>& all : parts_) {
-            std::size_t most = 0;
-            for (const named& m : all) {
-                n += m.n;
-                most = std::max(most, m.n);
-            }
-            n -= most;
-        }
-        return n;
-    }
-    /// The two most frequent models of the first part with several.
-    struct two_models {
-        std::string names{};  // apart by \x1f
-        double first = 0, second = 0;
-    };
-    two_models most_frequent() const {
-        for (vector<named> all : parts_) {
-            if (all.size() < 2) continue;
-            std::sort(all.begin(), all.end(), [](const named& a, const named& b) {
-                return a.n != b.n ? a.n > b.n : a.name < b.name;
-            });
-            return {all[0].name + '\x1f' + all[1].name, as_number(all[0].n), as_number(all[1].n)};
-        }
-        return {};
-    }
-
-private:
-    struct named {
-        std::string name{};
-        std::size_t n = 0;
-    };
-    vector<vector<named>> parts_{};
-};
-/// The completed requests of one variant by what makes them invalid.
-struct answer_counts {
-    std::size_t requests = 0;  // all, with failed ones
-    std::size_t completed = 0;
-    std::size_t too_short = 0, too_long = 0;  // fewer or more tokens than forced
-    // Finish reasons, and the most tokens of a prompt and its answer together.
-    std::size_t ended_by_themselves = 0, ended_at_length = 0, ended_without_reason = 0;
-    long long most_tokens = 0;
-    std::size_t cut_short = 0;                // at their length, before the one asked for
-    std::size_t from_cache = 0;               // of a gateway
-    model_names models{};
-    std::size_t of_choices = 0;               // with several choices
-    std::size_t short_prompts = 0;            // read in part, of those with asked lengths
-    std::size_t equal_openings = 0;           // whose texts begin alike, of prompts that do not
-    /// Whether answers do not depend on what was asked.
-    bool are_alike() const { return equal_openings >= 10 && 2 * equal_openings > completed; }
-    std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
-    int equal_tokens = 0;
-    std::size_t over_content = 0;             // more tokens in usage than in the text
-    std::size_t without_usage = 0;            // though the API reports it, and events are no tokens
-    std::size_t over_length = 0;              // more tokens than the maximum asked for
-    std::size_t under_events = 0;             // fewer tokens in usage than events
-    std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
-    std::size_t untold_ends = 0;              // a late finish, with tokens or without
-    std::size_t over_prompt = 0;              // more prompt tokens than possible
-    std::size_t filtered = 0;                 // cut off by a content filter
-    // Turns whose history the server keeps; with a prompt no longer than the one before; without
-    // usage to tell.
-    std::size_t going_on = 0, without_history = 0, untold_history = 0;
-    // Of answers that the client read without delay, with tokens after the first event:
-    std::size_t paced = 0;
-    std::size_t in_one_piece = 0, in_a_burst = 0;
-    std::size_t in_large_events = 0;  // of those in a burst
-    double event_tokens = 0;          // of an event, summed over these
-    // Begin in a burst as well, which a delayed client may have made: not counted above.
-    std::size_t perhaps_in_a_burst = 0;
-    std::size_t most_in_a_burst() const { return in_a_burst + perhaps_in_a_burst; }
-    std::size_t streamed() const { return paced + perhaps_in_a_burst; }
-    std::set<long long> moments{},
-        coalesced_at{};  // starts of all answers, and of coalesced ones
-    double events = 0, read_together = 0;
-    cache_counts cache{};
-    std::array<value_count, max_metrics> values{};
-    const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
-};
-/// Over 5 % of the completed answers.
-template <because what, std::size_t answer_counts::*n>
-cause too_much(const answer_counts& c) {
-    if (!is_too_much(c.*n, c.completed)) return {};
-    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
-}
-/// Seconds between events of a server as fast as the client's event loop: at most 1 ms in the
-/// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
-/// client merges then hide next to nothing.
-inline double fast_gap_of(const repeat_list& variant) {
-    vector<double> gaps;
-    std::size_t several = 0;
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records) {
-            if (!is_pooled(r) || r.events < 2) continue;
-            ++several;
-            if (!is_in_one_piece(r)) gaps.push_back(spread_s(r) / (r.events - 1));
-        }
-    if (gaps.empty() || gaps.size() * 4 < several * 3) return 0;
-    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-    std::nth_element(gaps.begin(), middle, gaps.end());
-    return *middle <= 0.001 ? *middle : 0;
-}
-inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
-    const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
-    const bool in_one_piece = is_in_one_piece(r) && masks;
-    // A delayed client may have merged events, up to the length of its delay.
-    const double delay_s = static_cast<double>(r.first_early_ns) * 1e-9;
-    if (delay_s > 0 && ((in_one_piece && delay_s * 10 >= wait_s(r)) ||
-                        (begins_in_a_burst(r) && delay_s * 2 >= hidden_s(r)))) {
-        ++c.perhaps_in_a_burst;
-        return;
-    }
-    c.paced += paced_tokens(r) > 0;
-    c.in_one_piece += in_one_piece;
-    c.in_a_burst += in_one_piece || begins_in_a_burst(r);
-    if (comes_in_large_events(r)) {
-        ++c.in_large_events;
-        c.event_tokens += static_cast<double>(streamed_tokens(r)) / r.events;
-    }
-    if (paced_tokens(r) > 0) c.moments.insert(r.first_token_ns / moment_ns);
-    if (begins_in_a_burst(r)) c.coalesced_at.insert(r.first_token_ns / moment_ns);
-    c.events += r.events;
-    if (fast_gap == 0 || in_one_piece)
-        c.read_together += std::max(events_read_together(r) - r.unknown_gaps, 0);
-}
-inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
-    ++c.completed;
-    const bool at_length = stream_event::is_at_length(str(r.finish_reason));
-    c.ended_at_length += at_length;
-    c.ended_without_reason += r.finish_reason.empty();
-    c.ended_by_themselves += !at_length && !r.finish_reason.empty();
-    c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
-    c.cut_short += is_cut_short(r);
-    c.from_cache += r.from_cache;
-    c.models.add(r);
-    c.of_choices += r.choices > 1;
-    c.over_content += usage_is_over_content(r);
-    c.without_usage += r.token_source == token_origin::no_usage;
-    c.over_length += is_over_length(r);
-    c.under_events += usage_is_under_events(r);
-    c.may_hide += r.hidden_tokens < 0;
-    c.untold_ends += is_untold_end(r);
-    c.over_prompt += usage_is_over_prompt(r);
-    c.filtered += stream_event::is_filtered(str(r.finish_reason));
-    add_stream(c, r, fast_gap);
-    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
-    ++c.cache.requests;
-    c.cache.prompt += r.prompt_tokens;
-    c.cache.cached += r.cached_tokens;
-}
-/// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
-/// server that reads only so much of each.
-class equal_prompts {
-public:
-    void add(const record& r) {
-        if (r.prompt_tokens <= 0 || r.most_prompt_tokens <= 0) return;
-        with_tokens& of = by_tokens_[r.prompt_tokens];
-        of.least = of.n++ == 0 ? r.most_prompt_tokens : std::min(of.least, r.most_prompt_tokens);
-        of.most = std::max(of.most, r.most_prompt_tokens);
-    }
-    void count_in(answer_counts& c) const {
-        for (const auto& [tokens, of] : by_tokens_)
-            if (of.most / 2 >= of.least && of.n > c.equal_prompts) {
-                c.equal_prompts = of.n;
-                c.equal_tokens = tokens;
-            }
-    }
-
-private:
-    struct with_tokens {
-        std::size_t n = 0;
-        int least = 0, most = 0;
-    };
-    std::map<int, with_tokens> by_tokens_{};
-};
-/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
-/// are more than those of the turn before, and at most these, its answer and the text sent. Only
-/// main lines are read, each of which is one chain.
-class kept_histories {
-public:
-    explicit kept_histories(const vector<record>& all) {
-        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
-        if (!any_of(all, goes_on)) return;
-        for (const record& r : all)
-            if (r.status == request_status::ok && r.depth == 0)
-                turns_.emplace(std::pair(r.conversation, r.turn), &r);
-    }
-    void count_in(answer_counts& c, const record& r) const {
-        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
-        auto at = turns_.find({r.conversation, r.turn});
-        if (at == turns_.begin() || at == turns_.end()) return;
-        const record& before = *std::prev(at)->second;
-        if (before.conversation != r.conversation) return;
-        ++c.going_on;
-        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
-            ++c.untold_history;
-            return;
-        }
-        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
-        c.without_history += r.prompt_tokens <= before.prompt_tokens;
-        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
-    }
-
-private:
-    std::map<std::pair<long long, int>, const record*> turns_{};
-};
-/// A user's metric is asked for its values only if it is one of `asked`.
-inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
-                                      const statistic_data& asked = {}) {
-    answer_counts c;
-    equal_prompts equal;
-    const double fast_gap = fast_gap_of(variant);
-    vector<metric_id> may_miss = all_metrics();
-    erase_if(may_miss, [&](metric_id m) {
-        const auto is_it = [&](metric_id x) { return x == m; };
-        if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
-        return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
-    });
-    for (const repeat_data& d : variant) {
-        c.too_short += static_cast<std::size_t>(d.short_outputs);
-        c.too_long += static_cast<std::size_t>(d.long_outputs);
-        c.short_prompts += static_cast<std::size_t>(d.short_prompts);
-        c.equal_openings += static_cast<std::size_t>(d.equal_openings);
-        const long long reported = c.cache.requests;
-        const selects selected(which, d);
-        const kept_histories kept(d.records);
-        for (std::size_t i = 0; i < d.records.size(); ++i) {
-            const record& r = d.records[i];
-            const bool ok = r.status == request_status::ok;
-            if (!selected(r)) continue;
-            ++c.requests;
-            if (ok) add_completed(c, r, fast_gap);
-            if (ok) equal.add(r);
-            if (ok) kept.count_in(c, r);
-            for (const metric_id m : may_miss) {
-                if (!is_in_turns_of(m, r.turn)) continue;
-                value_count& n = c.values[static_cast<std::size_t>(m)];
-                ++n.of;
-                n.completed += ok;
-                n.missing += ok && !has_value(m, d, i);
-            }
-        }
-        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
-        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
-    }
-    equal.count_in(c);
-    return c;
-}
-
-inline cause values_missing(const answer_counts& c, metric_id m) {
-    const value_count& n = c.of(m);
-    return cause_with<because::lacks_values>(
-        {{"requests", n.missing}, {"completed", n.completed}, {"metric", m}, {"needs", m}});
-}
-/// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
-/// were requested, the others are judged, if any.
-inline cause missing_values(const answer_counts& c, metric_id m, const load_conditions& under) {
-    const metric_facts& f = facts_of(m);
-    const value_count& n = c.of(m);
-    const bool allowed =
-        under.short_outputs_expected && (f.needs == value_needs::second_token ||
-                                         f.needs == value_needs::second_event ||
-                                         f.needs == value_needs::second_read);
-    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
-    const bool some_left = n.missing < n.completed;
-    const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
-                                       : is_too_much(n.missing, n.completed);
-    if (n.missing == 0 || (some_left && (allowed || !is_too_many))) return {};
-    return values_missing(c, m);
-}
-
-template <because what>
-cause of_other_models(const answer_counts& c, std::size_t others) {
-    const model_names::two_models two = c.models.most_frequent();
-    return cause_with<what>({{"requests", others},
-                             {"completed", c.completed},
-                             {"first", two.first},
-                             {"second", two.second}}, whose::nobody, two.names);
-}
-/// Answers of several models: a gateway that falls back, or routes.
-inline cause several_models(const answer_counts& c) {
-    const std::size_t others = c.models.of_others();
-    if (!is_too_much(others, c.completed)) return {};
-    return of_other_models<because::several_models>(c, others);
-}
-/// What a few answers are, which spoils no verdict.
-inline cause a_few_others(const answer_counts& c) {
-    const std::size_t others = c.models.of_others();
-    return others > 0 ? of_other_models<because::some_other_models>(c, others) : cause{};
-}
-inline cause answers_alike(const answer_counts& c) {
-    if (!c.are_alike()) return {};
-    return cause_with<because::answers_alike>(
-        {{"requests", c.equal_openings}, {"completed", c.completed}});
-}
-inline cause a_few_from_cache(const answer_counts& c) {
-    if (c.from_cache == 0) return {};
-    return cause_with<because::some_from_cache>(
-        {{"requests", c.from_cache}, {"completed", c.completed}});
-}
-
-/// Why answers are short, by their finish reasons.
-inline cause too_short(const answer_counts& c) {
-    if (!is_too_much(c.too_short, c.completed)) {
-        if (!is_too_much(c.cut_short, c.completed)) return {};
-        return cause_with<because::cut_short>({{"requests", c.cut_short},
-                                               {"completed", c.completed},
-                                               {"most", c.most_tokens}});
-    }
-    const std::size_t n = c.too_short, of = c.completed;
-    const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
-    if (c.ended_at_length > 0 && n > otherwise)
-        return cause_with<because::context_full>({{"requests", n},
-                                                  {"completed", of},
-                                                  {"at_length", n - otherwise},
-                                                  {"most", c.most_tokens}});
-    if (c.ended_by_themselves == 0)
-        return cause_with<because::stops_early>(
-            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
-    return cause_with<because::stops_by_itself>(
-        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
-}
-inline cause prompts_of_one_size(const answer_counts& c) {
-    if (2 * c.equal_prompts <= c.completed) return {};
-    return cause_with<because::equal_prompts>({{"requests", c.equal_prompts},
-                                               {"completed", c.completed},
-                                               {"tokens", c.equal_tokens}});
-}
-
-inline cause no_history(const answer_counts& c) {
-    if (!is_too_much(c.without_history, c.going_on)) return {};
-    return cause_with<because::no_history>({{"turns", c.without_history}, {"of", c.going_on}});
-}
-/// That nothing shows whether the server kept the history, in over 5 % of the turns.
-inline cause untold_history(const answer_counts& c) {
-    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
-}
-
-inline cause more_cached_than_prompt(const cache_counts& c) {
-    return cause_with<because::cached_over_prompt>({{"cached", c.cached}, {"prompt", c.prompt}});
-}
-/// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
-/// block of 16 per request are allowed: caches also find equal first words, and templates differ.
-inline cause known_prompts(const answer_counts& of) {
-    const cache_counts& c = of.cache;
-    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
-    if (c.cached > c.prompt) return more_cached_than_prompt(c);
-    const auto prompt = static_cast<double>(c.prompt);
-    return cause_with<because::known_prompts>({{"cached", static_cast<double>(c.cached) / prompt},
-                                               {"shared", static_cast<double>(c.shared) / prompt}});
-}
-
-// Buffering by a server or by a proxy looks the same here.
-inline cause in_one_piece(const answer_counts& c) {
-    if (!is_too_much(c.in_one_piece, c.paced)) return {};
-    return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
-}
-/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
-/// Those at one moment may have one cause.
-inline cause in_a_burst(const answer_counts& c) {
-    const std::size_t moments = c.coalesced_at.size();
-    const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
-    if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};
-    if (2 * c.in_large_events > c.in_a_burst)
-        return cause_with<because::in_large_events>(
-            {{"answers", c.in_a_burst},
-             {"of", c.paced},
-             {"tokens", c.event_tokens / as_number(c.in_large_events)}});
-    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
-}
-inline cause starts_read_together(const answer_counts& c) {
-    if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
-    return cause_with<because::starts_read_together>(
-        {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
-}
-inline cause comes_in_bursts(const answer_counts& c) {
-    if (c.read_together * 20 <= c.events) return {};
-    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
-}
-
-/// The answers that were wrong: cut off, unreadable or never received.
-inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
-    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
-            if (*r.right) return;
-            ++wrong;
-            if (r.status != request_status::ok) ++failed;
-            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
-            else if (r.graded.empty()) ++unreadable;
-        });
-    return cause_with<because::wrong_answers>(
-        {{"wrong", wrong}, {"cut_off", cut}, {"unreadable", unreadable}, {"failed", failed}});
-}
-/// How many answers differ from the baseline's, where, and how often the server's own differ.
-inline cause answers_differ(const measurements& e, const statistic_data& what,
-                            std::size_t repeats) {
-    double differ = 0, all = 0, failed = 0;
-    answer_differences d;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
-        d.add(e.candidate[i].differences);
-        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
-            ++all;
-            differ += !*r.same;
-            failed += has_failed(r);
-        });
-    }
-    std::sort(d.places.begin(), d.places.end());
-    const double with_place = as_number(d.places.size());
-    return cause_with<because::answers_differ>(
-        {{"differ", differ},
-         {"of", all},
-         {"failed", failed},
-         {"own", own_agreement(e.candidate, repeats, what)},
-         {"with_place", with_place},
-         {"place", d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5)},
-         {"per_1000", d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number},
-         {"without_place", d.without_place}});
-}
-
-// ===== [C] counts of misses: fractions, and percentiles that failures reach ======================
-
-/// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
-inline double allowed_misses(const slo& s) {
-    if (s.statistic.kind == statistic_kind::percentile)
-        return s.at_most ? 1 - s.statistic.q : s.statistic.q;
-    return s.at_most ? s.bound : 1 - s.bound;
-}
-/// Failures, or misses of a fraction, in the first repeats. Of a `limit` the values beyond it.
-inline vector<vector<bool>> misses_in(const variant_columns& of, std::size_t repeats,
-                                      const slo* limit = nullptr) {
-    vector<vector<bool>> all;
-    for (std::size_t i = 0; i < std::min(repeats, of.each.size()); ++i) {
-        vector<bool>& misses = all.emplace_back();
-        if (!limit) { misses = of.each[i]->misses; continue; }
-        for (const double v : of.each[i]->values->in_order)
-            misses.push_back(limit->at_most ? v > limit->bound : v < limit->bound);
-    }
-    return all;
-}
-
-/// Where misses are rare, those with at most one success between them are one burst. Returns the
-/// size of the burst of an average miss. A design effect from batches is too small for a burst that
-/// fills many batches or half of two. A burst that lasts for several of so many `slices` of a
-/// repeat counts once in each.
-inline double burst_size(const vector<vector<bool>>& repeats, double allowed,
-                         std::size_t slices = 1) {
-    if (allowed > 0.05) return 1;  // neighbours by chance would be frequent
-    double misses = 0, squares = 0, trials = 0;
-    for (const auto& r : repeats) {
-        const double slice = std::max(1.0, as_number(r.size()) / as_number(slices));
-        trials += as_number(r.size());
-        std::size_t from = 0, last = 0;
-        double size = 0;
-        const auto end_burst = [&] {
-            squares += size * size / std::max(1.0, std::round(as_number(last + 1 - from) / slice));
-            size = 0;
-        };
-        for (std::size_t i = 0; i < r.size(); ++i) {
-            if (!r[i]) continue;
-            if (size > 0 && i - last > 2) end_burst();
-            if (size == 0) from = i;
-            ++size;
-            ++misses;
-            last = i;
-        }
-        if (size > 0) end_burst();
-    }
-    return misses > 0 && misses < trials ? squares / misses : 1;
-}
-/// What a later run is held against of the fraction in a repeat.
-inline kept_counts counts_to_keep(const column& c) {
-    const vector<vector<bool>> one{c.misses};
-    const double burst = burst_size(one, c.counts.misses / c.counts.all);
-    return {c.counts.misses, c.counts.all, std::max(design_effect(one), burst)};
-}
-
-/// The repeats as clusters, whatever the misses do inside them. If the true fraction is within the
-/// limit, each repeat's is expected to be at most `allowed`, so that the product of the ratios
-/// exceeds 1 / alpha in at most a fraction alpha of gates, at any analysis (Ville 1939).
-inline double product_of_fractions(const vector<double>& fractions, double allowed) {
-    double product = 1;
-    for (const double fraction : fractions) product *= fraction / allowed;
-    return product;
-}
-
-/// Whether misses cluster by repeat. Answers do not: their questions are the same in each repeat.
-inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.statistic.metric); }
-
-/// Trials that are the same in each repeat, such as questions, are mostly always right or always
-/// wrong. Only the others vary, so pooled counts vary by less than independent trials (Hoeffding
-/// 1956): an effect below 1, unless flips come in bursts or whole runs move.
-inline void add_flips(miss_counts& c, const vector<shared_column>& all, std::size_t repeats) {
-    struct trial {
-        double misses = 0, times = 0;
-        double variance() const { return misses * (times - misses) / (times * (times - 1)); }
-    };
-    std::map<long long, trial> trials;
-    vector<double> fractions;
-    for (std::size_t i = 0; i < repeats; ++i) {
-        const column& of = *all[i];
-        for (std::size_t k = 0; k < of.misses.size(); ++k) {
-            trial& t = trials[of.questions[k]];
-            t.misses += of.misses[k];
-            ++t.times;
-        }
-        if (of.counts.all > 0) fractions.push_back(of.counts.misses / of.counts.all);
-    }
-    const auto runs = static_cast<double>(fractions.size());
-    if (runs < 2) return;
-    const double n = c.n / runs, binomial = n * c.allowed * (1 - c.allowed);
-    c.flip_variance = 0;
-    for (const auto& [place, t] : trials) {
-        if (t.times < 2 || t.misses == 0 || t.misses == t.times) continue;
-        c.flip_variance += t.variance() * t.times / runs;
-        ++c.flipping;
-    }
-    c.max_flipping = chi_square_quantile(2.3263, 2 * c.flipping + 2) / 2;  // Poisson, 99 %
-    const double one = c.flipping > 0 ? c.flip_variance / c.flipping : runs / (4 * (runs - 1));
-    // Batches of neighbours, compared with the same trials of other repeats.
-    double squares = 0, expected = 0;
-    for (std::size_t i = 0; i < repeats; ++i) {
-        vector<double> off;
-        for (std::size_t k = 0; k < all[i]->misses.size(); ++k) {
-            const trial& t = trials[all[i]->questions[k]];
-            off.push_back(all[i]->misses[k] - t.misses / t.times);
-            expected += t.misses * (t.times - t.misses) / (t.times * t.times);
-        }
-        const std::size_t batches = std::clamp<std::size_t>(off.size() / 5, 1, 20);
-        for (std::size_t b = 0; b < batches; ++b) {
-            double sum = 0;
-            for (std::size_t k = b * off.size() / batches; k < (b + 1) * off.size() / batches; ++k)
-                sum += off[k];
-            squares += sum * sum;
-        }
-    }
-    const double bursts = expected > 0 ? std::max(1.0, squares / expected) : 1;
-    c.runs = runs;
-    c.run_effect = sample_variance(fractions) * n * n / binomial;
-    c.effect = std::max(std::min(1.0, c.max_flipping * one / binomial),
-                        c.flip_variance * bursts / binomial);
-}
-
-/// The sorted values of the first repeats, with failed requests.
-inline vector<double> sorted_values_in(const variant_columns& variant, std::size_t repeats) {
-    vector<double> all;
-    for (std::size_t i = 0; i < repeats; ++i) {
-        const vector<double>& more = variant.each[i]->values->in_order;
-        all.insert(all.end(), more.begin(), more.end());
-    }
-    std::sort(all.begin(), all.end());
-    return all;
-}
-/// The misses of all repeats so far and their dependence.
-inline miss_counts counted_misses(const variant_columns& of, const slo& s,
-                                  const vector<vector<bool>>& misses, double allowed) {
-    miss_counts c;
-    c.allowed = allowed;
-    vector<double> fractions;
-    for (const auto& r : misses) {
-        fraction_counts one;
-        one.add(r);
-        c.k += one.misses;
-        c.n += one.all;
-        if (one.all > 0) fractions.push_back(one.misses / one.all);
-    }
-    // A single load has nothing to hold a long burst against, such as every second request of two
-    // replicas of which one is down.
-    if (misses.size() == 1 && c.n > 0) {
-        c.effect = std::max(design_effect(misses, most_slices_at_once),
-                            burst_size(misses, allowed_misses(s), most_slices_at_once));
-        c.slices = as_number(most_slices_at_once);
-    } else if (c.n > 0) {
-        c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
-    }
-    if (is_of_answers(s.statistic.metric) && allowed > 0)
-        add_flips(c, of.each, misses.size());
-    if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
-    c.factors = as_number(fractions.size());
-    return c;
-}
-
-inline miss_counts counted_misses(const variant_columns& of, const slo& s, std::size_t repeats,
-                                  double allowed) {
-    return counted_misses(of, s, misses_in(of, repeats), allowed);
-}
-
-/// The quantile with its interval: a limit at its worse end or beyond passes, one before its better
-/// end fails.
-inline estimate_t quantile_estimate(const variant_columns& mine, const slo& s,
-                                    std::size_t repeats, const analysis_of_misses& by) {
-    vector<double> pooled = sorted_values_in(mine, repeats);
-    if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
-    const double value = nearest_rank(pooled, s.statistic.q);
-    if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
-    const double best = s.at_most ? 0 : infinity, worst = s.at_most ? infinity : 0;
-    // Sorted with the worst last: with j values beyond the limit, it is the one before those.
-    const auto with_beyond = [&](double j) {
-        const double i = as_number(pooled.size()) - 1 - j;
-        return i < 0 ? best : pooled[static_cast<std::size_t>(i)];
-    };
-    const double most = by.seen.most_that_pass(by.at.pass);
-    const double passes = most < 0 ? worst : with_beyond(most);
-    const auto is_open_by_repeats = [&](double j) {
-        slo before = s;  // these j values
-        before.bound = std::nextafter(with_beyond(j - 1), best);
-        const vector<vector<bool>> misses = misses_in(mine, repeats, &before);
-        return counted_misses(mine, s, misses, by.seen.allowed).product < by.at.product;
-    };
-    const double fails = with_beyond(miss_counts::last_below(
-        0, by.seen.fewest_that_fail(by.at.fail), is_open_by_repeats));
-    return s.at_most ? estimate_t{value, fails, passes} : estimate_t{value, passes, fails};
-}
-
-inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
-    const double pass = 1 - normal_cdf(r.pass_z);
-    if (!fails_by_repeats(s)) return {pass, 1 - normal_cdf(r.fail_z), infinity};
-    return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
-}
-
-/// Returns how many requests in each repeat would decide an open fraction if it stays as it is;
-/// nothing where that are over a hundred times as many. Quality is never told to lower its limit.
-inline cause requests_that_decide(const decision& d) {
-    constexpr double most_more = 100, step = 1.1;
-    if (!d.counted || d.repeats < 1) return {};
-    analysis_of_misses more = *d.counted;
-    for (double times = 1; times < most_more; times *= step) {
-        more.seen.k = d.counted->seen.k * times;
-        more.seen.n = d.counted->seen.n * times;
-        if (times == 1 || more.outcome() == verdict::inconclusive) continue;
-        const double each = more.seen.n / d.repeats;
-        const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(each)) - 1));
-        return cause_with<because::more_requests>(
-            {{"requests", std::ceil(each / digit) * digit}}, whose::nobody,
-            is_of_answers(d.objective.statistic.metric) ? "questions" : "requests");
-    }
-    return {};
-}
-
-/// Sets the estimate, interval and limits of a decision on counts.
-inline void estimate_counts(decision& d, const objective_columns& of) {
-    const slo& s = d.objective;
-    const auto& [c, at, scale] = *d.counted;
-    const double upper = d.counted->upper(), lower = d.counted->fails_below();
-    if (!is_request_fraction(s.statistic.metric)) {
-        const estimate_t q =
-            quantile_estimate(of.mine, s, static_cast<std::size_t>(d.repeats), *d.counted);
-        d.estimate = {q.value * scale, q.low * scale, q.high * scale};
-    } else if (s.at_most) {
-        d.estimate = {c.k / c.n, lower, upper};
-    } else {
-        d.estimate = {1 - c.k / c.n, 1 - upper, 1 - lower};
-    }
-    const double effect = c.effect_at(at.fail);
-    const double fewest = c.fewest_that_fail(at.fail) / effect, n = c.n / effect;
-    d.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
-        return incomplete_beta(fewest, n - fewest + 1, p);
-    });
-}
-
-/// The failed requests of the repeat with the most, if it alone shows more than the limit allows: a
-/// burst, or a server that fails intermittently.
-struct worst_repeat {
-    std::size_t number = 0;  // from 1; 0: none
-    double k = 0, n = 0;
-};
-inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double allowed,
-                                      double alpha) {
-    worst_repeat worst;
-    for (std::size_t i = 0; i < misses.size(); ++i) {
-        fraction_counts one;
-        one.add(misses[i]);
-        const auto [k, n] = one;
-        const bool over = n > 0 && clopper_pearson_lower(k, n, alpha) > allowed;
-        if (over && k * worst.n >= worst.k * n) worst = {i + 1, k, n};
-    }
-    return worst;
-}
-
-/// The objective on errors where a gate has no own one.
-inline slo error_guard() {
-    slo s;
-    s.statistic = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
-    s.bound = 0.01;
-    return s;
-}
-/// Whether the guard would be no looser than this limit: then its observed pass is one, too.
-inline bool is_as_loose_as_guard(const slo& s) {
-    return is_of_all_errors(s) && s.bound >= error_guard().bound;
-}
-
-/// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
-/// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
-/// is held to no more from the second repeat on, at once from the first load on.
-inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& misses,
-                         const judging_rule& rule, const fewest_repeats& fewest) {
-    if (d.outcome == verdict::pass) return;
-    const miss_counts& c = d.counted->seen;
-    const bool may_be_observed =
-        which == sought::guards_first ||
-        (is_as_loose_as_guard(d.objective) && d.repeats >= std::min(first_analysis, fewest.pass) &&
-         c.k <= error_guard().bound * c.n);
-    if (d.outcome == verdict::fail) {
-        d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
-    } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
-        d.why = {cause_with<because::failed_over>(
-            {{"failed", c.k}, {"of", c.n}, {"is_one_burst", c.k / c.effect < 1.5}})};
-    } else if (may_be_observed) {
-        const worst_repeat worst = repeat_over_limit(misses, error_guard().bound, rule.pass_level);
-        if (worst.number > 0) {
-            d.why = {cause_with<because::failed_in_burst>({{"failed", c.k},
-                                                           {"of", c.n},
-                                                           {"burst", worst.k},
-                                                           {"burst_of", worst.n},
-                                                           {"repeat", worst.number}})};
-            return;
-        }
-        d.outcome = verdict::pass;
-        if (c.upper(d.counted->at.pass) > c.allowed)
-            d.why = {cause_with<because::failed_within>({{"failed", c.k}, {"of", c.n}})};
-    }
-}
-
-/// Judges fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors
-/// need all repeats: a pass of the first ones says nothing of failures in later ones.
-inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, sought which = sought::first) {
-    decision d = undecided(s);
-    d.limit = s.bound;
-    d.measured = of.mine.together;
-    d.decided_by = verdict_method::counts;
-    const count_levels levels = count_levels_of(s, t.rule);
-    const bool of_errors = s.statistic.metric == metric_id::error_rate;
-    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
-    const auto first = static_cast<std::size_t>(fewest.pass);
-    const auto take = [](std::size_t) { return true; };
-    const auto analyse = [&](std::size_t repeats) {
-        const miss_counts c = counted_misses(of.mine, s, repeats, allowed_misses(s));
-        if (c.n == 0) return false;
-        d.repeats = static_cast<int>(repeats);
-        d.counted = analysis_of_misses{c, levels};
-        verdict outcome = d.counted->outcome();
-        d.why.clear();
-        if (outcome == verdict::pass && d.repeats < fewest.pass) outcome = verdict::inconclusive;
-        if (outcome == verdict::fail && d.repeats < fewest.fail) {
-            outcome = verdict::inconclusive;
-            d.why = {{because::too_few_to_fail}};
-        }
-        if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
-        return of_errors ? outcome == verdict::fail : d.outcome != verdict::inconclusive;
-    };
-    analyse_repeats(d, of.repeats(), first, t.rule, which, take, analyse);
-    const auto repeats = static_cast<std::size_t>(d.repeats);
-    d.requests = measured_requests(of, repeats, s.statistic.metric);
-    if (repeats == 0) return decided(d, verdict::invalid, {because::no_value});
-    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule, fewest);
-    return d;
-}
-
-/// Returns how one failed request of a variant ended: "http: HTTP 500".
-inline std::string failure_example(const repeat_list& variant) {
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records)
-            if (is_measured(r) && has_failed(r))
-                return std::string(to_string(r.status)) +
-                       (r.error.empty() ? "" : ": " + printable(str(r.error), 200));
-    return {};
-}
-
-/// Why errors of a live baseline rule out a comparison, or do so yet. A server that sheds load is
-/// fast, and one that fails makes any candidate look good, so the candidate's limit on errors holds
-/// for the baseline.
-inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
-                                const slo& limit) {
-    const variant_columns all = columns_in(e, limit.statistic, e.baseline);
-    const miss_counts c = counted_misses(all, limit, all.each.size(), allowed_misses(limit));
-    if (c.n == 0 || c.k <= c.allowed * c.n) return {};
-    const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
-    cause why = cause_with<because::baseline_fails>(
-        {{"failed", c.k}, {"of", c.n}, {"allowed", c.allowed}}, whose::baseline_server,
-        failure_example(e.baseline));
-    if (seen.outcome() != verdict::fail) why.what = because::baseline_may_fail;
-    return why;
-}
-
-// ===== [C] values: times, speeds and rates =======================================================
-
-/// Sets the interval: each end is the bound that decides on its side, at the level of that side.
-/// So few repeats that they hardly fail have no such bound of a size: beside their pass both ends
-/// are at its level.
-inline void set_interval(decision& d) {
-    const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
-    const interim_analysis& l = d.last;
-    const bool is_early_pass =
-        d.outcome == verdict::pass && !d.paired && d.repeats < first_fail;
-    const double fail_end = is_early_pass ? 2 * l.mean - l.pass_bound : l.fail_bound;
-    d.estimate = {back(l.mean), back(fail_end), back(l.pass_bound)};
-    if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
-}
-/// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
-inline void estimate_analysis(decision& d, double most, double repeats,
-                              const stored_side& other = {}) {
-    const interim_analysis& l = d.last;
-    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
-    set_interval(d);
-    if (is_difference(d.objective)) {  // in its unit
-        d.detectable = std::log1p(l.detectable) * d.scale;
-        return;
-    }
-    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.objective, std::log1p(l.detectable));
-    most = std::max(most, repeats);
-    const double more = l.df + most - repeats;
-    if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
-    const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
-    // Repeats that agree may do so by luck: the bound of four in five cases, as of a calibration.
-    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd)
-                      : l.spread == spread_of::quiet
-                          ? l.sd * std::sqrt(l.df / chi_square_20(l.df))
-                          : l.sd;
-    const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
-    const double t = student_t_quantile(normal_cdf(l.pass_z), more);
-    const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
-    if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
-    const double headroom = -fraction_of_limit(d.objective, l.mean);
-    d.advice = l.pass_margin > last_se
-                   ? cause_with<because::headroom_in_modes>({{"headroom", headroom},
-                                                             {"better", to_write}})
-                   : cause_with<because::headroom_in_noise>(
-                         {{"headroom", headroom}, {"noise", l.sd}, {"better", to_write}});
-}
+// ===== [C] the values of repeats beside those that they are compared with ========================
 
 /// The values of a gate's repeats, and their baseline if the objective is relative.
 struct comparison {
@@ -16218,6 +15433,52 @@ inline void set_measured(decision& d, const comparison& c) {
     if (!is_difference(s) && std::isnan(quotient(of, to))) return;
     d.numerator = of;
     d.denominator = to;
+}
+
+// ===== [C] values: times, speeds and rates =======================================================
+
+/// Sets the interval: each end is the bound that decides on its side, at the level of that side.
+/// So few repeats that they hardly fail have no such bound of a size: beside their pass both ends
+/// are at its level.
+inline void set_interval(decision& d) {
+    const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
+    const interim_analysis& l = d.last;
+    const bool is_early_pass =
+        d.outcome == verdict::pass && !d.paired && d.repeats < first_fail;
+    const double fail_end = is_early_pass ? 2 * l.mean - l.pass_bound : l.fail_bound;
+    d.estimate = {back(l.mean), back(fail_end), back(l.pass_bound)};
+    if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
+}
+/// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
+inline void estimate_analysis(decision& d, double most, double repeats,
+                              const stored_side& other = {}) {
+    const interim_analysis& l = d.last;
+    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
+    set_interval(d);
+    if (is_difference(d.objective)) {  // in its unit
+        d.detectable = std::log1p(l.detectable) * d.scale;
+        return;
+    }
+    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.objective, std::log1p(l.detectable));
+    most = std::max(most, repeats);
+    const double more = l.df + most - repeats;
+    if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
+    const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
+    // Repeats that agree may do so by luck: the bound of four in five cases, as of a calibration.
+    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd)
+                      : l.spread == spread_of::quiet
+                          ? l.sd * std::sqrt(l.df / chi_square_20(l.df))
+                          : l.sd;
+    const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
+    const double t = student_t_quantile(normal_cdf(l.pass_z), more);
+    const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
+    if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
+    const double headroom = -fraction_of_limit(d.objective, l.mean);
+    d.advice = l.pass_margin > last_se
+                   ? cause_with<because::headroom_in_modes>({{"headroom", headroom},
+                                                             {"better", to_write}})
+                   : cause_with<because::headroom_in_noise>(
+                         {{"headroom", headroom}, {"noise", l.sd}, {"better", to_write}});
 }
 
 /// The repeats so far. A miss without a size has no logarithm, so it is counted.
@@ -16721,12 +15982,77 @@ inline decision judge_fraction_pairs(const objective_columns& of, const judging_
     return d;
 }
 
-// ===== [C] verdicts on two variants that were loaded at once =====================================
-// The window is cut into slices of equal planned time. The noise that both servers share is in both
-// values of a slice, so that it cancels; the rest is measured by the slices. Neighbours are alike
-// where noise lasts, or answers span slices: the interval is the wider of two, by blocks of slices,
-// and by slices with their correlation. Percentiles are compared in three ways, as shares alone
-// decide nothing where values are narrow and drift (tests/bench/rates/differences.md).
+// ===== [C] the least number of requests for a verdict ============================================
+// Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
+// depend on the server.
+
+/// The fraction of requests beyond a percentile.
+inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
+
+/// The fewest values of a repeat for a mean, maximum or throughput. With fewer, single requests
+/// move it by 10 % and more, against a prior noise of 4 %.
+inline constexpr long long least_values = 10;
+
+/// The fewest values in each repeat for a statistic: three beyond a percentile. 0: no limit.
+inline long long least_values_of(const statistic_data& w) {
+    if (is_request_fraction(w.metric) || is_of_start(w.metric) || is_of_server(w.metric) ||
+        is_of_recovery(w.metric))
+        return 0;
+    if (is_ratio(w.metric))
+        return std::max(least_values_of(w.parts[0]), least_values_of(w.parts[1]));
+    if (is_drift(w.metric)) return least_of_drift(w);
+    if (w.kind != statistic_kind::percentile) return least_values;
+    return static_cast<long long>(rounded_up(3 / tail_of(w)));
+}
+/// Why there are too few values for an objective. The plan is at fault.
+inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) {
+    if (v.outcome == verdict::invalid) return {};
+    const slo& s = v.objective;
+    const statistic_data& w = s.statistic;
+    const auto needed = static_cast<std::size_t>(least_values_of(w));
+    const bool is_tail = w.kind == statistic_kind::percentile && !is_drift(w.metric);
+    for (const variant_columns* variant : {&c.mine, &c.other})
+        for (std::size_t i = 0; i < variant->each.size(); ++i) {
+            const column& d = *variant->each[i];
+            const std::size_t n = d.behind;
+            if (n >= needed) continue;
+            const char* const of = is_of_sessions(w.metric)          ? "session"
+                                   : pools_gaps(w.metric) ? "gap"
+                                                                   : "request";
+            return cause_with<because::small_sample>({{"repeat", i + 1},
+                                                      {"is_baseline", variant == &c.other},
+                                                      {"measured", n},
+                                                      {"needed", needed},
+                                                      {"is_tail", is_tail},
+                                                      {"mostly_failed", d.failed * 2 > d.requests}},
+                                                     whose::plan, of);
+        }
+    return {};
+}
+
+/// Why a throughput below its limit may be above it: the steady window omits unfinished answers in
+/// one piece at its end, and without a warm-up has none at its start.
+inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
+    const slo& s = v.objective;
+    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
+    double ended = 0, more = 0;
+    for (const shared_column& d : c.mine.each) {
+        ended += d->ends.ended;
+        more += d->ends.ended_after - d->ends.begun_before;
+    }
+    const double most = ended > 0 ? 1 + more / ended : infinity;
+    const bool stays = s.at_most ? v.measured > s.bound * most : v.measured * most < s.bound;
+    if (!(more > 0) || stays) return {};
+    const double repeats = as_number(c.repeats());
+    return cause_with<because::window_ends>(
+        {{"ended", ended / repeats}, {"more", more / repeats}}, whose::plan);
+}
+
+// ===== [C] distances of variants at once by slices ===============================================
+// Of two variants that were loaded at once, with the error of each distance.
+// Neighbours are alike where noise lasts, or answers span slices: an error is the wider of two, by
+// blocks of slices, and by slices with their correlation. Percentiles are compared in three ways:
+// shares alone decide nothing of narrow values that drift (tests/bench/rates/differences.md).
 
 inline constexpr std::size_t blocks_of_slices = 6;
 
@@ -16951,6 +16277,11 @@ struct analysed_slices {
     interim_analysis analysis{};
     vector<double> parts{};
 };
+
+// ===== [C] verdicts on two variants that were loaded at once =====================================
+// The window is cut into slices of equal planned time. The noise that both servers share is in both
+// values of a slice, so that it cancels; the rest is measured by the slices.
+
 /// Both fractions, and how many independent requests are behind each: misses come in bursts of one
 /// size in both variants, since few of them in one do not show it, and by slices.
 inline fraction_pair fraction_pair_at_once(const slo& s, const values_at_once& v) {
@@ -17392,6 +16723,454 @@ inline decision decision_by_numbers(const objective_columns& c, const judging_pa
     return d;
 }
 
+// ===== [C] validity checks of the server's answers ===============================================
+
+/// Over 5 % of the completed requests is too much.
+inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
+
+/// The requests of a metric, and completed ones without a value.
+struct value_count {
+    std::size_t of = 0, completed = 0, missing = 0;
+};
+/// Prompt tokens in the server's prefix cache, of how many, and how many the workload repeats; -1:
+/// unknown.
+struct cache_counts {
+    long long requests = 0, prompt = 0, cached = 0, shared = 0;
+};
+/// The models that completed answers name, of each part of the workload. An alias that all have is
+/// one model; of several the most frequent one counts as the one that was asked for.
+class model_names {
+public:
+    void add(const record& r) {
+        if (r.part >= parts_.size()) parts_.resize(r.part + std::size_t{1});
+        vector<named>& all = parts_[r.part];
+        const auto at = std::find_if(all.begin(), all.end(),
+                                     [&](const named& m) { return m.name == str(r.model); });
+        if (at != all.end()) ++at->n;
+        else if (all.size() < 8) all.push_back({str(r.model), 1});
+        else ++all.back().n;  // no server makes the list long
+    }
+    std::size_t of_others() const {
+        std::size_t n = 0;
+        for (const vector<named>& all : parts_) {
+            std::size_t most = 0;
+            for (const named& m : all) {
+                n += m.n;
+                most = std::max(most, m.n);
+            }
+            n -= most;
+        }
+        return n;
+    }
+    /// The two most frequent models of the first part with several.
+    struct two_models {
+        std::string names{};  // apart by \x1f
+        double first = 0, second = 0;
+    };
+    two_models most_frequent() const {
+        for (vector<named> all : parts_) {
+            if (all.size() < 2) continue;
+            std::sort(all.begin(), all.end(), [](const named& a, const named& b) {
+                return a.n != b.n ? a.n > b.n : a.name < b.name;
+            });
+            return {all[0].name + '\x1f' + all[1].name, as_number(all[0].n), as_number(all[1].n)};
+        }
+        return {};
+    }
+
+private:
+    struct named {
+        std::string name{};
+        std::size_t n = 0;
+    };
+    vector<vector<named>> parts_{};
+};
+/// The completed requests of one variant by what makes them invalid.
+struct answer_counts {
+    std::size_t requests = 0;  // all, with failed ones
+    std::size_t completed = 0;
+    std::size_t too_short = 0, too_long = 0;  // fewer or more tokens than forced
+    // Finish reasons, and the most tokens of a prompt and its answer together.
+    std::size_t ended_by_themselves = 0, ended_at_length = 0, ended_without_reason = 0;
+    long long most_tokens = 0;
+    std::size_t cut_short = 0;                // at their length, before the one asked for
+    std::size_t from_cache = 0;               // of a gateway
+    model_names models{};
+    std::size_t of_choices = 0;               // with several choices
+    std::size_t short_prompts = 0;            // read in part, of those with asked lengths
+    std::size_t equal_openings = 0;           // whose texts begin alike, of prompts that do not
+    /// Whether answers do not depend on what was asked.
+    bool are_alike() const { return equal_openings >= 10 && 2 * equal_openings > completed; }
+    std::size_t equal_prompts = 0;            // with the most frequent prompt tokens, if unlikely
+    int equal_tokens = 0;
+    std::size_t over_content = 0;             // more tokens in usage than in the text
+    std::size_t without_usage = 0;            // though the API reports it, and events are no tokens
+    std::size_t over_length = 0;              // more tokens than the maximum asked for
+    std::size_t under_events = 0;             // fewer tokens in usage than events
+    std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
+    std::size_t untold_ends = 0;              // a late finish, with tokens or without
+    std::size_t over_prompt = 0;              // more prompt tokens than possible
+    std::size_t filtered = 0;                 // cut off by a content filter
+    // Turns whose history the server keeps; with a prompt no longer than the one before; without
+    // usage to tell.
+    std::size_t going_on = 0, without_history = 0, untold_history = 0;
+    // Of answers that the client read without delay, with tokens after the first event:
+    std::size_t paced = 0;
+    std::size_t in_one_piece = 0, in_a_burst = 0;
+    std::size_t in_large_events = 0;  // of those in a burst
+    double event_tokens = 0;          // of an event, summed over these
+    // Begin in a burst as well, which a delayed client may have made: not counted above.
+    std::size_t perhaps_in_a_burst = 0;
+    std::size_t most_in_a_burst() const { return in_a_burst + perhaps_in_a_burst; }
+    std::size_t streamed() const { return paced + perhaps_in_a_burst; }
+    std::set<long long> moments{},
+        coalesced_at{};  // starts of all answers, and of coalesced ones
+    double events = 0, read_together = 0;
+    cache_counts cache{};
+    std::array<value_count, max_metrics> values{};
+    const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
+};
+/// Over 5 % of the completed answers.
+template <because what, std::size_t answer_counts::*n>
+cause too_much(const answer_counts& c) {
+    if (!is_too_much(c.*n, c.completed)) return {};
+    return cause_with<what>({{"requests", c.*n}, {"completed", c.completed}});
+}
+/// Seconds between events of a server as fast as the client's event loop: at most 1 ms in the
+/// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
+/// client merges then hide next to nothing.
+inline double fast_gap_of(const repeat_list& variant) {
+    vector<double> gaps;
+    std::size_t several = 0;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_pooled(r) || r.events < 2) continue;
+            ++several;
+            if (!is_in_one_piece(r)) gaps.push_back(spread_s(r) / (r.events - 1));
+        }
+    if (gaps.empty() || gaps.size() * 4 < several * 3) return 0;
+    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+    std::nth_element(gaps.begin(), middle, gaps.end());
+    return *middle <= 0.001 ? *middle : 0;
+}
+inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
+    const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
+    const bool in_one_piece = is_in_one_piece(r) && masks;
+    // A delayed client may have merged events, up to the length of its delay.
+    const double delay_s = static_cast<double>(r.first_early_ns) * 1e-9;
+    if (delay_s > 0 && ((in_one_piece && delay_s * 10 >= wait_s(r)) ||
+                        (begins_in_a_burst(r) && delay_s * 2 >= hidden_s(r)))) {
+        ++c.perhaps_in_a_burst;
+        return;
+    }
+    c.paced += paced_tokens(r) > 0;
+    c.in_one_piece += in_one_piece;
+    c.in_a_burst += in_one_piece || begins_in_a_burst(r);
+    if (comes_in_large_events(r)) {
+        ++c.in_large_events;
+        c.event_tokens += static_cast<double>(streamed_tokens(r)) / r.events;
+    }
+    if (paced_tokens(r) > 0) c.moments.insert(r.first_token_ns / moment_ns);
+    if (begins_in_a_burst(r)) c.coalesced_at.insert(r.first_token_ns / moment_ns);
+    c.events += r.events;
+    if (fast_gap == 0 || in_one_piece)
+        c.read_together += std::max(events_read_together(r) - r.unknown_gaps, 0);
+}
+inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
+    ++c.completed;
+    const bool at_length = stream_event::is_at_length(str(r.finish_reason));
+    c.ended_at_length += at_length;
+    c.ended_without_reason += r.finish_reason.empty();
+    c.ended_by_themselves += !at_length && !r.finish_reason.empty();
+    c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
+    c.cut_short += is_cut_short(r);
+    c.from_cache += r.from_cache;
+    c.models.add(r);
+    c.of_choices += r.choices > 1;
+    c.over_content += usage_is_over_content(r);
+    c.without_usage += r.token_source == token_origin::no_usage;
+    c.over_length += is_over_length(r);
+    c.under_events += usage_is_under_events(r);
+    c.may_hide += r.hidden_tokens < 0;
+    c.untold_ends += is_untold_end(r);
+    c.over_prompt += usage_is_over_prompt(r);
+    c.filtered += stream_event::is_filtered(str(r.finish_reason));
+    add_stream(c, r, fast_gap);
+    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
+    ++c.cache.requests;
+    c.cache.prompt += r.prompt_tokens;
+    c.cache.cached += r.cached_tokens;
+}
+/// Counts requests with one number of prompt tokens that were sent with sizes of 1 to 2 and more: a
+/// server that reads only so much of each.
+class equal_prompts {
+public:
+    void add(const record& r) {
+        if (r.prompt_tokens <= 0 || r.most_prompt_tokens <= 0) return;
+        with_tokens& of = by_tokens_[r.prompt_tokens];
+        of.least = of.n++ == 0 ? r.most_prompt_tokens : std::min(of.least, r.most_prompt_tokens);
+        of.most = std::max(of.most, r.most_prompt_tokens);
+    }
+    void count_in(answer_counts& c) const {
+        for (const auto& [tokens, of] : by_tokens_)
+            if (of.most / 2 >= of.least && of.n > c.equal_prompts) {
+                c.equal_prompts = of.n;
+                c.equal_tokens = tokens;
+            }
+    }
+
+private:
+    struct with_tokens {
+        std::size_t n = 0;
+        int least = 0, most = 0;
+    };
+    std::map<int, with_tokens> by_tokens_{};
+};
+/// Counts turns that go on from a response, by what their prompt tokens tell of the history: they
+/// are more than those of the turn before, and at most these, its answer and the text sent. Only
+/// main lines are read, each of which is one chain.
+class kept_histories {
+public:
+    explicit kept_histories(const vector<record>& all) {
+        const auto goes_on = [](const record& r) { return r.most_prompt_tokens < 0; };
+        if (!any_of(all, goes_on)) return;
+        for (const record& r : all)
+            if (r.status == request_status::ok && r.depth == 0)
+                turns_.emplace(std::pair(r.conversation, r.turn), &r);
+    }
+    void count_in(answer_counts& c, const record& r) const {
+        if (r.most_prompt_tokens >= 0 || r.depth > 0) return;
+        auto at = turns_.find({r.conversation, r.turn});
+        if (at == turns_.begin() || at == turns_.end()) return;
+        const record& before = *std::prev(at)->second;
+        if (before.conversation != r.conversation) return;
+        ++c.going_on;
+        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
+            ++c.untold_history;
+            return;
+        }
+        const long long most = 0ll + before.prompt_tokens + before.output_tokens;
+        c.without_history += r.prompt_tokens <= before.prompt_tokens;
+        c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
+    }
+
+private:
+    std::map<std::pair<long long, int>, const record*> turns_{};
+};
+/// A user's metric is asked for its values only if it is one of `asked`.
+inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {},
+                                      const statistic_data& asked = {}) {
+    answer_counts c;
+    equal_prompts equal;
+    const double fast_gap = fast_gap_of(variant);
+    vector<metric_id> may_miss = all_metrics();
+    erase_if(may_miss, [&](metric_id m) {
+        const auto is_it = [&](metric_id x) { return x == m; };
+        if (is_own(m) && !concerns_a_metric(asked, is_it)) return true;
+        return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
+    });
+    for (const repeat_data& d : variant) {
+        c.too_short += static_cast<std::size_t>(d.short_outputs);
+        c.too_long += static_cast<std::size_t>(d.long_outputs);
+        c.short_prompts += static_cast<std::size_t>(d.short_prompts);
+        c.equal_openings += static_cast<std::size_t>(d.equal_openings);
+        const long long reported = c.cache.requests;
+        const selects selected(which, d);
+        const kept_histories kept(d.records);
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const record& r = d.records[i];
+            const bool ok = r.status == request_status::ok;
+            if (!selected(r)) continue;
+            ++c.requests;
+            if (ok) add_completed(c, r, fast_gap);
+            if (ok) equal.add(r);
+            if (ok) kept.count_in(c, r);
+            for (const metric_id m : may_miss) {
+                if (!is_in_turns_of(m, r.turn)) continue;
+                value_count& n = c.values[static_cast<std::size_t>(m)];
+                ++n.of;
+                n.completed += ok;
+                n.missing += ok && !has_value(m, d, i);
+            }
+        }
+        if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
+        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
+    }
+    equal.count_in(c);
+    return c;
+}
+
+inline cause values_missing(const answer_counts& c, metric_id m) {
+    const value_count& n = c.of(m);
+    return cause_with<because::lacks_values>(
+        {{"requests", n.missing}, {"completed", n.completed}, {"metric", m}, {"needs", m}});
+}
+/// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
+/// were requested, the others are judged, if any.
+inline cause missing_values(const answer_counts& c, metric_id m, const load_conditions& under) {
+    const metric_facts& f = facts_of(m);
+    const value_count& n = c.of(m);
+    const bool allowed =
+        under.short_outputs_expected && (f.needs == value_needs::second_token ||
+                                         f.needs == value_needs::second_event ||
+                                         f.needs == value_needs::second_read);
+    if (n.of == 0 && is_of_turns(m)) return cause_with<because::no_such_turns>({{"metric", m}});
+    const bool some_left = n.missing < n.completed;
+    const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
+                                       : is_too_much(n.missing, n.completed);
+    if (n.missing == 0 || (some_left && (allowed || !is_too_many))) return {};
+    return values_missing(c, m);
+}
+
+template <because what>
+cause of_other_models(const answer_counts& c, std::size_t others) {
+    const model_names::two_models two = c.models.most_frequent();
+    return cause_with<what>({{"requests", others},
+                             {"completed", c.completed},
+                             {"first", two.first},
+                             {"second", two.second}}, whose::nobody, two.names);
+}
+/// Answers of several models: a gateway that falls back, or routes.
+inline cause several_models(const answer_counts& c) {
+    const std::size_t others = c.models.of_others();
+    if (!is_too_much(others, c.completed)) return {};
+    return of_other_models<because::several_models>(c, others);
+}
+/// What a few answers are, which spoils no verdict.
+inline cause a_few_others(const answer_counts& c) {
+    const std::size_t others = c.models.of_others();
+    return others > 0 ? of_other_models<because::some_other_models>(c, others) : cause{};
+}
+inline cause answers_alike(const answer_counts& c) {
+    if (!c.are_alike()) return {};
+    return cause_with<because::answers_alike>(
+        {{"requests", c.equal_openings}, {"completed", c.completed}});
+}
+inline cause a_few_from_cache(const answer_counts& c) {
+    if (c.from_cache == 0) return {};
+    return cause_with<because::some_from_cache>(
+        {{"requests", c.from_cache}, {"completed", c.completed}});
+}
+
+/// Why answers are short, by their finish reasons.
+inline cause too_short(const answer_counts& c) {
+    if (!is_too_much(c.too_short, c.completed)) {
+        if (!is_too_much(c.cut_short, c.completed)) return {};
+        return cause_with<because::cut_short>({{"requests", c.cut_short},
+                                               {"completed", c.completed},
+                                               {"most", c.most_tokens}});
+    }
+    const std::size_t n = c.too_short, of = c.completed;
+    const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
+    if (c.ended_at_length > 0 && n > otherwise)
+        return cause_with<because::context_full>({{"requests", n},
+                                                  {"completed", of},
+                                                  {"at_length", n - otherwise},
+                                                  {"most", c.most_tokens}});
+    if (c.ended_by_themselves == 0)
+        return cause_with<because::stops_early>(
+            {{"requests", n}, {"completed", of}, {"without_reason", c.ended_without_reason}});
+    return cause_with<because::stops_by_itself>(
+        {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
+}
+inline cause prompts_of_one_size(const answer_counts& c) {
+    if (2 * c.equal_prompts <= c.completed) return {};
+    return cause_with<because::equal_prompts>({{"requests", c.equal_prompts},
+                                               {"completed", c.completed},
+                                               {"tokens", c.equal_tokens}});
+}
+
+inline cause no_history(const answer_counts& c) {
+    if (!is_too_much(c.without_history, c.going_on)) return {};
+    return cause_with<because::no_history>({{"turns", c.without_history}, {"of", c.going_on}});
+}
+/// That nothing shows whether the server kept the history, in over 5 % of the turns.
+inline cause untold_history(const answer_counts& c) {
+    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
+}
+
+inline cause more_cached_than_prompt(const cache_counts& c) {
+    return cause_with<because::cached_over_prompt>({{"cached", c.cached}, {"prompt", c.prompt}});
+}
+/// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
+/// block of 16 per request are allowed: caches also find equal first words, and templates differ.
+inline cause known_prompts(const answer_counts& of) {
+    const cache_counts& c = of.cache;
+    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
+    if (c.cached > c.prompt) return more_cached_than_prompt(c);
+    const auto prompt = static_cast<double>(c.prompt);
+    return cause_with<because::known_prompts>({{"cached", static_cast<double>(c.cached) / prompt},
+                                               {"shared", static_cast<double>(c.shared) / prompt}});
+}
+
+// Buffering by a server or by a proxy looks the same here.
+inline cause in_one_piece(const answer_counts& c) {
+    if (!is_too_much(c.in_one_piece, c.paced)) return {};
+    return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
+}
+/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
+/// Those at one moment may have one cause.
+inline cause in_a_burst(const answer_counts& c) {
+    const std::size_t moments = c.coalesced_at.size();
+    const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
+    if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};
+    if (2 * c.in_large_events > c.in_a_burst)
+        return cause_with<because::in_large_events>(
+            {{"answers", c.in_a_burst},
+             {"of", c.paced},
+             {"tokens", c.event_tokens / as_number(c.in_large_events)}});
+    return cause_with<because::in_a_burst>({{"answers", c.in_a_burst}, {"of", c.paced}});
+}
+inline cause starts_read_together(const answer_counts& c) {
+    if (c.perhaps_in_a_burst == 0 || !is_too_much(c.most_in_a_burst(), c.streamed())) return {};
+    return cause_with<because::starts_read_together>(
+        {{"starts", c.perhaps_in_a_burst}, {"answers", c.streamed()}}, whose::client);
+}
+inline cause comes_in_bursts(const answer_counts& c) {
+    if (c.read_together * 20 <= c.events) return {};
+    return cause_with<because::comes_in_bursts>({{"events", c.read_together / c.events}});
+}
+
+/// The answers that were wrong: cut off, unreadable or never received.
+inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
+    double wrong = 0, cut = 0, unreadable = 0, failed = 0;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
+            if (*r.right) return;
+            ++wrong;
+            if (r.status != request_status::ok) ++failed;
+            else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
+            else if (r.graded.empty()) ++unreadable;
+        });
+    return cause_with<because::wrong_answers>(
+        {{"wrong", wrong}, {"cut_off", cut}, {"unreadable", unreadable}, {"failed", failed}});
+}
+/// How many answers differ from the baseline's, where, and how often the server's own differ.
+inline cause answers_differ(const measurements& e, const statistic_data& what,
+                            std::size_t repeats) {
+    double differ = 0, all = 0, failed = 0;
+    answer_differences d;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
+        d.add(e.candidate[i].differences);
+        for_each_counted(what, e.candidate[i], nullptr, [&](const record& r, std::size_t) {
+            ++all;
+            differ += !*r.same;
+            failed += has_failed(r);
+        });
+    }
+    std::sort(d.places.begin(), d.places.end());
+    const double with_place = as_number(d.places.size());
+    return cause_with<because::answers_differ>(
+        {{"differ", differ},
+         {"of", all},
+         {"failed", failed},
+         {"own", own_agreement(e.candidate, repeats, what)},
+         {"with_place", with_place},
+         {"place", d.places.empty() ? not_a_number : nearest_rank(d.places, 0.5)},
+         {"per_1000", d.tokens > 0 ? 1000 * with_place / d.tokens : not_a_number},
+         {"without_place", d.without_place}});
+}
+
 // ===== [C] what checks look at, and what they find ===============================================
 
 // ---- of a gate, a variant or a repeat
@@ -17633,67 +17412,6 @@ inline cause label_without_success(const objective_in_check& o, const statistic_
     }
     return {};
 }
-inline cause no_baseline(objective_in_check& o) {
-    const bool compared = o.e.has_live_baseline() || !o.t.stored.file.empty() || o.t.past;
-    return needs_baseline(o.s) && !compared ? cause{because::no_baseline} : cause{};
-}
-/// Answers that do not depend on what was asked, where the baseline's do.
-inline cause alike_alone(objective_in_check& o) {
-    const answer_counts &mine = o.g.candidate, &other = o.g.baseline;
-    const bool is_compared = o.s.factor > 0 && o.is_of(is_of_service) && other.completed > 0;
-    if (!is_compared || !mine.are_alike() || other.are_alike()) return {};
-    return cause_with<because::alike_alone>(
-        {{"requests", mine.equal_openings}, {"completed", mine.completed}}, whose::server);
-}
-/// Whether a metric is of whole answers, which longer ones take longer for.
-inline bool is_total(metric_id m) {
-    return m == metric_id::e2e || is_of_sessions(m) || m == metric_id::request_throughput;
-}
-/// The output tokens of completed requests, each one's.
-inline vector<double> output_tokens_in(const repeat_list& variant, const selection& which) {
-    vector<double> tokens;
-    for (const repeat_data& d : variant) {
-        const selects selected(which, d);
-        for (const record& r : d.records)
-            if (selected.completed(r)) tokens.push_back(r.output_tokens);
-    }
-    return tokens;
-}
-/// Why whole answers are not compared, where both variants were asked the same: one of them ends
-/// its answers earlier, by 5 % and more than three standard errors.
-inline cause other_lengths(const objective_in_check& o) {
-    if (!o.e.has_live_baseline() || !concerns_a_metric(o.s.statistic, is_total)) return {};
-    const selection& which = o.s.statistic.which;
-    const vector<double> mine = output_tokens_in(o.e.candidate, which),
-                         other = output_tokens_in(o.e.baseline, which);
-    const double a = mean_of(mine), b = mean_of(other);
-    if (mine.size() < 2 || other.size() < 2 || !(a > 0 && b > 0)) return {};
-    const double error = std::sqrt(sample_variance(mine) / as_number(mine.size()) / (a * a) +
-                                   sample_variance(other) / as_number(other.size()) / (b * b));
-    if (std::fabs(std::log(a / b)) <= std::log(1.05) + 3 * error) return {};
-    return cause_with<because::other_tokens>(
-        {{"tokens", a}, {"is_prompt", false}, {"baseline", b}, {"of_totals", true}});
-}
-/// Why token rates are not compared: the variants' workloads differ.
-inline cause other_tokens(objective_in_check& o) {
-    const metric_id m = o.s.statistic.metric;
-    if (o.s.factor > 0 && !o.e.other_workload && !o.e.other_requests) return other_lengths(o);
-    const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
-    if (!o.e.other_workload || o.s.factor <= 0 || !of_tokens) return {};
-    const request_tokens mine = request_tokens_of(o.e.candidate, o.s.statistic.which),
-                         other = request_tokens_of(o.e.baseline, o.s.statistic.which);
-    const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
-    const bool of_prompts = m == metric_id::prefill_throughput ||
-                            m == metric_id::input_throughput || m == metric_id::total_throughput;
-    const bool of_outputs = !of_prompts || m == metric_id::total_throughput;
-    const bool by_prompts = of_prompts && differ(mine.prompt, other.prompt);
-    if (!by_prompts && !(of_outputs && differ(mine.output, other.output))) return {};
-    return cause_with<because::other_tokens>(
-        {{"tokens", by_prompts ? mine.prompt : mine.output},
-         {"is_prompt", by_prompts},
-         {"baseline", by_prompts ? other.prompt : other.output},
-         {"of_totals", false}});
-}
 inline cause not_played_out(objective_in_check& o) {
     if (!o.is_of(is_of_sessions) || o.e.candidate.empty() || o.e.candidate[0].plays_out) return {};
     return {because::not_played_out, whose::plan};
@@ -17886,6 +17604,302 @@ inline cause late_client(objective_in_check& o) {
     const variant_list variants = variants_of(o.e, o.s);
     auto error = error_of_load(variants, late_after_s(o.t));
     return noted(o, error ? error : error_of_first_tokens(variants));
+}
+
+// ===== [C] what makes two variants no comparison =================================================
+
+inline cause no_baseline(objective_in_check& o) {
+    const bool compared = o.e.has_live_baseline() || !o.t.stored.file.empty() || o.t.past;
+    return needs_baseline(o.s) && !compared ? cause{because::no_baseline} : cause{};
+}
+/// Answers that do not depend on what was asked, where the baseline's do.
+inline cause alike_alone(objective_in_check& o) {
+    const answer_counts &mine = o.g.candidate, &other = o.g.baseline;
+    const bool is_compared = o.s.factor > 0 && o.is_of(is_of_service) && other.completed > 0;
+    if (!is_compared || !mine.are_alike() || other.are_alike()) return {};
+    return cause_with<because::alike_alone>(
+        {{"requests", mine.equal_openings}, {"completed", mine.completed}}, whose::server);
+}
+/// Whether a metric is of whole answers, which longer ones take longer for.
+inline bool is_total(metric_id m) {
+    return m == metric_id::e2e || is_of_sessions(m) || m == metric_id::request_throughput;
+}
+/// The output tokens of completed requests, each one's.
+inline vector<double> output_tokens_in(const repeat_list& variant, const selection& which) {
+    vector<double> tokens;
+    for (const repeat_data& d : variant) {
+        const selects selected(which, d);
+        for (const record& r : d.records)
+            if (selected.completed(r)) tokens.push_back(r.output_tokens);
+    }
+    return tokens;
+}
+/// Why whole answers are not compared, where both variants were asked the same: one of them ends
+/// its answers earlier, by 5 % and more than three standard errors.
+inline cause other_lengths(const objective_in_check& o) {
+    if (!o.e.has_live_baseline() || !concerns_a_metric(o.s.statistic, is_total)) return {};
+    const selection& which = o.s.statistic.which;
+    const vector<double> mine = output_tokens_in(o.e.candidate, which),
+                         other = output_tokens_in(o.e.baseline, which);
+    const double a = mean_of(mine), b = mean_of(other);
+    if (mine.size() < 2 || other.size() < 2 || !(a > 0 && b > 0)) return {};
+    const double error = std::sqrt(sample_variance(mine) / as_number(mine.size()) / (a * a) +
+                                   sample_variance(other) / as_number(other.size()) / (b * b));
+    if (std::fabs(std::log(a / b)) <= std::log(1.05) + 3 * error) return {};
+    return cause_with<because::other_tokens>(
+        {{"tokens", a}, {"is_prompt", false}, {"baseline", b}, {"of_totals", true}});
+}
+/// Why token rates are not compared: the variants' workloads differ.
+inline cause other_tokens(objective_in_check& o) {
+    const metric_id m = o.s.statistic.metric;
+    if (o.s.factor > 0 && !o.e.other_workload && !o.e.other_requests) return other_lengths(o);
+    const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
+    if (!o.e.other_workload || o.s.factor <= 0 || !of_tokens) return {};
+    const request_tokens mine = request_tokens_of(o.e.candidate, o.s.statistic.which),
+                         other = request_tokens_of(o.e.baseline, o.s.statistic.which);
+    const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
+    const bool of_prompts = m == metric_id::prefill_throughput ||
+                            m == metric_id::input_throughput || m == metric_id::total_throughput;
+    const bool of_outputs = !of_prompts || m == metric_id::total_throughput;
+    const bool by_prompts = of_prompts && differ(mine.prompt, other.prompt);
+    if (!by_prompts && !(of_outputs && differ(mine.output, other.output))) return {};
+    return cause_with<because::other_tokens>(
+        {{"tokens", by_prompts ? mine.prompt : mine.output},
+         {"is_prompt", by_prompts},
+         {"baseline", by_prompts ? other.prompt : other.output},
+         {"of_totals", false}});
+}
+
+// ===== [C] validity checks of the load ===========================================================
+
+/// Slope of the means of ten batches, and its t value (8 degrees of freedom).
+struct trend {
+    double per_batch = 0, t = 0;
+};
+inline trend trend_of(const vector<double>& values) {
+    constexpr std::size_t batches = 10;
+    vector<double> means;
+    for (std::size_t b = 0; b < batches; ++b)
+        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                                 values.begin() +
+                                     static_cast<long>((b + 1) * values.size() / batches)}));
+    const double center = mean_of(means), middle = (batches - 1) / 2.0;
+    double xy = 0, xx = 0, residual = 0;
+    for (std::size_t b = 0; b < batches; ++b) {
+        xy += (static_cast<double>(b) - middle) * (means[b] - center);
+        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
+    }
+    trend r;
+    r.per_batch = xy / xx;
+    for (std::size_t b = 0; b < batches; ++b) {
+        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
+        residual += (means[b] - fitted) * (means[b] - fitted);
+    }
+    const double error = std::sqrt(residual / (batches - 2) / xx);
+    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
+    return r;
+}
+
+/// A request, or a session of several steps.
+struct load_unit {
+    long long scheduled_ns = 0, end_ns = 0;
+    double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
+    double tokens = 0;
+    bool is_measured = true, all_ok = true;
+};
+/// Whether a load consists of sessions. The probes of a search have few sessions, so that its
+/// requests count.
+inline bool starts_sessions(const repeat_data& d) {
+    return d.load == 0 && any_of(d.records, [](const record& r) {
+        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
+    });
+}
+/// The 90th percentile of the wait for first tokens among the first tenth of the requests.
+inline double usual_wait_ns(const repeat_data& d) {
+    vector<std::pair<long long, double>> waits;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok)
+            waits.emplace_back(r.scheduled_ns,
+                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
+    std::sort(waits.begin(), waits.end());
+    vector<double> early;
+    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
+    std::sort(early.begin(), early.end());
+    return early.empty() ? 0 : nearest_rank(early, 0.9);
+}
+inline vector<load_unit> started_in(const repeat_data& d) {
+    const bool sessions = starts_sessions(d);
+    vector<load_unit> units;
+    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
+    std::map<long long, std::size_t> of_session;
+    for (const record& r : d.records) {
+        std::size_t at = units.size();
+        if (sessions && r.conversation >= 0)
+            at = of_session.emplace(r.conversation, at).first->second;
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
+        load_unit& u = units[at];
+        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
+        u.end_ns = std::max(u.end_ns, r.end_ns);
+        u.tokens += r.output_tokens;
+        if (r.status == request_status::ok)
+            u.waited_ns += std::max(
+                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
+        u.is_measured = u.is_measured && is_measured(r);
+        u.all_ok = u.all_ok && r.status == request_status::ok;
+    }
+    sort_by(units, [](const load_unit& u) { return u.scheduled_ns; });
+    return units;
+}
+
+/// The typical time of an answer, 0 without answers.
+inline double usual_answer_s(const repeat_data& d) {
+    vector<double> took;
+    for (const record& r : d.records)
+        if (is_measured(r) && !has_failed(r))
+            took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
+    if (took.empty()) return 0;
+    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+    std::nth_element(took.begin(), middle, took.end());
+    return *middle;
+}
+/// A load that lasts for less than four answers is mostly its own start: too few of its requests
+/// meet the others that its rate adds up to.
+inline double least_load_s(double answer_s) { return 4 * answer_s; }
+inline bool is_too_short(double load_s, double needed_s) { return needed_s > 1.25 * load_s; }
+/// Why a load with a rate ended too early to show whether the server keeps up with it. It lasts as
+/// long as requests or sessions start, warm-up included. A search makes its probes long enough.
+inline cause too_short_repeat(const repeat_data& d) {
+    if (d.load != 0) return {};
+    long long first = 0, last = 0;
+    double starts = 0, sessions = 0;
+    for (const record& r : d.records) {
+        sessions += r.turn > 0 || r.depth > 0;
+        if (r.turn > 0 || r.depth > 0) continue;
+        first = starts++ == 0 ? r.scheduled_ns : std::min(first, r.scheduled_ns);
+        last = std::max(last, r.scheduled_ns);
+    }
+    if (starts < 2) return {};
+    const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
+    const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
+    if (!is_too_short(load_s, needed_s)) return {};
+    return cause_with<because::probe_too_short>(
+        {{"answer", answer_s},
+         {"load", load_s},
+         {"needed", needed_s},
+         {"starts", rounded_up(starts * needed_s / load_s)},
+         {"of_sessions", sessions}},
+        whose::plan);
+}
+
+/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
+/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
+/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
+/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
+/// 90th percentile, without the growth of waits for first tokens, which is the server's.
+inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
+    const bool sessions = starts_sessions(d);
+    const vector<load_unit> units = started_in(d);
+    // Of a load far over the capacity a quarter waits for longer than the load lasts.
+    const std::size_t early_units =
+        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
+    vector<long long> ends;
+    vector<double> early;
+    for (const load_unit& u : units) {
+        ends.push_back(u.end_ns);
+        if (ends.size() <= early_units && u.all_ok)
+            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
+    }
+    if (early.empty()) return {};
+    std::sort(ends.begin(), ends.end());
+    std::sort(early.begin(), early.end());
+    const long long filled = units[0].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
+    vector<double> in_flight, ttft_s, tokens;
+    for (std::size_t k = 0; k < units.size(); ++k) {
+        const load_unit& u = units[k];
+        if (!u.is_measured || u.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
+        in_flight.push_back(static_cast<double>(k + 1) -
+                            static_cast<double>(ended - ends.begin()));
+        if (u.all_ok) tokens.push_back(u.tokens);
+    }
+    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
+    for (const record& r : d.records)
+        if (is_pooled(r) && r.scheduled_ns >= filled &&
+            r.scheduled_ns <= units.back().scheduled_ns)
+            first_tokens.emplace_back(
+                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+    std::sort(first_tokens.begin(), first_tokens.end());
+    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
+    const double n = static_cast<double>(in_flight.size());
+    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
+    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
+    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
+    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
+    const double growth = 10 * grown.per_batch;
+    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
+    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
+        return {};
+    cause why = cause_with<because::over_saturated>(
+        {{"is_baseline", false},
+         {"grown", growth},
+         {"sent", n},
+         {"slower", 10 * slower.per_batch}});
+    if (sessions) why.what = because::over_saturated_by_sessions;
+    return why;
+}
+
+/// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
+/// repeats of a variant show it. NaN: the load has no rate.
+inline cause over_saturation_of(const measurements& e, const variant_list& variants,
+                                double arrival_cv2) {
+    if (std::isnan(arrival_cv2)) return {};
+    const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
+        std::size_t shown = 0;
+        cause example;
+        for (const repeat_data& d : variant) {
+            if (cause why = shown_in(d)) {
+                ++shown;
+                example = std::move(why);
+            }
+        }
+        return 2 * shown > variant.size() ? example : cause{};
+    };
+    for (const auto* variant : variants) {
+        cause over = in_most(*variant, [&](const repeat_data& d) {
+            return *known_in(e, d, "over-saturated",
+                             [&] { return over_saturated_repeat(d, arrival_cv2); });
+        });
+        if (over) over.set("is_baseline", variant == &e.baseline);
+        else over = in_most(*variant, [&](const repeat_data& d) {
+            return *known_in(e, d, "too-short", [&] { return too_short_repeat(d); });
+        });
+        if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
+        if (over) return over;
+    }
+    return {};
+}
+
+/// Whether a longer load at the same rate can only make a value worse.
+inline bool only_worsens(metric_id m) {
+    const metric_facts& f = facts_of(m);
+    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
+           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
+}
+/// A verdict under such a load: a miss stays unless a longer load could be better.
+inline decision with_the_load(decision v, const measurements& e, const cause& over) {
+    const bool is_short = over.what == because::probe_too_short;
+    const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
+                                     (v.objective.factor == 0 ||
+                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
+    const bool fails = v.outcome == verdict::fail && stays;
+    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
+    if (is_short)
+        v.advice = cause_with<because::longer_load>({{"seconds", over["needed"]},
+                                                     {"starts", over["starts"]},
+                                                     {"of_sessions", over["of_sessions"]}});
+    return v;
 }
 
 // ===== [C] the list of checks, in order ==========================================================

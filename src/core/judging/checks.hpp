@@ -10,6 +10,7 @@
 #include "core/judging/cause.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/columns.hpp"
+#include "core/judging/comparability.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/load.hpp"
