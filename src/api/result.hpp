@@ -70,6 +70,8 @@ struct record {
     int most_prompt_tokens = 0;
     int most_output_tokens = 0;     ///< asked for
     int choices = 0;                ///< answers in this stream
+    /// The number of what was asked, in the workload: the same each time; -1: none, or not graded.
+    long long question = -1;
     types::maybe<bool> right{};  ///< whether the answer is right; none: no question
     types::text graded{};  ///< the answer that was graded, up to 80 bytes; empty: none found
     unsigned long long answer_hash = 0;  ///< of all generated text; 0: not compared

@@ -159,6 +159,55 @@ TEST_CASE("answers are compared in pairs, in turns and at once, and again from t
     }
 }
 
+TEST_CASE("the same questions many times in a load are no larger sample than once") {
+    const sums few(20);
+    for (const bool is_at_once : {false, true}) {
+        CAPTURE(is_at_once);
+        for (const bool is_mix : {false, true}) {
+            CAPTURE(is_mix);
+            const std::string name = std::string(is_at_once ? "twenty questions at once"
+                                                            : "twenty questions in turns") +
+                                     (is_mix ? ", in a mix" : "");
+            scenario s = asking(few, knowing(), name.c_str());
+            s.baseline = simulated(knowing());
+            s.slos = {accuracy >= baseline - 1_pct};
+            s.arrivals = constant(10_rps);
+            s.duration = 60_s;
+            if (is_at_once) s.pairs = at_once;
+            if (is_mix)
+                s.workload = mix({{.name = "load", .workload = synthetic{.prompt_tokens = fixed(20),
+                                                                         .output_tokens = fixed(4)}},
+                                  {.name = "sums", .weight = 3,
+                                   .workload = questions{.path = few.path, .format = gsm8k}}});
+            const result r = run(s);
+            const slo_verdict v = r.verdicts()[0];
+            INFO(line_of(r));
+            CHECK(v.outcome == verdict::inconclusive);
+            CHECK(v.measured == 0);
+            CHECK(v.estimate.low < -0.04);
+            std::set<long long> asked;
+            for (const record& q : measured_of(r, 0))
+                if (q.right) asked.insert(q.question);
+                else CHECK(q.question == -1);
+            CHECK(asked.size() == 20);
+            check_rejudged(r, s.slos);
+        }
+    }
+}
+
+TEST_CASE("questions of two parts of a mix are not each other's") {
+    const sums few(20), other(20, "How many are %d + %d ?");
+    scenario s = asking(few, knowing(), "two files of questions");
+    s.workload = mix({{.name = "first", .workload = questions{.path = few.path, .format = gsm8k}},
+                      {.name = "second", .workload = questions{.path = other.path, .format = gsm8k}}});
+    s.requests = 120;
+    const result r = run(s);
+    std::map<long long, std::set<int>> parts;
+    for (const record& q : measured_of(r, 0)) parts[q.question].insert(q.part);
+    CHECK(parts.size() == 40);
+    for (const auto& [question, of] : parts) CHECK(of.size() == 1);
+}
+
 TEST_CASE("a part of a mix asks its questions in turn, and only their answers are graded") {
     const sums file(20);
     scenario s = asking(file, knowing(), "questions beside a load");

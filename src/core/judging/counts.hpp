@@ -123,7 +123,10 @@ inline void add_flips(miss_counts& c, const vector<shared_column>& all, std::siz
         ++c.flipping;
     }
     c.max_flipping = chi_square_quantile(2.3263, 2 * c.flipping + 2) / 2;  // Poisson, 99 %
-    const double one = c.flipping > 0 ? c.flip_variance / c.flipping : runs / (4 * (runs - 1));
+    // A question that a repeat asks several times flips so much more.
+    const double times = std::max(runs, c.n / as_number(trials.size()));
+    const double one = c.flipping > 0 ? c.flip_variance / c.flipping
+                                      : times / runs * times / (4 * (times - 1));
     // Batches of neighbours, compared with the same trials of other repeats.
     double squares = 0, expected = 0;
     for (std::size_t i = 0; i < repeats; ++i) {

@@ -90,7 +90,7 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
         const selects selected(what, variant[i]);
         for (const record& r : variant[i].records) {
             if (!selected(r) || !r.same) continue;
-            answers& a = questions[r.conversation];
+            answers& a = questions[question_of(r)];
             ++a.all;
             if (r.answer_hash != 0) ++a.of_hash[r.answer_hash];
         }

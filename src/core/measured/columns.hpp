@@ -124,7 +124,7 @@ inline void set_misses(column& c, const statistic_data& what, const repeat_data&
     c.value = c.counts.value(what.metric);
     if (!is_of_answers(what.metric)) return;
     for_each_counted(what, d, when, [&](const record& r, std::size_t) {
-        c.questions.push_back(r.conversation);
+        c.questions.push_back(question_of(r));
     });
 }
 /// Whether so many sessions fail that the mean of the others says nothing of them. A session fails

@@ -227,6 +227,12 @@ inline void leave_out_later(repeat_data& d) {
         if (is_measured(r) && r.scheduled_ns >= d.window.to_ns()) r.phase = run_phase::after;
 }
 
+/// What was asked, by its number: repeats and variants ask the same. Files of earlier versions tell
+/// its place in the trace alone.
+inline long long question_of(const record& r) {
+    return r.question >= 0 ? r.question : r.conversation;
+}
+
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
 inline void note_unknown_gaps(repeat_data& d) {

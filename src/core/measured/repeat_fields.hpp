@@ -50,6 +50,9 @@ inline void answer_fields(field_visitor& v, record& r) {
         if (v.assigns()) r.right = right;
     }
     v.quoted_or_null({"graded", "what was read in it", if_any}, r.graded);
+    if (v.has("question", r.question >= 0))
+        v.whole({"question", "its number in the workload, the same each time it is asked",
+                 at_times}, r.question);
     std::string hash = printed("%016llx", r.answer_hash);
     if (v.has("answer_hash", r.answer_hash != 0)) {
         v.text({"answer_hash", "of all that was generated", at_times}, hash);

@@ -94,7 +94,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
         if (is_request_fraction(m)) {
             if (!counts_in(m, r)) continue;
             to.add(is_miss(what, d, i, how) == (m == metric_id::error_rate), slice);
-            if (is_of_answers(m)) to.questions.push_back(r.conversation);
+            if (is_of_answers(m)) to.questions.push_back(question_of(r));
         } else if (!ok) {
             if (!is_mean) to.add(is_speed(m) ? 0 : infinity, slice);
         } else if (pools_gaps(m)) {

@@ -250,12 +250,20 @@ inline bool repeats_prompts(const plan_part& part) {
 struct answer_use {
     const wanted_answer* wanted = nullptr;
     bool is_compared = false, is_greedy = false;
+    long long question = -1;  // its number, different in each part of a mix
     bool is_read() const { return wanted || is_compared; }
 };
 inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
     const own_place of = own_place_of(p, index);
-    return {wanted_of(p, of.part, of.at.conversation),
-            p.compares_answers && repeats_prompts(of.part), of.part.common.temperature == 0};
+    answer_use use{wanted_of(p, of.part, of.at.conversation),
+                   p.compares_answers && repeats_prompts(of.part),
+                   of.part.common.temperature == 0};
+    if (!use.is_read()) return use;
+    const std::size_t parts = std::max<std::size_t>(1, p.parts.size());
+    const std::size_t number =
+        of.part.source->question(of.at.conversation, parameters_of(p, of.part));
+    use.question = static_cast<long long>(number * parts + of.which);
+    return use;
 }
 inline bool asks_questions(const planned_traffic& p) {
     return any_part(p, [&](const plan_part& part) { return wanted_of(p, part, 0) != nullptr; });

@@ -34,6 +34,9 @@ struct given_prompts final : prompt_source {
     explicit given_prompts(vector<std::string> given) : prompts(std::move(given)) {}
 
     source_facts facts() const override { return {.repeats_prompts = true}; }
+    std::size_t question(std::size_t conversation, const trace_parameters&) const override {
+        return conversation % prompts.size();
+    }
     void fill(request_spec& r, const trace_position& at, const trace_parameters&,
               const prompt_parameters&) const override {
         r.prompt = prompts[at.conversation % prompts.size()];
@@ -166,6 +169,9 @@ struct recorded_dialogues final : prompt_source {
     const wanted_answer* wanted(std::size_t conversation,
                                 const trace_parameters& t) const override {
         return at(conversation, t.files).wanted.get();
+    }
+    std::size_t question(std::size_t conversation, const trace_parameters& t) const override {
+        return conversation % t.files.dialogues.size();
     }
     trace_item item(const trace_position& place, const trace_parameters& t) const override {
         const dialogue& d = at(place.conversation, t.files);

@@ -44,6 +44,10 @@ struct prompt_source {
                                         const trace_parameters&) const {
         return nullptr;
     }
+    /// Returns the number of what it asks: the same where a prompt comes again.
+    virtual std::size_t question(std::size_t conversation, const trace_parameters&) const {
+        return conversation;
+    }
     /// Leaves out conversations that a server has no room for; nullptr if it has room for all.
     virtual std::shared_ptr<const shorter_source> without_long(const room_of_models&,
                                                                bool /* is forced */) const {

@@ -87,6 +87,7 @@ public:
         r.turn = step.turn;
         r.depth = step.depth;
         r.part = step.label;
+        r.question = answer_use_at(*order_.what->sent, w.index).question;
         shared_.note(r);
         if (order_.out) {
             unwritten_.records.push_back(r);

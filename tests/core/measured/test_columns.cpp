@@ -3,6 +3,7 @@
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "core/measured/columns.hpp"
+#include "core/measured/slices.hpp"
 #include "support/timelines.hpp"
 
 #include <algorithm>
@@ -156,4 +157,37 @@ TEST_CASE("what is known of a repeat is computed once, and again for the repeat 
     CHECK(records(all[1], "n") == all[1].records.size());
     CHECK(records(all[0], "n") == all[0].records.size());
     CHECK(computed == 6);
+}
+
+TEST_CASE("answers are those of a question, however often it is asked within a load") {
+    repeat_data d;
+    for (int i = 0; i < 600; ++i) {
+        record r;
+        r.phase = run_phase::measure;
+        r.scheduled_ns = r.sent_ns = 1'000'000'000ll * (i + 1);
+        r.end_ns = r.sent_ns + 100'000'000;
+        r.status = i % 7 == 0 ? request_status::http : request_status::ok;  // and where it failed
+        r.conversation = i;
+        r.question = i % 20;
+        r.right = i % 20 != 3;
+        d.records.push_back(r);
+    }
+    d.window = time_interval::between(1'000'000'000, 601'000'000'000);
+    statistic_data what;
+    what.metric = metric_id::accuracy;
+    const auto number_of = [](vector<long long> questions) {
+        std::sort(questions.begin(), questions.end());
+        return std::unique(questions.begin(), questions.end()) - questions.begin();
+    };
+    const column c = column_of(what, d, timing_bound::measured);
+    CHECK(c.misses.size() == 600);
+    CHECK(c.questions.size() == 600);
+    CHECK(number_of(c.questions) == 20);
+    const values_at_once v = slices_at_once_of(what, d, d, timing_bound::measured);
+    CHECK(v.slices == 24);
+    CHECK(v.mine.questions.size() == 600);
+    CHECK(number_of(v.mine.questions) == 20);
+
+    for (record& r : d.records) r.question = -1;  // of a file of an earlier version: its place
+    CHECK(number_of(column_of(what, d, timing_bound::measured).questions) == 600);
 }

@@ -120,10 +120,11 @@ TEST_CASE("a record's list has all that a record has") {
     auto& [id, variant, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
            answer, late, prompt, output, source, events, first_tokens, status, http, finish, error,
            cached, reasoning, hidden, at_once, conversation, turn, depth, workload_part, reads, first_read,
-           unknown_gaps, first_early, textless, bytes, most_prompt, most_output, choices, right, graded, hash,
-           same, exempt, model, opening, from_cache, resends, idle] = r;
+           unknown_gaps, first_early, textless, bytes, most_prompt, most_output, choices, question, right, graded,
+           hash, same, exempt, model, opening, from_cache, resends, idle] = r;
     id = "x";
     right = true;  // written where there was a question
+    question = 7;
     graded = "7";
     hash = 7;
     idle = 7;  // written where the connection was lost
@@ -133,7 +134,7 @@ TEST_CASE("a record's list has all that a record has") {
     last = 1, end = 3;
     model = "small";
     from_cache = true;
-    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 47 + 1);
+    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 48 + 1);
 }
 
 TEST_CASE("a clock that moves moves every time, and nothing else") {
