@@ -7,6 +7,7 @@
 #include "virtual/gateway.hpp"
 #include "llmbench_sessions.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -219,16 +220,82 @@ TEST_CASE("users of a gateway and of its server at once are refused") {
     CHECK(holds(refusal_of(s), "users of both fall into step there"));
 }
 
+namespace {
+/// The candidate or the baseline serves so many requests, and then takes no connection any more.
+scenario with_end(bool is_candidate, int served, const char* name) {
+    scenario s = at_once_with(10_ms, 10_ms, name);
+    engine dying = with_step(10_ms);
+    dying.faults.stop_after = served;
+    if (is_candidate) s.target = simulated(dying);
+    else s.baseline = simulated(dying);
+    s.workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(8)};
+    s.slos = {mean(tpot) <= 1.1 * baseline, mean(ttft) <= baseline + 5_ms};
+    return s;
+}
+/// The seconds from the last answer of the server that ends until the last request to each.
+std::map<run_variant, double> sent_after_end(const result& r, run_variant dead) {
+    long long last_answer_ns = 0;
+    for (const record& x : r.requests())
+        if (x.variant == dead && x.status == request_status::ok)
+            last_answer_ns = std::max(last_answer_ns, x.end_ns);
+    std::map<run_variant, double> after;
+    for (const record& x : r.requests()) {
+        CHECK(x.status != request_status::cancelled);
+        double& its = after[x.variant];
+        its = std::max(its, static_cast<double>(x.scheduled_ns - last_answer_ns) * 1e-9);
+    }
+    return after;
+}
+constexpr run_variant mine = run_variant::candidate, theirs = run_variant::baseline;
+}  // namespace
+
+TEST_CASE("a server that ends in the middle of a load at once: the load of both ends soon after") {
+    for (const bool is_candidate : {true, false})
+        for (const bool by_users : {false, true}) {
+            CAPTURE(is_candidate);
+            CAPTURE(by_users);
+            scenario s = with_end(is_candidate, by_users ? 400 : 40,
+                                  is_candidate ? "the candidate ends" : "the baseline ends");
+            if (by_users) s.arrivals = closed_loop(2);
+            const result r = run(s);
+            const run_variant dead = is_candidate ? mine : theirs, other = is_candidate ? theirs : mine;
+            std::map<run_variant, int> answered, lost;
+            for (const record& x : r.requests())
+                ++(x.status == request_status::ok ? answered : lost)[x.variant];
+            CHECK(answered[dead] > 30);
+            CHECK(lost[dead] >= 3);
+            CHECK(answered[other] > answered[dead] + 10);
+            CHECK(lost[other] == 0);
+            std::map<run_variant, double> after = sent_after_end(r, dead);
+            for (const run_variant each : {mine, theirs}) {
+                CHECK(after[each] > 8);
+                CHECK(after[each] < 13);  // of 40 s
+            }
+            for (std::size_t i = 0; i < 2; ++i) {
+                INFO(std::string(r.verdicts()[i].reason.c_str()));
+                CHECK(r.verdicts()[i].outcome == verdict::invalid);
+                CHECK(holds(r.verdicts()[i].reason.c_str(), "it went away"));
+            }
+            check_rejudged(r, s.slos);
+        }
+}
+
+TEST_CASE("a baseline that ends in a load at once: an objective of the candidate alone is measured") {
+    scenario s = with_end(false, 40, "the baseline ends, the candidate has its own limit");
+    s.slos.push_back(goodput(ttft <= 1_s) >= 90_pct);
+    const result r = run(s);
+    std::map<run_variant, double> after = sent_after_end(r, theirs);
+    CHECK(after[theirs] < 13);
+    CHECK(after[mine] > 35);
+    CHECK(r.verdicts()[0].outcome == verdict::invalid);
+    CHECK(r.verdicts()[2].outcome == verdict::pass);
+    check_rejudged(r, s.slos);
+}
+
 TEST_CASE("a server that ends in the middle of a load at once: the other's records are kept") {
     for (const bool is_candidate : {true, false}) {
-        scenario s = at_once_with(10_ms, 10_ms,
-                                  is_candidate ? "the candidate ends" : "the baseline ends");
-        engine dying = with_step(10_ms);
-        dying.faults.stop_after = 80;
-        if (is_candidate) s.target = simulated(dying);
-        else s.baseline = simulated(dying);
-        s.workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(8)};
-        s.slos = {mean(tpot) <= 1.1 * baseline, mean(ttft) <= baseline + 5_ms};
+        const scenario s = with_end(is_candidate, 80,
+                                    is_candidate ? "the candidate ends" : "the baseline ends");
         const result r = run(s);
         std::map<run_variant, int> answered, lost;
         for (const record& x : r.requests())
@@ -236,8 +303,8 @@ TEST_CASE("a server that ends in the middle of a load at once: the other's recor
         const run_variant dead = is_candidate ? run_variant::candidate : run_variant::baseline,
                           other = is_candidate ? run_variant::baseline : run_variant::candidate;
         CHECK(answered[dead] > 60);
-        CHECK(lost[dead] > 30);
-        CHECK(answered[other] > 110);
+        CHECK(lost[dead] > 15);
+        CHECK(answered[other] > 90);
         CHECK(lost[other] == 0);
         for (std::size_t i = 0; i < 2; ++i) {
             CHECK(r.verdicts()[i].outcome == verdict::invalid);

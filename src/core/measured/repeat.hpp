@@ -258,6 +258,11 @@ inline bool failed_by_client(const record& r) {
            std::string_view(r.error.c_str()).substr(0, client_lacks.size()) == client_lacks;
 }
 
+/// Connections refused in a row that show that a server went away, of so many requests.
+inline std::size_t least_lost(std::size_t requests) {
+    return std::max<std::size_t>(3, requests / 50);
+}
+
 /// Whether a request has content before this time and from then on.
 inline bool spans(const record& r, long long time_ns) {
     return r.first_token_ns < time_ns && time_ns <= r.last_token_ns;

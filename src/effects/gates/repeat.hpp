@@ -54,8 +54,7 @@ inline std::string gone_reason(const vector<record>& records) {
     while (trailing < measured.size() &&
            measured[measured.size() - 1 - trailing]->status == request_status::connect)
         ++trailing;
-    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size())
-        return {};
+    if (trailing < least_lost(measured.size()) || trailing == measured.size()) return {};
     return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing,
                    measured.size(), measured.back()->error.c_str());
 }
@@ -250,8 +249,9 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
     if (!s.at.empty()) run(loads);
     for (const auto& [order, state, d, all] : loads) {
         const long long start_ns = state->start_ns - state->settling.earlier_by();
-        d->window = time_interval::between(start_ns + ns_of(s.measured_from),
-                                           s.at.empty() ? 0 : start_ns + order->send_at.back());
+        long long end_ns = s.at.empty() ? 0 : start_ns + order->send_at.back();
+        if (const long long earlier = state->exhausted_at) end_ns = std::min(end_ns, earlier);
+        d->window = time_interval::between(start_ns + ns_of(s.measured_from), end_ns);
     }
 }
 template <class Run>

@@ -59,6 +59,7 @@ public:
 
     /// Returns the next planned time, 0 if there is none.
     long long next_due() const {
+        if (is_over_) return 0;
         const long long turn = users_.empty() ? 0 : users_.top().at_ns;
         const long long planned = next_planned();
         return turn == 0 || planned == 0 ? std::max(turn, planned) : std::min(turn, planned);
@@ -97,7 +98,7 @@ public:
     }
     /// Returns the next waiting request that another's end has released.
     std::optional<due_request> take_promised(long long now_ns) {
-        if (promised_ == 0 || stopped_) return std::nullopt;
+        if (promised_ == 0 || stopped_ || is_over_) return std::nullopt;
         --promised_;
         const planned_request next = waiting_.front();
         waiting_.pop_front();
@@ -149,7 +150,7 @@ public:
                   const std::string& words) {
         keep_answer(w.index, status, words);
         --in_flight_;
-        if (stopped_) return;
+        if (stopped_ || is_over_) return;
         // A failed answer that comes at once must not make a user send a flood.
         const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
         const bool is_over = released_by(w, end_ns, least_s);
@@ -159,6 +160,14 @@ public:
         }
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent now: this connection is not free yet
+    }
+    /// Nothing more is sent; what is in flight ends by itself.
+    void send_no_more(long long now_ns) {
+        if (std::exchange(is_over_, true)) return;
+        exhaust(now_ns);
+        users_ = {};
+        waiting_.clear();
+        promised_ = 0;
     }
     /// Ends all sending. Returns the waiting requests and the coming steps of sessions that were to
     /// be completed, which are incomplete without them.
@@ -206,6 +215,7 @@ public:
     }
     /// The last send, or the start of the last session, has passed: limits.drain counts from here.
     bool sending_is_over(long long now_ns) const {
+        if (is_over_) return true;
         const bool users_are_over =
             shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
         if (users_of(sent_) > 0 && !users_are_over) return false;
@@ -382,7 +392,7 @@ private:
     std::deque<planned_request> waiting_{};
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // waiting requests that others' ends have released
-    bool stopped_ = false;
+    bool stopped_ = false, is_over_ = false;
 };
 
 }  // namespace detail

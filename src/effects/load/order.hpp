@@ -6,8 +6,10 @@
 #include "core/base/bytes.hpp"
 #include "core/base/vector.hpp"
 #include "core/dialects/table.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/credible.hpp"
+#include "core/measured/repeat.hpp"
 #include "core/measured/settling.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
@@ -302,6 +304,7 @@ struct repeat_order {
 struct load_order : repeat_order {
     const plan* what = nullptr;
     const load_target* target = nullptr;
+    long long ends_after = 0;  // so many requests, 0: as the plan says
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
@@ -320,17 +323,39 @@ struct load_order : repeat_order {
     std::size_t step() const { return what->shard.count * what->sent->stride; }
 };
 
+/// Notices a server that takes no connection any more, for so many measured requests in a row and
+/// so long.
+class lost_server {
+public:
+    void note(const record& r) {
+        if (!is_measured(r)) return;
+        ++measured_;
+        const bool is_refused = r.status == request_status::connect && !failed_by_client(r);
+        if (is_refused && in_a_row_ == 0) since_ns_ = r.end_ns;
+        in_a_row_ = is_refused ? in_a_row_ + 1 : 0;
+    }
+    bool is_lost(long long now_ns) const {
+        return in_a_row_ >= least_lost(measured_) && now_ns - since_ns_ >= 10'000'000'000;
+    }
+
+private:
+    std::atomic<std::size_t> measured_{0}, in_a_row_{0};
+    std::atomic<long long> since_ns_{0};
+};
+
 /// Shared by the threads of one load. Nothing here is touched once per event.
 struct load_state {
     std::atomic<std::size_t> next{0};  // closed loop: the next request of the trace
     std::atomic<long long> measured_from{0};       // dispatch of the first measured request
     std::atomic<long long> measured{0};      // requests after a warm-up given as a time
-    std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had no next request
+    std::atomic<long long> exhausted_at{0};  // when a user had no next one, or sends ended early
     std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
     std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
     std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
     settling_watch settling{};           // of a warm-up until the server is stable
+    lost_server server{};
+    const load_state* twin = nullptr;    // of the other variant's load at once
     response_ids ids{};
     long long start_ns = 0;
 
@@ -339,6 +364,7 @@ struct load_state {
         constexpr auto relaxed = std::memory_order_relaxed;
         done.fetch_add(1, relaxed);
         failed.fetch_add(has_failed(r), relaxed);
+        server.note(r);
         if (r.status != request_status::ok) return;
         ttft_ns.fetch_add(r.first_token_ns - r.scheduled_ns, relaxed);
         answered.fetch_add(1, relaxed);
@@ -352,6 +378,16 @@ struct load_state {
 /// Sets where users take their first requests.
 inline void begin_places(const load_order& o, load_state& shared) {
     shared.next = o.first + o.what->shard.index * o.what->sent->stride;
+}
+/// Whether nothing more is to be sent before the plan's end. At once a lost server ends both loads:
+/// without the candidate no objective is left, without the baseline those of the candidate alone.
+inline bool ends_early(const load_order& o, const load_state& s, long long now_ns) {
+    if (o.ends_after > 0 && s.done >= o.ends_after) return true;
+    if (!s.twin || !o.what->sent->beside.empty()) return false;  // a side task may bring it back
+    if (s.server.is_lost(now_ns)) return true;
+    return s.twin->server.is_lost(now_ns) &&
+           (o.variant == run_variant::baseline ||
+            all_of(o.what->judged->slos, [](const slo& each) { return needs_baseline(each); }));
 }
 /// Returns the offset of the measured part; earlier than planned if the load is stable.
 inline long long measured_offset(const load_order& o, const load_state& shared) {

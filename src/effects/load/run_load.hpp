@@ -223,6 +223,10 @@ inline void run_load(const vector<load_of_variant>& loads) {
     vector<std::unique_ptr<load_thread>> workers;
     vector<vector<load_worker*>> shares(threads);  // of each thread, in the order of the loads
     for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
+    if (loads.size() == 2) {
+        loads[0].state->twin = loads[1].state;
+        loads[1].state->twin = loads[0].state;
+    }
     for (std::size_t i = 0; i < threads; ++i) {
         workers.push_back(std::make_unique<load_thread>());
         for (const load_of_variant& l : loads)

@@ -314,6 +314,7 @@ private:
         if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
         if (order_.deadline_ns > 0 && now > order_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
+        if (ends_early(order_, shared_, now)) agenda_.send_no_more(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an
         // answer without end: lost time is forgiven for a second.
         if (io_.alert.is_behind() && ++checks_behind_ * check_interval_ns < ns_of(1)) return;

@@ -623,3 +623,62 @@ TEST_CASE("users of a load that is cut off do not come back") {
     CHECK(a.next_due() == 0);
     CHECK(a.nothing_left());
 }
+
+// ---- ends before the plan's
+
+TEST_CASE("once no more is to be sent, nothing that waits or is planned is due, and no user returns") {
+    open_load open({0, second, 2 * second}, 1);
+    closed_load closed(2);
+    for (load* const l : {static_cast<load*>(&open), static_cast<load*>(&closed)}) {
+        agenda a = l->shard();
+        const auto first = a.take_due(start);
+        REQUIRE(first);
+        a.on_dispatched(first->what, start);
+        a.take_due(start + second);  // waits for it, or is the other user's
+        CHECK_FALSE(a.nothing_left());
+        a.send_no_more(start + second);
+        CHECK_FALSE(a.is_due(start + 10 * second));
+        CHECK_FALSE(a.nothing_left());
+        a.on_ended(first->what, request_status::ok, start + 2 * second, "");
+        CHECK_FALSE(a.take_promised(start + 2 * second));
+        CHECK_FALSE(a.is_due(start + 10 * second));
+        CHECK(a.nothing_left());
+        CHECK(a.stop().empty());
+        CHECK(l->shared.exhausted_at == start + second);
+    }
+}
+
+TEST_CASE("a server is lost after three refused requests in a row, and 2 %, over ten seconds") {
+    const auto ended = [](request_status status, long long at_ns, const char* error = "") {
+        record r;
+        r.phase = run_phase::measure;
+        r.status = status;
+        r.end_ns = at_ns;
+        r.error = error;
+        return r;
+    };
+    const auto refused = request_status::connect;
+    lost_server s;
+    for (int i = 0; i < 3; ++i) s.note(ended(refused, start + i * second));
+    CHECK_FALSE(s.is_lost(start + 9 * second));
+    CHECK(s.is_lost(start + 10 * second));
+    s.note(ended(request_status::ok, start + 11 * second));  // it is back
+    CHECK_FALSE(s.is_lost(start + 60 * second));
+    for (int i = 0; i < 9; ++i)
+        s.note(ended(refused, start + 12 * second, "client: it has no more ports"));
+    CHECK_FALSE(s.is_lost(start + 60 * second));
+    for (int i = 0; i < 2; ++i) s.note(ended(refused, start + 13 * second));
+    CHECK_FALSE(s.is_lost(start + 60 * second));
+    s.note(ended(refused, start + 14 * second));
+    CHECK(s.is_lost(start + 23 * second));
+    for (int i = 0; i < 400; ++i) s.note(ended(request_status::ok, start + 30 * second));
+    for (int i = 0; i < 7; ++i) s.note(ended(refused, start + 31 * second));
+    CHECK_FALSE(s.is_lost(start + 60 * second));  // under 2 %
+    for (int i = 0; i < 2; ++i) s.note(ended(refused, start + 32 * second));
+    CHECK(s.is_lost(start + 60 * second));
+    record warming = ended(refused, start);
+    warming.phase = run_phase::warmup;
+    lost_server cold;
+    for (int i = 0; i < 9; ++i) cold.note(warming);
+    CHECK_FALSE(cold.is_lost(start + 60 * second));
+}
