@@ -34,7 +34,7 @@ SLOW_S = 0.3  # test cases of judging that take longer run after all others
 SURVIVES = {
     "swap restarted_before and restarted_in": "one is of a repeat with one process, the other of one with two",
     "swap restarted_in and served_others": "a server that restarted has no page to compare",
-    "swap no_baseline and alike_alone": "without a baseline there are no answers to differ from",
+    "swap no_baseline and share_machine": "without a baseline nothing takes a server's time",
     "swap other_tokens and not_played_out": "one is of throughputs, the other of sessions",
     "swap not_played_out and read_together": "no metric is of sessions and of gaps",
     "swap server_metrics and cached_on_page": "no metric is of the server's page and of usage",

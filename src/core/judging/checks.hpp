@@ -122,6 +122,7 @@ inline constexpr auto checks = [] {
          [](o in) { return label_without_success(in, in.s.statistic); }, invalidates, none},
         // ---- the requests as reported
         {"no_baseline", objective, no_baseline},
+        {"share_machine", objective, share_machine},
         {"alike_alone", objective, alike_alone},
         {"other_tokens", objective, other_tokens},
         {"not_played_out", objective, not_played_out},

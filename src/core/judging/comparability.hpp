@@ -11,7 +11,8 @@
 #include "core/judging/validity.hpp"
 
 #include <algorithm>  // max, min
-#include <cmath>  // fabs, log, sqrt
+#include <cmath>  // fabs, hypot, log, sqrt
+#include <cstddef>  // size_t
 
 namespace llmbench {
 inline namespace v1 {
@@ -20,6 +21,20 @@ namespace detail {
 inline cause no_baseline(objective_in_check& o) {
     const bool compared = o.e.has_live_baseline() || !o.t.stored.file.empty() || o.t.past;
     return needs_baseline(o.s) && !compared ? cause{because::no_baseline} : cause{};
+}
+/// Variants at once whose users lose more of their speed to each other than is allowed, and more
+/// than three standard errors: each reads as fast as the other.
+inline cause share_machine(objective_in_check& o) {
+    if (is_absolute(o.s)) return {};
+    for (std::size_t i = 0; i < std::min(o.e.candidate.size(), o.e.baseline.size()); ++i) {
+        const repeat_data &mine = o.e.candidate[i], &other = o.e.baseline[i];
+        const double kept =
+            (std::min(mine.speed_at_once, 1.0) + std::min(other.speed_at_once, 1.0)) / 2;
+        const double error = std::hypot(mine.speed_error, other.speed_error) / 2;
+        if (1 - kept > 0.1 + 3 * error)
+            return cause_with<because::share_machine>({{"lost", 1 - kept}}, whose::plan);
+    }
+    return {};
 }
 /// Answers that do not depend on what was asked, where the baseline's do.
 inline cause alike_alone(objective_in_check& o) {

@@ -27,14 +27,16 @@ inline namespace v1 {
 namespace detail {
 
 /// Sets the interval: each end is the bound that decides on its side, at the level of that side.
-/// So few repeats that they hardly fail have no such bound of a size: beside their pass both ends
-/// are at its level.
+/// So few repeats that they hardly fail have no such bound of a size: beside their pass that end is
+/// at its level, too, where that is nearer.
 inline void set_interval(decision& d) {
     const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
     const interim_analysis& l = d.last;
     const bool is_early_pass =
         d.outcome == verdict::pass && !d.paired && d.repeats < first_fail;
-    const double fail_end = is_early_pass ? 2 * l.mean - l.pass_bound : l.fail_bound;
+    const double at_level_of_pass = 2 * l.mean - l.pass_bound;
+    const double fail_end =
+        is_early_pass ? std::max(l.fail_bound, at_level_of_pass) : l.fail_bound;
     d.estimate = {back(l.mean), back(fail_end), back(l.pass_bound)};
     if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
 }

@@ -147,6 +147,9 @@ struct repeat_facts : client_counts {
     bool plays_out = false;   // unfinished sessions were played to their ends
     warmup_seen warmup{};     // if it ends when the server is stable
     answer_differences differences{};  // of compared answers of a candidate
+    // At once: how fast it answered the same requests, as a part of its speed alone; the standard
+    // error of its logarithm. NaN: not tried.
+    double speed_at_once = not_a_number, speed_error = not_a_number;
 };
 
 /// A stretch of a load before which the server had nothing to do, and the delay of its latest send.

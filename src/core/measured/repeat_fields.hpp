@@ -399,6 +399,11 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.seconds({"startup_s"}, d.startup_s);
     if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
+    if (v.has("speed_at_once", !std::isnan(d.speed_at_once))) {
+        v.number({"speed_at_once", "at which it answered beside the other variant's load, as a "
+                                   "part of that alone", at_times}, d.speed_at_once);
+        v.number({"speed_error", "the standard error of its logarithm", at_times}, d.speed_error);
+    }
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "

@@ -45,7 +45,7 @@ enum class because : unsigned char {
     stops_by_itself, cut_short,
     too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
     known_prompts, cached_over_prompt, cached_on_page, no_usage,
-    alike_alone,
+    alike_alone, share_machine,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
     in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
     baseline_may_fail,
@@ -304,6 +304,9 @@ inline constexpr auto cause_table = [] {
         {alike_alone, "alike_alone", "requests,completed", "{some_completed} begin with one text, "
          "whatever was asked, and the baseline's do not: a broken model can be fast, which "
          "accuracy or same_answers shows"},
+        {share_machine, "share_machine", "lost", "at once both servers answer {lost:.3g%} % slower "
+         "than alone, and 10 % may be: they share a machine, where each takes the other's time; "
+         "compare them in turns (.pairs = in_turns) or with compare()"},
         {usage_over_length, "usage_over_length", "requests,completed", "{some_completed} have "
          "more tokens than were asked for at most: it counts wrongly, or does not heed max_tokens"},
         {usage_under_events, "usage_under_events", "requests,completed", "{some_completed} have "

@@ -42,10 +42,11 @@
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // any_of, max, min
-#include <cmath>  // fabs
+#include <cmath>  // fabs, isnan
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // llabs
+#include <deque>
 #include <functional>
 #include <memory>  // make_shared
 #include <optional>
@@ -279,11 +280,17 @@ public:
             if (!whole) break;
             const bool may_meet = servers_.twins_may_meet();
             for (variant_repeat& r : repeats) r.asked.parts_twins = may_meet;
+            std::deque<seconds_by_place> alone;
+            if (may_meet && is_tried_alone(repeats))
+                for (variant_repeat& r : repeats) alone.push_back(seconds_alone(r));
             const long long was_ahead_ns = day_ahead_ns();
             std::function<bool(load_so_far&&)> decides;
             if (mode_.kind == run_kind::judge)
                 decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
             const double part = recorded_repeat(repeats, std::move(decides));
+            for (std::size_t k = 0; k < alone.size(); ++k)
+                note_speed_at_once(alone[k], repeats[k].seen);
+            if (!alone.empty()) note_speeds(repeats[0].seen, repeats[1].seen);
             note_clock_set(was_ahead_ns, number);
             note_decided(part, repeats[0].seen);
             for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
@@ -403,6 +410,18 @@ private:
         const double max_s =
             std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
         return mode_.model || is_in_time([&] { prepare_server(what, target, number, max_s); });
+    }
+    /// Once, users of two servers have each of them alone before both at once.
+    bool is_tried_alone(const variant_repeats& both) const {
+        const auto is_tried = [](const repeat_data& d) { return !std::isnan(d.speed_at_once); };
+        return both.size() == 2 && users_of(*p_.sent) > 0 && p_.shard.is_whole() &&
+               !any_of(all_.seen.candidate, is_tried);
+    }
+    void note_speeds(const repeat_data& mine, const repeat_data& its) {
+        if (!std::isnan(mine.speed_at_once) && !std::isnan(its.speed_at_once))
+            all_.seen.notes.push_back(printed("at once, the candidate answers at %.3g %% of its "
+                                              "speed alone, the baseline at %.3g %%",
+                                              100 * mine.speed_at_once, 100 * its.speed_at_once));
     }
     repeat_order order_of(run_variant variant, int number, const probe_order* probe) {
         return {.variant = variant,

@@ -33,10 +33,13 @@
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // max, min, minmax_element
+#include <cmath>  // exp, log, sqrt
 #include <deque>
 #include <functional>  // when a load begins
+#include <limits>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>  // move, pair
 
 namespace llmbench {
@@ -363,6 +366,48 @@ inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_o
     run_repeat(one);
     return std::move(one[0].seen);
 }
+/// What users of a server waited for their requests, by the place in the trace.
+using seconds_by_place = std::map<std::tuple<long long, int, int>, double>;
+template <class Requests, class Record>
+seconds_by_place seconds_waited(const Requests& all, const Record& record_of, long long until_ns) {
+    seconds_by_place seconds;
+    for (const auto& each : all)
+        if (const record& r = record_of(each);
+            r.status == request_status::ok && r.dispatched_ns <= until_ns)
+            seconds[{r.conversation, r.turn, r.depth}] =
+                static_cast<double>(r.end_ns - r.dispatched_ns) * 1e-9;
+    return seconds;
+}
+/// The same of users who have the server to themselves for a while, with prompts of their own.
+/// Those count that began in its first half: most of them end while all users are there.
+inline seconds_by_place seconds_alone(const variant_repeat& v) {
+    constexpr int other_words = 1 << 20;
+    repeat_order how = v.asked;
+    how.number += other_words;
+    how.out = nullptr;
+    how.decided = nullptr;
+    variant_repeat alone(v.what, v.target, how);
+    alone.asked.ends_after = 2 * static_cast<long long>(alone.asked.users());
+    const vector<load_of_variant> one{{&alone.asked, &alone.state, &alone.seen, &alone.log}};
+    send_by_users(alone.what, one, run_load);
+    rest(v.target.pages());
+    const long long from = alone.state.start_ns, to = alone.state.exhausted_at;
+    const auto record_of = [](const finished_request& f) -> const record& { return f.what; };
+    return seconds_waited(alone.log.requests(), record_of, from + (to - from) / 2);
+}
+inline void note_speed_at_once(const seconds_by_place& alone, repeat_data& d) {
+    const auto record_of = [](const record& r) -> const record& { return r; };
+    const seconds_by_place at_once =
+        seconds_waited(d.records, record_of, std::numeric_limits<long long>::max());
+    vector<double> logs;
+    for (const auto& [place, seconds] : alone)
+        if (const auto beside = at_once.find(place); beside != at_once.end())
+            logs.push_back(std::log(seconds / beside->second));
+    if (logs.size() < 2) return;
+    d.speed_at_once = std::exp(mean_of(logs));
+    d.speed_error = std::sqrt(sample_variance(logs) / static_cast<double>(logs.size()));
+}
+
 /// Runs this program's part of a repeat, writes its records and reads the servers' metrics
 /// meanwhile. The load ends early where `decides` says that all is decided by it so far; then the
 /// part of its planned time that it lasted is returned, else 1.

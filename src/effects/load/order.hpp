@@ -304,7 +304,7 @@ struct repeat_order {
 struct load_order : repeat_order {
     const plan* what = nullptr;
     const load_target* target = nullptr;
-    long long ends_after = 0;  // so many requests, 0: as the plan says
+    long long ends_after = 0;  // requests, of a load to try a server; 0: as the plan says
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
@@ -382,7 +382,10 @@ inline void begin_places(const load_order& o, load_state& shared) {
 /// Whether nothing more is to be sent before the plan's end. At once a lost server ends both loads:
 /// without the candidate no objective is left, without the baseline those of the candidate alone.
 inline bool ends_early(const load_order& o, const load_state& s, long long now_ns) {
-    if (o.ends_after > 0 && s.done >= o.ends_after) return true;
+    if (o.ends_after > 0) {
+        const long long lasts_ns = now_ns - s.start_ns;
+        return lasts_ns >= 60'000'000'000 || (s.done >= o.ends_after && lasts_ns >= 5'000'000'000);
+    }
     if (!s.twin || !o.what->sent->beside.empty()) return false;  // a side task may bring it back
     if (s.server.is_lost(now_ns)) return true;
     return s.twin->server.is_lost(now_ns) &&

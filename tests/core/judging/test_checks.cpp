@@ -243,6 +243,11 @@ vector<row_case> all_rows() {
              });
          }},
         {"none_selected", because::none_selected, invalid, p50(ttft).of(turns(3)) <= 1_s},
+        {"share_machine", because::share_machine, invalid, compared, [](measurement& m) {
+             m.candidate[0].speed_at_once = 0.75;  // beside one that is three times faster
+             m.baseline[0].speed_at_once = 0.25;
+             m.candidate[0].speed_error = m.baseline[0].speed_error = 0.05;
+         }, true},
         {"alike_alone", because::alike_alone, invalid, compared, [](measurement& m) {
              for (repeat_data& d : m.candidate) d.equal_openings = 20;
          }, true},
@@ -439,6 +444,7 @@ vector<order_case> all_orders() {
         {"in_a_burst", "starts_read_together", closer},
         {"starts_read_together", "comes_in_bursts",
          goodput(tpot <= 12_ms && itl <= 1_s) >= 90_pct},
+        {"share_machine", "alike_alone", mean(ttft) <= 1.25 * baseline},
         {"alike_alone", "other_tokens", output_throughput >= 0.1 * baseline},
         {"comes_in_bursts", "untold_end", goodput(tpot <= 5.5_ms && itl <= 1_s) >= 90_pct},
         {"none_selected", "several_models", p50(ttft).of(turns(3)) <= 1_s},
