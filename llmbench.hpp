@@ -2416,6 +2416,8 @@ struct record {
     int most_prompt_tokens = 0;
     int most_output_tokens = 0;     ///< asked for
     int choices = 0;                ///< answers in this stream
+    /// The number of what was asked, in the workload: the same each time; -1: none, or not graded.
+    long long question = -1;
     types::maybe<bool> right{};  ///< whether the answer is right; none: no question
     types::text graded{};  ///< the answer that was graded, up to 80 bytes; empty: none found
     unsigned long long answer_hash = 0;  ///< of all generated text; 0: not compared
@@ -5814,7 +5816,7 @@ enum class because : unsigned char {
     stops_by_itself, cut_short,
     too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
     known_prompts, cached_over_prompt, cached_on_page, no_usage,
-    alike_alone,
+    alike_alone, share_machine,
     usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
     in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
     baseline_may_fail,
@@ -6073,6 +6075,9 @@ inline constexpr auto cause_table = [] {
         {alike_alone, "alike_alone", "requests,completed", "{some_completed} begin with one text, "
          "whatever was asked, and the baseline's do not: a broken model can be fast, which "
          "accuracy or same_answers shows"},
+        {share_machine, "share_machine", "lost", "at once both servers answer {lost:.3g%} % slower "
+         "than alone, and 10 % may be: they share a machine, where each takes the other's time; "
+         "compare them in turns (.pairs = in_turns) or with compare()"},
         {usage_over_length, "usage_over_length", "requests,completed", "{some_completed} have "
          "more tokens than were asked for at most: it counts wrongly, or does not heed max_tokens"},
         {usage_under_events, "usage_under_events", "requests,completed", "{some_completed} have "
@@ -10793,6 +10798,9 @@ struct repeat_facts : client_counts {
     bool plays_out = false;   // unfinished sessions were played to their ends
     warmup_seen warmup{};     // if it ends when the server is stable
     answer_differences differences{};  // of compared answers of a candidate
+    // At once: how fast it answered the same requests, as a part of its speed alone; the standard
+    // error of its logarithm. NaN: not tried.
+    double speed_at_once = not_a_number, speed_error = not_a_number;
 };
 
 /// A stretch of a load before which the server had nothing to do, and the delay of its latest send.
@@ -10873,6 +10881,12 @@ inline void leave_out_later(repeat_data& d) {
         if (is_measured(r) && r.scheduled_ns >= d.window.to_ns()) r.phase = run_phase::after;
 }
 
+/// What was asked, by its number: repeats and variants ask the same. Files of earlier versions tell
+/// its place in the trace alone.
+inline long long question_of(const record& r) {
+    return r.question >= 0 ? r.question : r.conversation;
+}
+
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
 inline void note_unknown_gaps(repeat_data& d) {
@@ -10896,6 +10910,11 @@ inline constexpr std::string_view client_lacks = "client: ";
 inline bool failed_by_client(const record& r) {
     return r.status == request_status::connect &&
            std::string_view(r.error.c_str()).substr(0, client_lacks.size()) == client_lacks;
+}
+
+/// Connections refused in a row that show that a server went away, of so many requests.
+inline std::size_t least_lost(std::size_t requests) {
+    return std::max<std::size_t>(3, requests / 50);
 }
 
 /// Whether a request has content before this time and from then on.
@@ -12459,7 +12478,7 @@ inline void set_misses(column& c, const statistic_data& what, const repeat_data&
     c.value = c.counts.value(what.metric);
     if (!is_of_answers(what.metric)) return;
     for_each_counted(what, d, when, [&](const record& r, std::size_t) {
-        c.questions.push_back(r.conversation);
+        c.questions.push_back(question_of(r));
     });
 }
 /// Whether so many sessions fail that the mean of the others says nothing of them. A session fails
@@ -12679,7 +12698,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
         if (is_request_fraction(m)) {
             if (!counts_in(m, r)) continue;
             to.add(is_miss(what, d, i, how) == (m == metric_id::error_rate), slice);
-            if (is_of_answers(m)) to.questions.push_back(r.conversation);
+            if (is_of_answers(m)) to.questions.push_back(question_of(r));
         } else if (!ok) {
             if (!is_mean) to.add(is_speed(m) ? 0 : infinity, slice);
         } else if (pools_gaps(m)) {
@@ -12783,7 +12802,7 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
         const selects selected(what, variant[i]);
         for (const record& r : variant[i].records) {
             if (!selected(r) || !r.same) continue;
-            answers& a = questions[r.conversation];
+            answers& a = questions[question_of(r)];
             ++a.all;
             if (r.answer_hash != 0) ++a.of_hash[r.answer_hash];
         }
@@ -12825,6 +12844,9 @@ inline void answer_fields(field_visitor& v, record& r) {
         if (v.assigns()) r.right = right;
     }
     v.quoted_or_null({"graded", "what was read in it", if_any}, r.graded);
+    if (v.has("question", r.question >= 0))
+        v.whole({"question", "its number in the workload, the same each time it is asked",
+                 at_times}, r.question);
     std::string hash = printed("%016llx", r.answer_hash);
     if (v.has("answer_hash", r.answer_hash != 0)) {
         v.text({"answer_hash", "of all that was generated", at_times}, hash);
@@ -13171,6 +13193,11 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.seconds({"startup_s"}, d.startup_s);
     if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
+    if (v.has("speed_at_once", !std::isnan(d.speed_at_once))) {
+        v.number({"speed_at_once", "at which it answered beside the other variant's load, as a "
+                                   "part of that alone", at_times}, d.speed_at_once);
+        v.number({"speed_error", "the standard error of its logarithm", at_times}, d.speed_error);
+    }
     v.text({"target_gone", "why, where the server went away"}, d.target_gone);
     v.flag({"interrupted"}, d.interrupted);
     v.flag({"decided_early", "all was decided at the end of its window: requests planned later do "
@@ -14648,7 +14675,10 @@ inline void add_flips(miss_counts& c, const vector<shared_column>& all, std::siz
         ++c.flipping;
     }
     c.max_flipping = chi_square_quantile(2.3263, 2 * c.flipping + 2) / 2;  // Poisson, 99 %
-    const double one = c.flipping > 0 ? c.flip_variance / c.flipping : runs / (4 * (runs - 1));
+    // A question that a repeat asks several times flips so much more.
+    const double times = std::max(runs, c.n / as_number(trials.size()));
+    const double one = c.flipping > 0 ? c.flip_variance / c.flipping
+                                      : times / runs * times / (4 * (times - 1));
     // Batches of neighbours, compared with the same trials of other repeats.
     double squares = 0, expected = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
@@ -15438,14 +15468,16 @@ inline void set_measured(decision& d, const comparison& c) {
 // ===== [C] values: times, speeds and rates =======================================================
 
 /// Sets the interval: each end is the bound that decides on its side, at the level of that side.
-/// So few repeats that they hardly fail have no such bound of a size: beside their pass both ends
-/// are at its level.
+/// So few repeats that they hardly fail have no such bound of a size: beside their pass that end is
+/// at its level, too, where that is nearer.
 inline void set_interval(decision& d) {
     const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
     const interim_analysis& l = d.last;
     const bool is_early_pass =
         d.outcome == verdict::pass && !d.paired && d.repeats < first_fail;
-    const double fail_end = is_early_pass ? 2 * l.mean - l.pass_bound : l.fail_bound;
+    const double at_level_of_pass = 2 * l.mean - l.pass_bound;
+    const double fail_end =
+        is_early_pass ? std::max(l.fail_bound, at_level_of_pass) : l.fail_bound;
     d.estimate = {back(l.mean), back(fail_end), back(l.pass_bound)};
     if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
 }
@@ -17612,6 +17644,20 @@ inline cause no_baseline(objective_in_check& o) {
     const bool compared = o.e.has_live_baseline() || !o.t.stored.file.empty() || o.t.past;
     return needs_baseline(o.s) && !compared ? cause{because::no_baseline} : cause{};
 }
+/// Variants at once whose users lose more of their speed to each other than is allowed, and more
+/// than three standard errors: each reads as fast as the other.
+inline cause share_machine(objective_in_check& o) {
+    if (is_absolute(o.s)) return {};
+    for (std::size_t i = 0; i < std::min(o.e.candidate.size(), o.e.baseline.size()); ++i) {
+        const repeat_data &mine = o.e.candidate[i], &other = o.e.baseline[i];
+        const double kept =
+            (std::min(mine.speed_at_once, 1.0) + std::min(other.speed_at_once, 1.0)) / 2;
+        const double error = std::hypot(mine.speed_error, other.speed_error) / 2;
+        if (1 - kept > 0.1 + 3 * error)
+            return cause_with<because::share_machine>({{"lost", 1 - kept}}, whose::plan);
+    }
+    return {};
+}
 /// Answers that do not depend on what was asked, where the baseline's do.
 inline cause alike_alone(objective_in_check& o) {
     const answer_counts &mine = o.g.candidate, &other = o.g.baseline;
@@ -18000,6 +18046,7 @@ inline constexpr auto checks = [] {
          [](o in) { return label_without_success(in, in.s.statistic); }, invalidates, none},
         // ---- the requests as reported
         {"no_baseline", objective, no_baseline},
+        {"share_machine", objective, share_machine},
         {"alike_alone", objective, alike_alone},
         {"other_tokens", objective, other_tokens},
         {"not_played_out", objective, not_played_out},
@@ -21096,6 +21143,10 @@ struct prompt_source {
                                         const trace_parameters&) const {
         return nullptr;
     }
+    /// Returns the number of what it asks: the same where a prompt comes again.
+    virtual std::size_t question(std::size_t conversation, const trace_parameters&) const {
+        return conversation;
+    }
     /// Leaves out conversations that a server has no room for; nullptr if it has room for all.
     virtual std::shared_ptr<const shorter_source> without_long(const room_of_models&,
                                                                bool /* is forced */) const {
@@ -21121,6 +21172,9 @@ struct given_prompts final : prompt_source {
     explicit given_prompts(vector<std::string> given) : prompts(std::move(given)) {}
 
     source_facts facts() const override { return {.repeats_prompts = true}; }
+    std::size_t question(std::size_t conversation, const trace_parameters&) const override {
+        return conversation % prompts.size();
+    }
     void fill(request_spec& r, const trace_position& at, const trace_parameters&,
               const prompt_parameters&) const override {
         r.prompt = prompts[at.conversation % prompts.size()];
@@ -21253,6 +21307,9 @@ struct recorded_dialogues final : prompt_source {
     const wanted_answer* wanted(std::size_t conversation,
                                 const trace_parameters& t) const override {
         return at(conversation, t.files).wanted.get();
+    }
+    std::size_t question(std::size_t conversation, const trace_parameters& t) const override {
+        return conversation % t.files.dialogues.size();
     }
     trace_item item(const trace_position& place, const trace_parameters& t) const override {
         const dialogue& d = at(place.conversation, t.files);
@@ -21721,12 +21778,20 @@ inline bool repeats_prompts(const plan_part& part) {
 struct answer_use {
     const wanted_answer* wanted = nullptr;
     bool is_compared = false, is_greedy = false;
+    long long question = -1;  // its number, different in each part of a mix
     bool is_read() const { return wanted || is_compared; }
 };
 inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
     const own_place of = own_place_of(p, index);
-    return {wanted_of(p, of.part, of.at.conversation),
-            p.compares_answers && repeats_prompts(of.part), of.part.common.temperature == 0};
+    answer_use use{wanted_of(p, of.part, of.at.conversation),
+                   p.compares_answers && repeats_prompts(of.part),
+                   of.part.common.temperature == 0};
+    if (!use.is_read()) return use;
+    const std::size_t parts = std::max<std::size_t>(1, p.parts.size());
+    const std::size_t number =
+        of.part.source->question(of.at.conversation, parameters_of(p, of.part));
+    use.question = static_cast<long long>(number * parts + of.which);
+    return use;
 }
 inline bool asks_questions(const planned_traffic& p) {
     return any_part(p, [&](const plan_part& part) { return wanted_of(p, part, 0) != nullptr; });
@@ -31820,6 +31885,7 @@ struct repeat_order {
 struct load_order : repeat_order {
     const plan* what = nullptr;
     const load_target* target = nullptr;
+    long long ends_after = 0;  // requests, of a load to try a server; 0: as the plan says
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
     vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
@@ -31838,17 +31904,39 @@ struct load_order : repeat_order {
     std::size_t step() const { return what->shard.count * what->sent->stride; }
 };
 
+/// Notices a server that takes no connection any more, for so many measured requests in a row and
+/// so long.
+class lost_server {
+public:
+    void note(const record& r) {
+        if (!is_measured(r)) return;
+        ++measured_;
+        const bool is_refused = r.status == request_status::connect && !failed_by_client(r);
+        if (is_refused && in_a_row_ == 0) since_ns_ = r.end_ns;
+        in_a_row_ = is_refused ? in_a_row_ + 1 : 0;
+    }
+    bool is_lost(long long now_ns) const {
+        return in_a_row_ >= least_lost(measured_) && now_ns - since_ns_ >= 10'000'000'000;
+    }
+
+private:
+    std::atomic<std::size_t> measured_{0}, in_a_row_{0};
+    std::atomic<long long> since_ns_{0};
+};
+
 /// Shared by the threads of one load. Nothing here is touched once per event.
 struct load_state {
     std::atomic<std::size_t> next{0};  // closed loop: the next request of the trace
     std::atomic<long long> measured_from{0};       // dispatch of the first measured request
     std::atomic<long long> measured{0};      // requests after a warm-up given as a time
-    std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had no next request
+    std::atomic<long long> exhausted_at{0};  // when a user had no next one, or sends ended early
     std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
     std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
     std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
     settling_watch settling{};           // of a warm-up until the server is stable
+    lost_server server{};
+    const load_state* twin = nullptr;    // of the other variant's load at once
     response_ids ids{};
     long long start_ns = 0;
 
@@ -31857,6 +31945,7 @@ struct load_state {
         constexpr auto relaxed = std::memory_order_relaxed;
         done.fetch_add(1, relaxed);
         failed.fetch_add(has_failed(r), relaxed);
+        server.note(r);
         if (r.status != request_status::ok) return;
         ttft_ns.fetch_add(r.first_token_ns - r.scheduled_ns, relaxed);
         answered.fetch_add(1, relaxed);
@@ -31870,6 +31959,19 @@ struct load_state {
 /// Sets where users take their first requests.
 inline void begin_places(const load_order& o, load_state& shared) {
     shared.next = o.first + o.what->shard.index * o.what->sent->stride;
+}
+/// Whether nothing more is to be sent before the plan's end. At once a lost server ends both loads:
+/// without the candidate no objective is left, without the baseline those of the candidate alone.
+inline bool ends_early(const load_order& o, const load_state& s, long long now_ns) {
+    if (o.ends_after > 0) {
+        const long long lasts_ns = now_ns - s.start_ns;
+        return lasts_ns >= 60'000'000'000 || (s.done >= o.ends_after && lasts_ns >= 5'000'000'000);
+    }
+    if (!s.twin || !o.what->sent->beside.empty()) return false;  // a side task may bring it back
+    if (s.server.is_lost(now_ns)) return true;
+    return s.twin->server.is_lost(now_ns) &&
+           (o.variant == run_variant::baseline ||
+            all_of(o.what->judged->slos, [](const slo& each) { return needs_baseline(each); }));
 }
 /// Returns the offset of the measured part; earlier than planned if the load is stable.
 inline long long measured_offset(const load_order& o, const load_state& shared) {
@@ -31918,6 +32020,7 @@ public:
 
     /// Returns the next planned time, 0 if there is none.
     long long next_due() const {
+        if (is_over_) return 0;
         const long long turn = users_.empty() ? 0 : users_.top().at_ns;
         const long long planned = next_planned();
         return turn == 0 || planned == 0 ? std::max(turn, planned) : std::min(turn, planned);
@@ -31956,7 +32059,7 @@ public:
     }
     /// Returns the next waiting request that another's end has released.
     std::optional<due_request> take_promised(long long now_ns) {
-        if (promised_ == 0 || stopped_) return std::nullopt;
+        if (promised_ == 0 || stopped_ || is_over_) return std::nullopt;
         --promised_;
         const planned_request next = waiting_.front();
         waiting_.pop_front();
@@ -32008,7 +32111,7 @@ public:
                   const std::string& words) {
         keep_answer(w.index, status, words);
         --in_flight_;
-        if (stopped_) return;
+        if (stopped_ || is_over_) return;
         // A failed answer that comes at once must not make a user send a flood.
         const double least_s = w.user >= 0 && status != request_status::ok ? 0.01 : 0;
         const bool is_over = released_by(w, end_ns, least_s);
@@ -32018,6 +32121,14 @@ public:
         }
         if (static_cast<long long>(waiting_.size()) > promised_)
             ++promised_;  // not sent now: this connection is not free yet
+    }
+    /// Nothing more is sent; what is in flight ends by itself.
+    void send_no_more(long long now_ns) {
+        if (std::exchange(is_over_, true)) return;
+        exhaust(now_ns);
+        users_ = {};
+        waiting_.clear();
+        promised_ = 0;
     }
     /// Ends all sending. Returns the waiting requests and the coming steps of sessions that were to
     /// be completed, which are incomplete without them.
@@ -32065,6 +32176,7 @@ public:
     }
     /// The last send, or the start of the last session, has passed: limits.drain counts from here.
     bool sending_is_over(long long now_ns) const {
+        if (is_over_) return true;
         const bool users_are_over =
             shared_.exhausted_at.load() != 0 || (sent_.plays_out && is_out_of_time(now_ns));
         if (users_of(sent_) > 0 && !users_are_over) return false;
@@ -32241,7 +32353,7 @@ private:
     std::deque<planned_request> waiting_{};
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // waiting requests that others' ends have released
-    bool stopped_ = false;
+    bool stopped_ = false, is_over_ = false;
 };
 
 // ===== [E] one thread's access to its target =====================================================
@@ -32903,6 +33015,7 @@ public:
         r.turn = step.turn;
         r.depth = step.depth;
         r.part = step.label;
+        r.question = answer_use_at(*order_.what->sent, w.index).question;
         shared_.note(r);
         if (order_.out) {
             unwritten_.records.push_back(r);
@@ -33232,6 +33345,7 @@ private:
         if (order_.decided && order_.decided->ends_ns() != 0) return cut_off("all was decided");
         if (order_.deadline_ns > 0 && now > order_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
+        if (ends_early(order_, shared_, now)) agenda_.send_no_more(now);
         // Bytes are read before a request counts as too late. Nobody ever catches up with an
         // answer without end: lost time is forgiven for a second.
         if (io_.alert.is_behind() && ++checks_behind_ * check_interval_ns < ns_of(1)) return;
@@ -33487,6 +33601,10 @@ inline void run_load(const vector<load_of_variant>& loads) {
     vector<std::unique_ptr<load_thread>> workers;
     vector<vector<load_worker*>> shares(threads);  // of each thread, in the order of the loads
     for (const load_of_variant& l : loads) begin_places(*l.order, *l.state);
+    if (loads.size() == 2) {
+        loads[0].state->twin = loads[1].state;
+        loads[1].state->twin = loads[0].state;
+    }
     for (std::size_t i = 0; i < threads; ++i) {
         workers.push_back(std::make_unique<load_thread>());
         for (const load_of_variant& l : loads)
@@ -37184,8 +37302,7 @@ inline std::string gone_reason(const vector<record>& records) {
     while (trailing < measured.size() &&
            measured[measured.size() - 1 - trailing]->status == request_status::connect)
         ++trailing;
-    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size())
-        return {};
+    if (trailing < least_lost(measured.size()) || trailing == measured.size()) return {};
     return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing,
                    measured.size(), measured.back()->error.c_str());
 }
@@ -37380,8 +37497,9 @@ void send_on_schedule(const plan& p, const vector<load_of_variant>& loads, const
     if (!s.at.empty()) run(loads);
     for (const auto& [order, state, d, all] : loads) {
         const long long start_ns = state->start_ns - state->settling.earlier_by();
-        d->window = time_interval::between(start_ns + ns_of(s.measured_from),
-                                           s.at.empty() ? 0 : start_ns + order->send_at.back());
+        long long end_ns = s.at.empty() ? 0 : start_ns + order->send_at.back();
+        if (const long long earlier = state->exhausted_at) end_ns = std::min(end_ns, earlier);
+        d->window = time_interval::between(start_ns + ns_of(s.measured_from), end_ns);
     }
 }
 template <class Run>
@@ -37493,6 +37611,48 @@ inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_o
     run_repeat(one);
     return std::move(one[0].seen);
 }
+/// What users of a server waited for their requests, by the place in the trace.
+using seconds_by_place = std::map<std::tuple<long long, int, int>, double>;
+template <class Requests, class Record>
+seconds_by_place seconds_waited(const Requests& all, const Record& record_of, long long until_ns) {
+    seconds_by_place seconds;
+    for (const auto& each : all)
+        if (const record& r = record_of(each);
+            r.status == request_status::ok && r.dispatched_ns <= until_ns)
+            seconds[{r.conversation, r.turn, r.depth}] =
+                static_cast<double>(r.end_ns - r.dispatched_ns) * 1e-9;
+    return seconds;
+}
+/// The same of users who have the server to themselves for a while, with prompts of their own.
+/// Those count that began in its first half: most of them end while all users are there.
+inline seconds_by_place seconds_alone(const variant_repeat& v) {
+    constexpr int other_words = 1 << 20;
+    repeat_order how = v.asked;
+    how.number += other_words;
+    how.out = nullptr;
+    how.decided = nullptr;
+    variant_repeat alone(v.what, v.target, how);
+    alone.asked.ends_after = 2 * static_cast<long long>(alone.asked.users());
+    const vector<load_of_variant> one{{&alone.asked, &alone.state, &alone.seen, &alone.log}};
+    send_by_users(alone.what, one, run_load);
+    rest(v.target.pages());
+    const long long from = alone.state.start_ns, to = alone.state.exhausted_at;
+    const auto record_of = [](const finished_request& f) -> const record& { return f.what; };
+    return seconds_waited(alone.log.requests(), record_of, from + (to - from) / 2);
+}
+inline void note_speed_at_once(const seconds_by_place& alone, repeat_data& d) {
+    const auto record_of = [](const record& r) -> const record& { return r; };
+    const seconds_by_place at_once =
+        seconds_waited(d.records, record_of, std::numeric_limits<long long>::max());
+    vector<double> logs;
+    for (const auto& [place, seconds] : alone)
+        if (const auto beside = at_once.find(place); beside != at_once.end())
+            logs.push_back(std::log(seconds / beside->second));
+    if (logs.size() < 2) return;
+    d.speed_at_once = std::exp(mean_of(logs));
+    d.speed_error = std::sqrt(sample_variance(logs) / static_cast<double>(logs.size()));
+}
+
 /// Runs this program's part of a repeat, writes its records and reads the servers' metrics
 /// meanwhile. The load ends early where `decides` says that all is decided by it so far; then the
 /// part of its planned time that it lasted is returned, else 1.
@@ -37748,11 +37908,17 @@ public:
             if (!whole) break;
             const bool may_meet = servers_.twins_may_meet();
             for (variant_repeat& r : repeats) r.asked.parts_twins = may_meet;
+            std::deque<seconds_by_place> alone;
+            if (may_meet && is_tried_alone(repeats))
+                for (variant_repeat& r : repeats) alone.push_back(seconds_alone(r));
             const long long was_ahead_ns = day_ahead_ns();
             std::function<bool(load_so_far&&)> decides;
             if (mode_.kind == run_kind::judge)
                 decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
             const double part = recorded_repeat(repeats, std::move(decides));
+            for (std::size_t k = 0; k < alone.size(); ++k)
+                note_speed_at_once(alone[k], repeats[k].seen);
+            if (!alone.empty()) note_speeds(repeats[0].seen, repeats[1].seen);
             note_clock_set(was_ahead_ns, number);
             note_decided(part, repeats[0].seen);
             for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
@@ -37872,6 +38038,18 @@ private:
         const double max_s =
             std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
         return mode_.model || is_in_time([&] { prepare_server(what, target, number, max_s); });
+    }
+    /// Once, users of two servers have each of them alone before both at once.
+    bool is_tried_alone(const variant_repeats& both) const {
+        const auto is_tried = [](const repeat_data& d) { return !std::isnan(d.speed_at_once); };
+        return both.size() == 2 && users_of(*p_.sent) > 0 && p_.shard.is_whole() &&
+               !any_of(all_.seen.candidate, is_tried);
+    }
+    void note_speeds(const repeat_data& mine, const repeat_data& its) {
+        if (!std::isnan(mine.speed_at_once) && !std::isnan(its.speed_at_once))
+            all_.seen.notes.push_back(printed("at once, the candidate answers at %.3g %% of its "
+                                              "speed alone, the baseline at %.3g %%",
+                                              100 * mine.speed_at_once, 100 * its.speed_at_once));
     }
     repeat_order order_of(run_variant variant, int number, const probe_order* probe) {
         return {.variant = variant,

@@ -1037,7 +1037,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
                 if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
                 const record& r = *at->second;
                 if (!all && rows.size() >= max_answers_shown) break;
-                if (!row_of.emplace(r.conversation, rows.size()).second) continue;
+                if (!row_of.emplace(question_of(r), rows.size()).second) continue;
                 const wanted_answer* wanted = wanted_at(*p.sent, t.index);
                 const auto prompt =
                     request_of(p, run_variant::candidate, variant[i].index, t.index);
@@ -1051,7 +1051,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
         for (std::size_t i = 0; i < variant.size(); ++i)
             for (const record& r : variant[i].records) {
                 if (!is_measured(r) || !is_good_answer(m, r)) continue;
-                const auto at = row_of.find(r.conversation);
+                const auto at = row_of.find(question_of(r));
                 if (at == row_of.end()) continue;
                 ++rows[at->second].asked;
                 rows[at->second].times += *is_good_answer(m, r) == (rows[at->second].is == "right");
