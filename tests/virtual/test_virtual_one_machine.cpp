@@ -66,7 +66,25 @@ TEST_CASE("users at once of two servers on one machine: a candidate three times 
         CHECK(holds(r.verdicts()[i].reason.c_str(), "compare()"));
     }
     CHECK(r.verdicts()[2].outcome == verdict::pass);  // of the candidate alone
+    const std::string told = reported_gate("one machine").get("notes").get(0).to_str();
+    CHECK(told == "at once, the candidate answers at 75.2 % of its speed alone, the baseline at 25.1 %");
     check_rejudged(r, s.slos);
+}
+
+TEST_CASE("users at once of two servers on one machine: a dozen slow answers that vary show it, too") {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        CAPTURE(seed);
+        const auto one = std::make_shared<machine>();
+        const scripted::server candidate = server_on(one, 330, seed, 0.2),
+                               base = server_on(one, 300, 100 + seed, 0.2);
+        scenario s = users_of(candidate, base, "one slow machine " + std::to_string(seed));
+        s.seed = static_cast<int>(seed);
+        const result r = run(s);
+        for (std::size_t i = 0; i < 2; ++i) {
+            INFO(std::string(r.verdicts()[i].line().c_str()));
+            CHECK(holds(r.verdicts()[i].reason.c_str(), "they share a machine"));
+        }
+    }
 }
 
 TEST_CASE("users at once of two servers with a machine each are compared") {
