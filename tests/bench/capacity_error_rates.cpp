@@ -7,6 +7,7 @@
 #include "extensions/capacity/api.hpp"
 #include "extensions/capacity/core/found.hpp"
 #include "extensions/capacity/core/search.hpp"
+#include "extensions/capacity/core/searched.hpp"
 
 #include "support/rates.hpp"
 #include "support/virtual_engine.hpp"
@@ -289,7 +290,83 @@ void gate_row(const options& o, const row& r) {
     print_row(r.name, columns);
 }
 
+// ---- lengths that vary: the capacity of the workload, not of a trace
+
+planned_traffic varied(double rate, double spread, std::uint64_t trace, long long requests) {
+    planned_traffic t = *traffic(rate, trace, requests).sent;
+    t.source = std::make_shared<const synthetic_prompts>(synthetic{
+        .prompt_tokens = lognormal(400, spread), .output_tokens = lognormal(120, spread)});
+    return t;
+}
+/// Requests a second that the engine completes of these lengths.
+double most_of_varied(double spread) {
+    constexpr std::size_t n = 20000;
+    planned_traffic t = varied(1, spread, 77, n);
+    t.arrivals = all_at_once().data();
+    t.warmup_requests = 0;
+    vector<double> ends;
+    for (const record& r : simulated_run(t, machine(1, 1)).records)
+        ends.push_back(static_cast<double>(r.end_ns) * 1e-9);
+    std::sort(ends.begin(), ends.end());
+    return 0.8 * n / (ends[n * 9 / 10] - ends[n / 10]);
+}
+/// The gate of one objective at loads around a capacity that it has by its limit: what the engine
+/// shows there over several long traces. Each trial has a trace of its own.
+void varied_row(const options& o, double spread, long long asked, bounds& must) {
+    const double truth = 0.85 * most_of_varied(spread);
+    slo limit;
+    limit.statistic = p90(ttft).data;
+    constexpr int traces = 4;
+    double sum = 0;
+    for (int i = 0; i < traces; ++i) {
+        const auto trace = static_cast<std::uint64_t>(900 + i);
+        const repeat_data d = simulated_run(varied(truth, spread, trace, 30000), machine(1, 1));
+        sum += std::log(evaluate(limit.statistic, d));
+    }
+    limit.bound = std::exp(sum / traces);
+    subject on;
+    on.slos = {limit};
+    const judging_rule rule = rule_of_a_load({}, on.slos);
+    vector<std::string> columns;
+    long long requests = 0;
+    for (const double at : {0.9, 0.95, 1.0, 1.05, 1.1, 1.2}) {
+        const tally all = over_trials<tally>(o.trials, [&](tally& to, std::uint64_t i) {
+            generator random = random_of_part(o, i, 300);
+            planned_traffic t = varied(at * truth, spread, random.next(), 1);
+            t.requests = asked > 0 ? asked
+                                   : std::max({requests_of_a_probe, requests_for_work(t),
+                                               std::llround(seconds_of_a_probe * at * truth)});
+            t.warmup_requests = std::llround(lead_of_a_probe * at * truth);
+            if (i == 0) requests = t.requests;
+            measurements e;
+            e.arrival_cv2 = 1;
+            load_result shown;
+            while (shown.is == carried::open && shown.requests == 0 &&
+                   static_cast<int>(e.candidate.size()) < last_analysis) {
+                const double wandered = std::exp(0.01 * random.normal());
+                e.candidate.push_back(simulated_run(t, machine(wandered, random.next())));
+                shown = result_at(e, {.slos = on.slos, .rule = rule});
+            }
+            to.add(shown.is == carried::holds    ? verdict::pass
+                   : shown.is == carried::misses ? verdict::fail
+                                                 : verdict::inconclusive,
+                   static_cast<long long>(e.candidate.size()));
+        });
+        columns.push_back(printed("%s (%.1f)", fractions(all).c_str(), all.repeats_taken()));
+        if (at == 1.2 && asked == 0) must.at_most("varied lengths, 20 % over", all.passed(), 0.05);
+        if (at == 0.9 && asked == 0) must.at_most("varied lengths, 10 % under", all.failed(), 0.05);
+    }
+    print_row(printed("%g, probes of %lld requests", spread, requests), columns);
+}
+
 bool study_of_capacity(const options& o) {
+    if (o.only == "varied") {
+        bounds must(o.trials);
+        print_head("spread of lengths", {"0.9", "0.95", "1", "1.05", "1.1", "1.2"});
+        for (const double spread : {0.0, 0.6, 1.0})
+            for (const long long asked : {0, 200}) varied_row(o, spread, asked, must);
+        return must.met();
+    }
     const double most = measured_capacity(1);
     std::printf("The engine completes %.2f requests/s at most. %lld trials a row.\n", most,
                 o.trials);
@@ -309,6 +386,6 @@ bool study_of_capacity(const options& o) {
     }
     return must.met();
 }
-const registered capacities({"capacity", 200, 10, {"search", "gate"}, study_of_capacity});
+const registered capacities({"capacity", 200, 10, {"search", "gate", "varied"}, study_of_capacity});
 
 }  // namespace

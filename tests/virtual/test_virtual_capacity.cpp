@@ -78,3 +78,47 @@ TEST_CASE("a server that fails everything has no capacity") {
     CHECK(r.verdicts()[0].outcome == verdict::invalid);
     CHECK(holds(r.verdicts()[0].reason, "requests succeeded"));
 }
+
+/// Eight slots and 10 ms a token: answers of 64 * exp(0.5) tokens on the average are 7.6 a second.
+static scenario varied_lengths(const std::string& name, long long seed) {
+    engine e = engine_of(10_ms);
+    e.slots = 8;
+    scenario s = quick_scenario(simulated(e));
+    s.name = name + std::to_string(seed);
+    s.workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = lognormal(64, 1)};
+    s.arrivals = poisson(up_to(64_rps));
+    s.warmup = 0;
+    s.requests = 0;
+    s.duration = 0_s;
+    s.seed = seed;
+    s.slos = {p90(ttft) <= 2_s, advisory(capacity >= 9_rps), advisory(capacity >= 5_rps)};
+    return s;
+}
+
+TEST_CASE("the capacity of a workload is not that of a light draw of its lengths") {
+    for (const long long seed : {1, 2, 3}) {
+        CAPTURE(seed);
+        const scenario s = varied_lengths("varied lengths ", seed);
+        const result r = gate(s);
+        CHECK(r.verdicts()[0].outcome == verdict::fail);
+        CHECK(r.verdicts()[1].outcome == verdict::pass);
+        check_rejudged(r, s.slos);
+    }
+}
+
+TEST_CASE("probes that are shorter than the work asks say how long they would have to be") {
+    int too_short = 0;
+    for (const long long seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
+        CAPTURE(seed);
+        scenario s = varied_lengths("varied lengths in short probes ", seed);
+        s.requests = 100;
+        const result r = gate(s);
+        const slo_verdict v = r.verdicts()[0];
+        CHECK(v.outcome != verdict::pass);
+        const bool says = holds(v.reason, "probes of about ");
+        too_short += says;
+        if (says) CHECK(v.repeats == 2);  // more of them would show no more
+        check_rejudged(r, s.slos);
+    }
+    CHECK(too_short >= 1);
+}

@@ -71,6 +71,8 @@ public:
     /// Returns what a search measures and judges.
     virtual measured_load judged(const scenario& s, const repeat_counts& repeats,
                                scenario_use use) const = 0;
+    /// The fewest requests of a probe, by how much the work of requests varies.
+    virtual long long requests_for_work(const planned_traffic& p) const = 0;
     /// The scenario at one load, whose answers take so long.
     virtual plan at_load(const plan& p, double load, double answer_s) const = 0;
     virtual double seconds_of_first_probe(const plan& p) const = 0;

@@ -273,7 +273,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     const bool compares_answers = any_of(
         s.slos, [](const slo& x) { return x.statistic.metric == metric_id::same_answers; });
     if (compares_answers) the_answers();
-    const planned_traffic sent{
+    planned_traffic sent{
         planned_workloads_of(s, arrivals, read, api, default_seed, tasks),
         {.arrivals = arrivals,
          .warmup_requests = s.warmup.requests(),
@@ -289,6 +289,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
          .client = s.client,
          .compares_answers = compares_answers},
         planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
+    if (arrivals.is_searched && use == scenario_use::gate && s.requests == 0 &&
+        s.duration.seconds() == 0)
+        sent.requests = std::max(sent.requests, the_search().requests_for_work(sent));
     check_young_sessions(sent);
     if (api.generates && !sent.common.stream &&
         (has_transport(s.target) || has_transport(s.baseline.live())))

@@ -9,6 +9,7 @@
 
 #include "support/texts.hpp"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -168,6 +169,29 @@ TEST_CASE("a probe is as long as answers need") {
     scenario s = searched({p99(ttft) <= 500_ms, capacity >= 12_rps});
     s.requests = 60;
     CHECK(planned(s, 1, {}, scenario_use::gate).sent->requests == 300);  // a p99 needs so many
+}
+
+TEST_CASE("a probe of a gate has as many requests as the variation of their lengths asks") {
+    scenario s = searched({p90(ttft) <= 500_ms, capacity >= 12_rps});
+    const auto requests = [&](length_distribution prompt, length_distribution output) {
+        s.workload = synthetic{.prompt_tokens = prompt, .output_tokens = output};
+        return gate_plan(s).sent->requests;
+    };
+    CHECK(requests(fixed(512), fixed(64)) == 100);
+    CHECK(requests(fixed(16), uniform(32, 96)) == 100);  // 9 % is enough
+    const double cv2 = std::exp(1.0) - 1;                // of the lengths
+    CHECK(static_cast<double>(requests(fixed(1), lognormal(64, 1))) ==
+          doctest::Approx(cv2 / (0.03 * 0.03)).epsilon(0.15));
+    CHECK(requests(lognormal(512, 1), fixed(1)) > 1000);  // answers of a token: the prompt is the work
+    CHECK(requests(lognormal(512, 0.6), fixed(512)) == 100);
+    // What the gate says itself is kept, and the verdict may be open; a search does not ask it.
+    s.workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = lognormal(64, 1)};
+    CHECK(search_plan(searched({p90(ttft) <= 500_ms})).sent->requests == 100);
+    s.requests = 200;
+    CHECK(gate_plan(s).sent->requests == 200);
+    s.requests = 0;
+    s.duration = 60_s;
+    CHECK(gate_plan(s).sent->requests == 30);
 }
 
 TEST_CASE("the plan of a probe is the scenario at one load, which is on before it is measured") {

@@ -12,6 +12,7 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/columns.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/at_once.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/measurements.hpp"
@@ -42,8 +43,7 @@ namespace detail {
 
 /// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
 /// positive on the side of a miss.
-inline double margin_of(const slo& s, const repeat_data& d) {
-    const double value = evaluate(s.statistic, d);
+inline double margin_of(const slo& s, const repeat_data& d, double value) {
     const double sign = s.at_most ? 1 : -1;
     if (std::isnan(value)) return infinity;
     if (!is_request_fraction(s.statistic.metric)) return sign * std::log(value / s.bound);
@@ -53,6 +53,9 @@ inline double margin_of(const slo& s, const repeat_data& d) {
         return std::log(inside / (1 - inside));
     };
     return sign * (logit(value) - logit(s.bound));
+}
+inline double margin_of(const slo& s, const repeat_data& d) {
+    return margin_of(s, d, evaluate(s.statistic, d));
 }
 /// The margin of the objective nearest to a miss, or furthest beyond it.
 inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
@@ -92,20 +95,85 @@ inline judging_rule rule_of_a_load(judging_options o, const vector<slo>& objecti
     return r;
 }
 
+/// Upwards, of a number of requests.
+inline double rounded_to_two_digits(double n) {
+    if (!(n > 0)) return 0;
+    const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(n)) - 1));
+    return std::ceil(n / digit) * digit;
+}
+
+// ---- the luck of a trace: all probes replay one, so that more of them do not average it
+
+inline constexpr std::size_t parts_of_a_trace = 10;
+// How far beyond these a part is says nothing of the others: an empty server is fast.
+inline constexpr double least_margin_of_a_part = -1, most_margin_of_a_part = 1.5;
+inline double margin_in_range(double margin) {
+    return std::clamp(margin, least_margin_of_a_part, most_margin_of_a_part);
+}
+
+/// The mean margin of each of these parts, over the repeats; empty if one has no value.
+inline vector<double> margins_of_parts(const slo& s, const repeat_list& all) {
+    vector<double> parts(parts_of_a_trace, 0.0);
+    for (const repeat_data& d : all)
+        for (std::size_t i = 0; i < parts_of_a_trace; ++i) {
+            const auto edge = [&](std::size_t at) {
+                const double into = static_cast<double>(at) / parts_of_a_trace;
+                return d.window.from_ns() + std::llround(into * d.window.length_ns());
+            };
+            const auto when = time_interval::between(edge(i), edge(i + 1));
+            const double value = column_of(s.statistic, d, timing_bound::measured, &when).value;
+            if (std::isnan(value)) return {};
+            parts[i] += margin_in_range(margin_of(s, d, value)) / static_cast<double>(all.size());
+        }
+    return parts;
+}
+/// How many times as long a probe has to be to show this margin, whatever the trace: parts of the
+/// time differ as traces do. At most 1 if it is shown. Neighbours are alike, so that a pass needs
+/// more; a fail does not, since overload makes later parts worse.
+inline double times_as_long(const slo& s, const repeat_list& all, const judging_rule& rule,
+                            bool fails) {
+    vector<double> parts = margins_of_parts(s, all);
+    if (parts.empty()) return 1;
+    double margin = 0;
+    for (const repeat_data& d : all)
+        margin += margin_in_range(margin_of(s, d)) / as_number(all.size());
+    for (double& p : parts) p /= parts_of_a_trace;
+    error_at_once luck = error_by_neighbours(parts);
+    if (fails) luck = {std::sqrt(sample_variance(parts) * parts_of_a_trace), parts_of_a_trace - 1};
+    const double level = fails ? rule.fail_level : rule.pass_level;
+    const double needed = student_t_quantile(1 - level, luck.df) * luck.se / margin;
+    return needed * needed;
+}
+
+/// At a load; the requests of a probe that would show more if it is open by luck alone.
+struct load_result {
+    carried is = carried::open;
+    double requests = 0;
+};
 /// The result of all measurements at one load.
-inline carried carried_at(const measurements& e, const judging_parameters& t,
-                          int least = first_analysis) {
-    if (e.candidate.size() < static_cast<std::size_t>(least)) return carried::open;
+inline load_result result_at(const measurements& e, const judging_parameters& t,
+                             int least = first_analysis) {
+    if (e.candidate.size() < static_cast<std::size_t>(least)) return {};
     const analysis f = analyse(e, t);
     const bool all_failed = all_of(e.candidate, is_all_failed);
-    if (all_failed || f.on.saturated) return carried::misses;
+    if (all_failed || f.on.saturated) return {carried::misses};
     bool holds = true;
+    double longer = 1;
     for (const decision& v : f.verdicts) {
         if (v.objective.is_advisory) continue;
-        if (v.outcome == verdict::fail) return carried::misses;
         holds = holds && v.outcome == verdict::pass;
+        if (v.outcome != verdict::pass && v.outcome != verdict::fail) continue;
+        const bool fails = v.outcome == verdict::fail;
+        const double times = times_as_long(v.objective, e.candidate, t.rule, fails);
+        if (fails && times <= 1) return {carried::misses};
+        longer = std::max(longer, times);
     }
-    return holds ? carried::holds : carried::open;
+    if (longer > 1) return {carried::open, longer * as_number(e.candidate[0].records.size())};
+    return {holds ? carried::holds : carried::open};
+}
+inline carried carried_at(const measurements& e, const judging_parameters& t,
+                          int least = first_analysis) {
+    return result_at(e, t, least).is;
 }
 
 // ---- all probes
@@ -168,8 +236,10 @@ inline vector<probe> probes_of(const measurements& e, const judging_parameters& 
         probe p = probe_of_repeat(e, t, e.candidate[i]);
         if (!p.invalid) {
             at[p.load].push_back(e.candidate.shared(i));
-            p.shown = carried_at(with_repeats(e, at[p.load]), judged_by,
-                                 p.part == probe_of::search ? least_of_an_end : first_analysis);
+            const int least = p.part == probe_of::search ? least_of_an_end : first_analysis;
+            const load_result here = result_at(with_repeats(e, at[p.load]), judged_by, least);
+            p.shown = here.is;
+            p.too_short = here.requests > 0;
         }
         probes.push_back(p);
     }
@@ -345,6 +415,12 @@ inline std::string fault_of_search(const measurements& e, const judging_paramete
     return client_gave_up(f.probes) ? client_gave_up_text : "";
 }
 
+/// Why a load is open though its probes agree.
+inline std::string too_short_text(const measurements& at, double requests) {
+    return printed("not shown: the work varies, and %zu requests may be a light or a heavy draw of "
+                   "it; probes of about %.0f requests would show it",
+                   at.candidate[0].records.size(), rounded_to_two_digits(requests));
+}
 inline decision capacity_verdict(const measurements& e, const judging_parameters& t,
                                  const validity_checks& g, const found_capacity& f, const slo& s) {
     decision v = undecided(s);
@@ -371,8 +447,11 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
     else if (f.state.high <= asked) v.outcome = verdict::fail;
     else if (cause why = with_text(because::reported, fault_of_search(e, t, f)))
         return decided(v, verdict::invalid, std::move(why));
-    v.at_the_load = at.candidate.empty() ? "" : text_at(at, t);
     v.why = {cause_with<because::carries>({{"low", f.state.low}, {"high", f.state.high}})};
+    v.at_the_load = at.candidate.empty() ? "" : text_at(at, t);
+    if (v.outcome == verdict::inconclusive && !at.candidate.empty())
+        if (const double more = result_at(at, parameters_of_a_load(t)).requests; more > 0)
+            v.why.push_back(with_text(because::reported, too_short_text(at, more)));
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
     if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));
     return v;

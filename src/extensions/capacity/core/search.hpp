@@ -28,6 +28,7 @@ struct probe {
     bool over = false;   // the load exceeded the server: a miss without a size
     bool invalid = false;  // the client did not keep up, so it shows nothing
     carried shown = carried::open;  // with all earlier probes at this load
+    bool too_short = false;  // more of them show no more, only longer ones
 };
 
 /// The limits of a search.
@@ -64,10 +65,12 @@ struct probed_load {
     double load = 0, margin = 0;  // the mean margin
     int probes = 0;
     carried shown = carried::open;
+    bool too_short = false;
     /// The result so far, or the one that more probes are likely to show.
     carried looks() const {
         if (shown != carried::open) return shown;
-        if (probes >= last_analysis || std::fabs(margin) < clear_margin) return carried::open;
+        if (too_short || probes >= last_analysis || std::fabs(margin) < clear_margin)
+            return carried::open;
         return margin < 0 ? carried::holds : carried::misses;
     }
 };
@@ -82,6 +85,7 @@ inline vector<probed_load> loads_of(const vector<probe>& probes) {
         const double margin = std::clamp(p.over ? infinity : p.margin, min_margin, max_margin);
         at->margin += (margin - at->margin) / ++at->probes;
         if (at->shown == carried::open) at->shown = p.shown;
+        at->too_short = p.too_short;
     }
     return loads;
 }

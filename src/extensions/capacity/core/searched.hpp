@@ -16,6 +16,7 @@
 #include "core/capacity/load_search.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
 #include "extensions/capacity/core/found.hpp"
 #include "extensions/capacity/core/search.hpp"
 
@@ -186,7 +187,8 @@ inline std::optional<double> next_load(const plan& p, const vector<probe>& probe
     for (const double load : j.search.asked) {
         const auto at = std::find_if(tried.begin(), tried.end(),
                                      [&](const probed_load& l) { return l.load == load; });
-        if (at == tried.end() || (at->shown == carried::open && at->probes < j.max_repeats))
+        if (at == tried.end() || (at->shown == carried::open && !at->too_short &&
+                                  at->probes < j.max_repeats))
             return load;
     }
     return std::nullopt;
@@ -196,6 +198,45 @@ inline std::optional<double> next_load(const plan& p, const vector<probe>& probe
 inline int max_probes(const planned_judging& j) {
     if (j.search.to_the_interval) return j.max_repeats;
     return j.max_repeats * static_cast<int>(std::max<std::size_t>(1, j.search.asked.size()));
+}
+
+// ---- the work of a trace
+
+/// The work of requests as planned: an output token keeps a server about as busy as ten tokens of
+/// a prompt.
+struct planned_work {
+    double mean = 0, cv2 = 0;  // of a conversation; 0: no lengths are known
+    double turns = 1;
+};
+inline planned_work usual_work(const planned_traffic& p) {
+    constexpr double output_token = 10, enough = 20000;
+    vector<double> each;
+    double turns = 0;
+    for (std::size_t c = 0; turns < enough; ++c) {
+        const std::size_t n = turns_of(p, c);
+        double work = 0;
+        for (std::size_t turn = 0; turn < n; ++turn) {
+            const trace_item item = item_of(p, c * p.stride + turn);
+            work += item.prompt_tokens + output_token * item.output_tokens;
+        }
+        each.push_back(work);
+        turns += std::max(1.0, as_number(n));
+    }
+    planned_work w;
+    w.mean = mean_of(each);
+    if (each.size() < 2 || !(w.mean > 0)) return {};
+    w.cv2 = sample_variance(each) / (w.mean * w.mean);
+    w.turns = turns / as_number(each.size());
+    return w;
+}
+
+/// The work of a probe is a matter of luck by no more than this: all probes replay one trace, so
+/// that more of them do not average it.
+inline constexpr double luck_of_a_probe = 0.03;
+inline long long requests_for_work(const planned_traffic& p) {
+    const planned_work w = usual_work(p);
+    const double exact = w.cv2 / (luck_of_a_probe * luck_of_a_probe) * w.turns;
+    return static_cast<long long>(rounded_to_two_digits(exact));
 }
 
 // ---- the plan of one probe

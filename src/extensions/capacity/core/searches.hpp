@@ -31,6 +31,9 @@ public:
                        scenario_use use) const override {
         return judged_search(s, repeats, use);
     }
+    long long requests_for_work(const planned_traffic& p) const override {
+        return detail::requests_for_work(p);
+    }
     plan at_load(const plan& p, double load, double answer_s) const override {
         return detail::at_load(p, load, answer_s);
     }
