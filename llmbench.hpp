@@ -22542,6 +22542,8 @@ public:
     /// Returns what a search measures and judges.
     virtual measured_load judged(const scenario& s, const repeat_counts& repeats,
                                scenario_use use) const = 0;
+    /// The fewest requests of a probe, by how much the work of requests varies.
+    virtual long long requests_for_work(const planned_traffic& p) const = 0;
     /// The scenario at one load, whose answers take so long.
     virtual plan at_load(const plan& p, double load, double answer_s) const = 0;
     virtual double seconds_of_first_probe(const plan& p) const = 0;
@@ -23731,7 +23733,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     const bool compares_answers = any_of(
         s.slos, [](const slo& x) { return x.statistic.metric == metric_id::same_answers; });
     if (compares_answers) the_answers();
-    const planned_traffic sent{
+    planned_traffic sent{
         planned_workloads_of(s, arrivals, read, api, default_seed, tasks),
         {.arrivals = arrivals,
          .warmup_requests = s.warmup.requests(),
@@ -23747,6 +23749,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
          .client = s.client,
          .compares_answers = compares_answers},
         planned_otherwise(s, arrivals, read, api, default_seed, tasks)};
+    if (arrivals.is_searched && use == scenario_use::gate && s.requests == 0 &&
+        s.duration.seconds() == 0)
+        sent.requests = std::max(sent.requests, the_search().requests_for_work(sent));
     check_young_sessions(sent);
     if (api.generates && !sent.common.stream &&
         (has_transport(s.target) || has_transport(s.baseline.live())))

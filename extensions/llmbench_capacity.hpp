@@ -181,6 +181,7 @@ struct probe {
     bool over = false;   // the load exceeded the server: a miss without a size
     bool invalid = false;  // the client did not keep up, so it shows nothing
     carried shown = carried::open;  // with all earlier probes at this load
+    bool too_short = false;  // more of them show no more, only longer ones
 };
 
 /// The limits of a search.
@@ -217,10 +218,12 @@ struct probed_load {
     double load = 0, margin = 0;  // the mean margin
     int probes = 0;
     carried shown = carried::open;
+    bool too_short = false;
     /// The result so far, or the one that more probes are likely to show.
     carried looks() const {
         if (shown != carried::open) return shown;
-        if (probes >= last_analysis || std::fabs(margin) < clear_margin) return carried::open;
+        if (too_short || probes >= last_analysis || std::fabs(margin) < clear_margin)
+            return carried::open;
         return margin < 0 ? carried::holds : carried::misses;
     }
 };
@@ -235,6 +238,7 @@ inline vector<probed_load> loads_of(const vector<probe>& probes) {
         const double margin = std::clamp(p.over ? infinity : p.margin, min_margin, max_margin);
         at->margin += (margin - at->margin) / ++at->probes;
         if (at->shown == carried::open) at->shown = p.shown;
+        at->too_short = p.too_short;
     }
     return loads;
 }
@@ -365,8 +369,7 @@ inline std::optional<double> trend_of(const vector<probe>& probes, const search_
 
 /// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
 /// positive on the side of a miss.
-inline double margin_of(const slo& s, const repeat_data& d) {
-    const double value = evaluate(s.statistic, d);
+inline double margin_of(const slo& s, const repeat_data& d, double value) {
     const double sign = s.at_most ? 1 : -1;
     if (std::isnan(value)) return infinity;
     if (!is_request_fraction(s.statistic.metric)) return sign * std::log(value / s.bound);
@@ -376,6 +379,9 @@ inline double margin_of(const slo& s, const repeat_data& d) {
         return std::log(inside / (1 - inside));
     };
     return sign * (logit(value) - logit(s.bound));
+}
+inline double margin_of(const slo& s, const repeat_data& d) {
+    return margin_of(s, d, evaluate(s.statistic, d));
 }
 /// The margin of the objective nearest to a miss, or furthest beyond it.
 inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
@@ -415,20 +421,85 @@ inline judging_rule rule_of_a_load(judging_options o, const vector<slo>& objecti
     return r;
 }
 
+/// Upwards, of a number of requests.
+inline double rounded_to_two_digits(double n) {
+    if (!(n > 0)) return 0;
+    const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(n)) - 1));
+    return std::ceil(n / digit) * digit;
+}
+
+// ---- the luck of a trace: all probes replay one, so that more of them do not average it
+
+inline constexpr std::size_t parts_of_a_trace = 10;
+// How far beyond these a part is says nothing of the others: an empty server is fast.
+inline constexpr double least_margin_of_a_part = -1, most_margin_of_a_part = 1.5;
+inline double margin_in_range(double margin) {
+    return std::clamp(margin, least_margin_of_a_part, most_margin_of_a_part);
+}
+
+/// The mean margin of each of these parts, over the repeats; empty if one has no value.
+inline vector<double> margins_of_parts(const slo& s, const repeat_list& all) {
+    vector<double> parts(parts_of_a_trace, 0.0);
+    for (const repeat_data& d : all)
+        for (std::size_t i = 0; i < parts_of_a_trace; ++i) {
+            const auto edge = [&](std::size_t at) {
+                const double into = static_cast<double>(at) / parts_of_a_trace;
+                return d.window.from_ns() + std::llround(into * d.window.length_ns());
+            };
+            const auto when = time_interval::between(edge(i), edge(i + 1));
+            const double value = column_of(s.statistic, d, timing_bound::measured, &when).value;
+            if (std::isnan(value)) return {};
+            parts[i] += margin_in_range(margin_of(s, d, value)) / static_cast<double>(all.size());
+        }
+    return parts;
+}
+/// How many times as long a probe has to be to show this margin, whatever the trace: parts of the
+/// time differ as traces do. At most 1 if it is shown. Neighbours are alike, so that a pass needs
+/// more; a fail does not, since overload makes later parts worse.
+inline double times_as_long(const slo& s, const repeat_list& all, const judging_rule& rule,
+                            bool fails) {
+    vector<double> parts = margins_of_parts(s, all);
+    if (parts.empty()) return 1;
+    double margin = 0;
+    for (const repeat_data& d : all)
+        margin += margin_in_range(margin_of(s, d)) / as_number(all.size());
+    for (double& p : parts) p /= parts_of_a_trace;
+    error_at_once luck = error_by_neighbours(parts);
+    if (fails) luck = {std::sqrt(sample_variance(parts) * parts_of_a_trace), parts_of_a_trace - 1};
+    const double level = fails ? rule.fail_level : rule.pass_level;
+    const double needed = student_t_quantile(1 - level, luck.df) * luck.se / margin;
+    return needed * needed;
+}
+
+/// At a load; the requests of a probe that would show more if it is open by luck alone.
+struct load_result {
+    carried is = carried::open;
+    double requests = 0;
+};
 /// The result of all measurements at one load.
-inline carried carried_at(const measurements& e, const judging_parameters& t,
-                          int least = first_analysis) {
-    if (e.candidate.size() < static_cast<std::size_t>(least)) return carried::open;
+inline load_result result_at(const measurements& e, const judging_parameters& t,
+                             int least = first_analysis) {
+    if (e.candidate.size() < static_cast<std::size_t>(least)) return {};
     const analysis f = analyse(e, t);
     const bool all_failed = all_of(e.candidate, is_all_failed);
-    if (all_failed || f.on.saturated) return carried::misses;
+    if (all_failed || f.on.saturated) return {carried::misses};
     bool holds = true;
+    double longer = 1;
     for (const decision& v : f.verdicts) {
         if (v.objective.is_advisory) continue;
-        if (v.outcome == verdict::fail) return carried::misses;
         holds = holds && v.outcome == verdict::pass;
+        if (v.outcome != verdict::pass && v.outcome != verdict::fail) continue;
+        const bool fails = v.outcome == verdict::fail;
+        const double times = times_as_long(v.objective, e.candidate, t.rule, fails);
+        if (fails && times <= 1) return {carried::misses};
+        longer = std::max(longer, times);
     }
-    return holds ? carried::holds : carried::open;
+    if (longer > 1) return {carried::open, longer * as_number(e.candidate[0].records.size())};
+    return {holds ? carried::holds : carried::open};
+}
+inline carried carried_at(const measurements& e, const judging_parameters& t,
+                          int least = first_analysis) {
+    return result_at(e, t, least).is;
 }
 
 // ---- all probes
@@ -491,8 +562,10 @@ inline vector<probe> probes_of(const measurements& e, const judging_parameters& 
         probe p = probe_of_repeat(e, t, e.candidate[i]);
         if (!p.invalid) {
             at[p.load].push_back(e.candidate.shared(i));
-            p.shown = carried_at(with_repeats(e, at[p.load]), judged_by,
-                                 p.part == probe_of::search ? least_of_an_end : first_analysis);
+            const int least = p.part == probe_of::search ? least_of_an_end : first_analysis;
+            const load_result here = result_at(with_repeats(e, at[p.load]), judged_by, least);
+            p.shown = here.is;
+            p.too_short = here.requests > 0;
         }
         probes.push_back(p);
     }
@@ -668,6 +741,12 @@ inline std::string fault_of_search(const measurements& e, const judging_paramete
     return client_gave_up(f.probes) ? client_gave_up_text : "";
 }
 
+/// Why a load is open though its probes agree.
+inline std::string too_short_text(const measurements& at, double requests) {
+    return printed("not shown: the work varies, and %zu requests may be a light or a heavy draw of "
+                   "it; probes of about %.0f requests would show it",
+                   at.candidate[0].records.size(), rounded_to_two_digits(requests));
+}
 inline decision capacity_verdict(const measurements& e, const judging_parameters& t,
                                  const validity_checks& g, const found_capacity& f, const slo& s) {
     decision v = undecided(s);
@@ -694,8 +773,11 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
     else if (f.state.high <= asked) v.outcome = verdict::fail;
     else if (cause why = with_text(because::reported, fault_of_search(e, t, f)))
         return decided(v, verdict::invalid, std::move(why));
-    v.at_the_load = at.candidate.empty() ? "" : text_at(at, t);
     v.why = {cause_with<because::carries>({{"low", f.state.low}, {"high", f.state.high}})};
+    v.at_the_load = at.candidate.empty() ? "" : text_at(at, t);
+    if (v.outcome == verdict::inconclusive && !at.candidate.empty())
+        if (const double more = result_at(at, parameters_of_a_load(t)).requests; more > 0)
+            v.why.push_back(with_text(because::reported, too_short_text(at, more)));
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
     if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));
     return v;
@@ -898,7 +980,8 @@ inline std::optional<double> next_load(const plan& p, const vector<probe>& probe
     for (const double load : j.search.asked) {
         const auto at = std::find_if(tried.begin(), tried.end(),
                                      [&](const probed_load& l) { return l.load == load; });
-        if (at == tried.end() || (at->shown == carried::open && at->probes < j.max_repeats))
+        if (at == tried.end() || (at->shown == carried::open && !at->too_short &&
+                                  at->probes < j.max_repeats))
             return load;
     }
     return std::nullopt;
@@ -908,6 +991,45 @@ inline std::optional<double> next_load(const plan& p, const vector<probe>& probe
 inline int max_probes(const planned_judging& j) {
     if (j.search.to_the_interval) return j.max_repeats;
     return j.max_repeats * static_cast<int>(std::max<std::size_t>(1, j.search.asked.size()));
+}
+
+// ---- the work of a trace
+
+/// The work of requests as planned: an output token keeps a server about as busy as ten tokens of
+/// a prompt.
+struct planned_work {
+    double mean = 0, cv2 = 0;  // of a conversation; 0: no lengths are known
+    double turns = 1;
+};
+inline planned_work usual_work(const planned_traffic& p) {
+    constexpr double output_token = 10, enough = 20000;
+    vector<double> each;
+    double turns = 0;
+    for (std::size_t c = 0; turns < enough; ++c) {
+        const std::size_t n = turns_of(p, c);
+        double work = 0;
+        for (std::size_t turn = 0; turn < n; ++turn) {
+            const trace_item item = item_of(p, c * p.stride + turn);
+            work += item.prompt_tokens + output_token * item.output_tokens;
+        }
+        each.push_back(work);
+        turns += std::max(1.0, as_number(n));
+    }
+    planned_work w;
+    w.mean = mean_of(each);
+    if (each.size() < 2 || !(w.mean > 0)) return {};
+    w.cv2 = sample_variance(each) / (w.mean * w.mean);
+    w.turns = turns / as_number(each.size());
+    return w;
+}
+
+/// The work of a probe is a matter of luck by no more than this: all probes replay one trace, so
+/// that more of them do not average it.
+inline constexpr double luck_of_a_probe = 0.03;
+inline long long requests_for_work(const planned_traffic& p) {
+    const planned_work w = usual_work(p);
+    const double exact = w.cv2 / (luck_of_a_probe * luck_of_a_probe) * w.turns;
+    return static_cast<long long>(rounded_to_two_digits(exact));
 }
 
 // ---- the plan of one probe
@@ -1148,6 +1270,9 @@ public:
     measured_load judged(const scenario& s, const repeat_counts& repeats,
                        scenario_use use) const override {
         return judged_search(s, repeats, use);
+    }
+    long long requests_for_work(const planned_traffic& p) const override {
+        return detail::requests_for_work(p);
     }
     plan at_load(const plan& p, double load, double answer_s) const override {
         return detail::at_load(p, load, answer_s);
