@@ -164,7 +164,10 @@ inline load_result result_at(const measurements& e, const judging_parameters& t,
         holds = holds && v.outcome == verdict::pass;
         if (v.outcome != verdict::pass && v.outcome != verdict::fail) continue;
         const bool fails = v.outcome == verdict::fail;
-        const double times = times_as_long(v.objective, e.candidate, t.rule, fails);
+        // The ends that a search finds are of its trace.
+        const double times = least >= least_of_an_end
+                                 ? 1
+                                 : times_as_long(v.objective, e.candidate, t.rule, fails);
         if (fails && times <= 1) return {carried::misses};
         longer = std::max(longer, times);
     }
