@@ -95,9 +95,7 @@ inline judging_rule rule_of_a_load(judging_options o, const vector<slo>& objecti
     return r;
 }
 
-/// Upwards, of a number of requests.
-inline double rounded_to_two_digits(double n) {
-    if (!(n > 0)) return 0;
+inline double rounded_to_two_digits(double n) {  // upwards
     const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(n)) - 1));
     return std::ceil(n / digit) * digit;
 }
@@ -418,7 +416,6 @@ inline std::string fault_of_search(const measurements& e, const judging_paramete
     return client_gave_up(f.probes) ? client_gave_up_text : "";
 }
 
-/// Why a load is open though its probes agree.
 inline std::string too_short_text(const measurements& at, double requests) {
     return printed("not shown: the work varies, and %zu requests may be a light or a heavy draw of "
                    "it; probes of about %.0f requests would show it",
