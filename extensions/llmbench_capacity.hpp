@@ -421,9 +421,7 @@ inline judging_rule rule_of_a_load(judging_options o, const vector<slo>& objecti
     return r;
 }
 
-/// Upwards, of a number of requests.
-inline double rounded_to_two_digits(double n) {
-    if (!(n > 0)) return 0;
+inline double rounded_to_two_digits(double n) {  // upwards
     const double digit = std::max(1.0, std::pow(10, std::floor(std::log10(n)) - 1));
     return std::ceil(n / digit) * digit;
 }
@@ -490,7 +488,10 @@ inline load_result result_at(const measurements& e, const judging_parameters& t,
         holds = holds && v.outcome == verdict::pass;
         if (v.outcome != verdict::pass && v.outcome != verdict::fail) continue;
         const bool fails = v.outcome == verdict::fail;
-        const double times = times_as_long(v.objective, e.candidate, t.rule, fails);
+        // The ends that a search finds are of its trace.
+        const double times = least >= least_of_an_end
+                                 ? 1
+                                 : times_as_long(v.objective, e.candidate, t.rule, fails);
         if (fails && times <= 1) return {carried::misses};
         longer = std::max(longer, times);
     }
@@ -741,7 +742,6 @@ inline std::string fault_of_search(const measurements& e, const judging_paramete
     return client_gave_up(f.probes) ? client_gave_up_text : "";
 }
 
-/// Why a load is open though its probes agree.
 inline std::string too_short_text(const measurements& at, double requests) {
     return printed("not shown: the work varies, and %zu requests may be a light or a heavy draw of "
                    "it; probes of about %.0f requests would show it",
