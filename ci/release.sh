@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes a release of the last commit in build/release-VERSION/: the header and the extensions, the program
-# and its wheel for machines like this one, a source archive, ports for vcpkg and Conan that name it, and SHA256SUMS.
+# and its wheel for machines like this one, both with the header compiled (llmbench-VERSION-linux-ARCH.tar.gz),
+# a source archive, ports for vcpkg and Conan that name it, and SHA256SUMS.
 #   ci/release.sh [--no-tests] [--arm64] [URL]     URL: where people will find these files, as README.md
 #                                                  has it in RELEASE=; default: that folder
 #   --arm64: the program and its wheel for Linux on Arm64, too, by Debian's cross compiler
@@ -53,12 +54,22 @@ launcher=()
 if has ccache; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 export CCACHE_BASEDIR=$work  # the folder has another name each time
 cmake -S "$source" -B "$work/build" "${launcher[@]}" -DLLMBENCH_BUILD_PROGRAM=ON \
-    -DLLMBENCH_PROGRAM_STATIC=ON -DLLMBENCH_WITH_TLS=ON > /dev/null
-cmake --build "$work/build" --parallel "$(cores)" --target llmbench_program
+    -DLLMBENCH_PROGRAM_STATIC=ON -DLLMBENCH_WITH_TLS=ON -DLLMBENCH_BUILD_ARCHIVE=ON > /dev/null
+cmake --build "$work/build" --parallel "$(cores)" --target llmbench_program llmbench_archive llmbench_main
 strip -o "$out/$program" "$work/build/llmbench"
 # What is linked into it asks for this: who wrote it, and the licences that Debian's files only name.
 cat /usr/share/doc/{libcli11-dev,libtomlplusplus-dev,picojson-dev,libssl-dev,libc6-dev,libstdc++-*-dev}/copyright \
     /usr/share/common-licenses/{Apache-2.0,LGPL-2.1,GPL-3} > "$out/$program.licenses"
+
+# Beside it what gates in C++ link.
+installed=$work/llmbench-$version-${program#llmbench-}
+cmake --install "$work/build" --prefix "$installed" > "$work/installed" || die "$(tail -n 3 "$work/installed")"
+cp "$out/$program" "$installed/bin/llmbench"
+strip --strip-unneeded "$installed"/lib/lib*.a
+cp "$out/$program.licenses" "$installed/share/licenses/llmbench/of-what-is-linked.txt"
+tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" \
+    -czf "$out/$(basename "$installed").tar.gz" "$(basename "$installed")"
+bash tests/packaging/prebuilt.sh "$installed"
 
 say "the program alone, in a root that has nothing else"
 root=$work/root
@@ -95,7 +106,7 @@ gates 1 'mean(tpot) <= 0.1 ms'
 
 say "a wheel of it, installed into an empty environment; an image of it"
 need_pytest
-wheel=$(python3 ci/packaging/wheel.py "$out/$program" "$out" "$out/$program.licenses")
+wheel=$(python3 ci/packaging/wheel.py --prefix "$installed" "$out/$program" "$out" "$out/$program.licenses")
 bash tests/packaging/python.sh "$out/$program" "$wheel"
 bash ci/packaging/image.sh "$out/$program" "$out/$program.licenses"
 if [[ $arm64 ]]; then

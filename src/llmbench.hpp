@@ -18,6 +18,8 @@
 //                              compiles beside the first
 //   LLMBENCH_NO_DOCTEST        no doctest anywhere: use run() and judge() from another framework
 //   LLMBENCH_WITH_TLS          https:// through OpenSSL: link -lssl -lcrypto
+//   LLMBENCH_PREBUILT          the implementation is in libllmbench.a, and the macros above compile
+//                              nothing: `llmbench flags` prints it
 //
 // SPDX-License-Identifier: MIT
 
@@ -36,6 +38,11 @@
 #error "llmbench needs infinity and NaN, which failed requests count as: compile without -Ofast, \
 -ffast-math and -ffinite-math-only, or with -fno-finite-math-only after them"
 #include <llmbench stops here>
+#endif
+#ifdef LLMBENCH_PREBUILT
+#undef LLMBENCH_MAIN
+#undef LLMBENCH_IMPLEMENT
+#undef LLMBENCH_IMPLEMENT_EXTENSIONS
 #endif
 // Apart, as compilers that list what a file reads list what it asks for, too.
 #ifndef LLMBENCH_NO_DOCTEST

@@ -79,6 +79,6 @@ class LlmbenchConan(ConanFile):
     def package_info(self):
         # The CMake files that were installed are the package; Conan writes none beside them.
         self.cpp_info.set_property("cmake_find_mode", "none")
-        self.cpp_info.builddirs.append(os.path.join("lib", "cmake", "llmbench"))
+        self.cpp_info.builddirs.append(os.path.join("share", "llmbench", "cmake"))
         self.cpp_info.bindirs = []
         self.cpp_info.libdirs = []

@@ -19,6 +19,8 @@
 # The implementation and its main(), a minute of compiling, are compiled once for all gates of
 # the project: an edit of a gate takes a second. A file that defines LLMBENCH_MAIN, or none at all,
 # gets that one; who defines LLMBENCH_IMPLEMENT or doctest's implementation brings his own.
+# An installed llmbench that has libllmbench.a is compiled already: all gates take that.
+# set(LLMBENCH_FROM_HEADER ON) compiles the header none the less (another doctest, LLMBENCH_WITH_MPI).
 #
 # NAME            of the target and of the test
 # SOURCES         the files with the gates; one of them may define LLMBENCH_MAIN
@@ -42,6 +44,16 @@ set(LLMBENCH_PACKAGING_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "Where llm
 # The implementation with main(), once for all gates of the project that use the same extensions, where
 # the sources of a gate want that one.
 function(llmbench_share_main name extensions)
+    if(TARGET llmbench::llmbench_main AND NOT LLMBENCH_FROM_HEADER)  # compiled already, with all extensions
+        foreach(extension IN LISTS extensions)
+            if(NOT extension IN_LIST LLMBENCH_EXTENSIONS)
+                message(FATAL_ERROR "${me}: there is no extension \"${extension}\" of llmbench")
+            endif()
+        endforeach()
+        target_link_libraries(${name} PRIVATE llmbench::llmbench_main)
+        return()
+    endif()
+    target_link_libraries(${name} PRIVATE llmbench::llmbench)
     set(asks "")
     foreach(source IN LISTS ARGN)
         get_filename_component(path "${source}" ABSOLUTE)
@@ -158,7 +170,6 @@ function(llmbench_add_gate)
         list(APPEND environment "LLMBENCH_URL=${arg_URL}")
     endif()
     add_executable(${arg_NAME} ${arg_SOURCES})
-    target_link_libraries(${arg_NAME} PRIVATE llmbench::llmbench)
     llmbench_share_main(${arg_NAME} "${arg_EXTENSIONS}" ${arg_SOURCES})
     target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:>:-Og>)
     add_test(NAME ${arg_NAME} COMMAND ${command})

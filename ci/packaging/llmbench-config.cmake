@@ -1,8 +1,11 @@
-# find_package(llmbench): the target llmbench::llmbench and the function llmbench_add_gate().
+# find_package(llmbench): the target llmbench::llmbench (also llmbench::header) and the function
+# llmbench_add_gate(). Where the header was compiled, too: llmbench::llmbench_main, which needs neither
+# picojson nor a doctest of yours.
 # A package manager that left OpenSSL out does not want to see one that is there by chance.
 set(llmbench_with_tls_default "@LLMBENCH_WITH_TLS@")
 include("${CMAKE_CURRENT_LIST_DIR}/llmbench-dependencies.cmake")
-if(llmbench_missing)
+set(llmbench_archive_targets "${CMAKE_CURRENT_LIST_DIR}/llmbench-archive-targets.cmake")
+if(llmbench_missing AND NOT (EXISTS "${llmbench_archive_targets}" AND Threads_FOUND AND TARGET llmbench::tls))
     set(llmbench_FOUND FALSE)
     set(llmbench_NOT_FOUND_MESSAGE "${llmbench_missing}")
     return()
@@ -18,5 +21,14 @@ foreach(component IN LISTS llmbench_FIND_COMPONENTS)
         return()
     endif()
 endforeach()
-include("${CMAKE_CURRENT_LIST_DIR}/llmbench-targets.cmake")
+if(NOT llmbench_missing)
+    include("${CMAKE_CURRENT_LIST_DIR}/llmbench-targets.cmake")
+    if(NOT TARGET llmbench::header)
+        add_library(llmbench::header INTERFACE IMPORTED)
+        target_link_libraries(llmbench::header INTERFACE llmbench::llmbench)
+    endif()
+endif()
+if(EXISTS "${llmbench_archive_targets}")
+    include("${llmbench_archive_targets}")
+endif()
 include("${CMAKE_CURRENT_LIST_DIR}/llmbench-add-gate.cmake")

@@ -1,10 +1,11 @@
 """Makes a wheel of the program llmbench, for `pip install`, `uvx` and `pipx`.
 
-    wheel.py PROGRAM FOLDER [LICENCES]      prints the wheel's path
+    wheel.py [--prefix INSTALLED] PROGRAM FOLDER [LICENCES]      prints the wheel's path
 
 A static program becomes a wheel for any Linux with its processor (manylinux and musllinux); any other is one
 for machines like this (linux_ARCH), which no index takes. LICENCES: a file on what is linked into the
-program. The same program gives the same bytes. Needs Python 3.8, and qemu-user for another processor's program.
+program. INSTALLED: what `cmake --install` with -DLLMBENCH_BUILD_ARCHIVE=ON has left, for `llmbench flags`. The
+same files give the same bytes. Needs Python 3.8, and qemu-user for another processor's program.
 """
 import base64
 import hashlib
@@ -35,6 +36,9 @@ The program `llmbench` as one file, without dependencies:
 llmbench run --url http://127.0.0.1:8000 --users 8 --slo 'p90(ttft) <= 500 ms'
 llmbench explain gates.toml     # what gates can show, without a server
 ```
+
+Gates in C++ compile in a second: `g++ -std=c++20 gates.cpp $(llmbench flags) -o gates`. The header, the doctest
+that it was built with, and the compiled rest are in this wheel.
 
 `pytest gates.toml` has a test for each gate of a file. `llmbench.path()` in Python says where the program is.
 '''
@@ -85,7 +89,19 @@ def version_of(program):
     return found[1] + (found[2] + found[3] if found[2] else "")
 
 
-def write_wheel(program, folder, licences):
+def files_of_cpp(installed):
+    """What gates in C++ are compiled with, under the names that it has in the wheel."""
+    if not installed:
+        return []
+    for needed in ("include/llmbench.hpp", "include/doctest/doctest.h", "lib/libllmbench.a", "lib/libllmbench_main.a"):
+        if not (installed / needed).is_file():
+            raise Refused(f"{installed} has no {needed}: install a build with -DLLMBENCH_BUILD_ARCHIVE=ON there")
+    return [(f"llmbench/{path.relative_to(installed).as_posix()}", path.read_bytes(), 0o644)
+            for part in ("include", "lib", "share")
+            for path in sorted((installed / part).rglob("*")) if path.is_file()]
+
+
+def write_wheel(program, folder, licences, installed=None):
     tags, version = platform_of(program), version_of(program)
     info = f"llmbench-{version}.dist-info"
     licence = Path(__file__).resolve().parents[2] / "LICENSE"
@@ -93,6 +109,7 @@ def write_wheel(program, folder, licences):
     files = [*((f"llmbench/{f.name}", f.read_bytes().replace(b"@VERSION@", version.encode()), 0o644)
                for f in sorted(package.glob("*.py"))),
              ("llmbench/bin/llmbench", program.read_bytes(), 0o755),
+             *files_of_cpp(installed),
              (f"{info}/METADATA", METADATA.format(version=version).encode(), 0o644),
              (f"{info}/WHEEL", (WHEEL + "".join(f"Tag: py3-none-{p}\n" for p in tags.split("."))).encode(), 0o644),
              (f"{info}/entry_points.txt", ENTRY_POINTS, 0o644),
@@ -116,10 +133,13 @@ def write_wheel(program, folder, licences):
 
 
 def main(arguments):
+    installed = None
+    if len(arguments) > 1 and arguments[0] == "--prefix":
+        installed, arguments = Path(arguments[1]).resolve(), arguments[2:]
     if len(arguments) not in (2, 3):
-        sys.exit("usage: wheel.py PROGRAM FOLDER [LICENCES]")
+        sys.exit("usage: wheel.py [--prefix INSTALLED] PROGRAM FOLDER [LICENCES]")
     paths = [Path(a).resolve() for a in arguments]
-    print(write_wheel(paths[0], paths[1], paths[2] if len(paths) > 2 else None))
+    print(write_wheel(paths[0], paths[1], paths[2] if len(paths) > 2 else None, installed))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // what all files of a program have in common
-// Linkers know names alone, so names say what must agree: the version, and doctest or none.
+// Linkers know names alone, so names say what must agree: the version, the standard library, and
+// doctest's version or none.
 #pragma once
 
 #include "api/doctest.hpp"
@@ -10,10 +11,23 @@
 #define LLMBENCH_RELEASE_                                                                          \
     "llmbench_" LLMBENCH_NUMBER_(LLMBENCH_VERSION_MAJOR) "." LLMBENCH_NUMBER_(                     \
         LLMBENCH_VERSION_MINOR) "." LLMBENCH_NUMBER_(LLMBENCH_VERSION_PATCH) LLMBENCH_VERSION_PRE
-#ifdef LLMBENCH_NO_DOCTEST
-#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_without_doctest"
+#ifdef _LIBCPP_VERSION
+#define LLMBENCH_STD_ "_libc++"
+#elif defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
+#define LLMBENCH_STD_ "_old_ABI"
 #else
-#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_with_doctest"
+#define LLMBENCH_STD_ ""
+#endif
+#ifdef LLMBENCH_NO_DOCTEST
+#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_without_doctest" LLMBENCH_STD_
+#else
+#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_with_doctest_" DOCTEST_VERSION_STR LLMBENCH_STD_
+#endif
+// What `llmbench flags` prints defines LLMBENCH_PREBUILT: the implementation is in libllmbench.a.
+#ifdef LLMBENCH_PREBUILT
+#define LLMBENCH_BELONGS_ "libllmbench.a_and_these_headers_are_not_of_one_build_of_"
+#else
+#define LLMBENCH_BELONGS_ "LLMBENCH_MAIN_belongs_in_one_file_with_"
 #endif
 
 namespace llmbench {
@@ -29,7 +43,7 @@ static_assert(sizeof(char_and_double) > sizeof(char) + sizeof(double),
               "and include llmbench.hpp where no #pragma pack is in force");
 
 /// Defined by the implementation.
-bool implementation() asm("LLMBENCH_MAIN_belongs_in_one_file_with_" LLMBENCH_MADE_AS_);
+bool implementation() asm(LLMBENCH_BELONGS_ LLMBENCH_MADE_AS_);
 // Before all other functions, so that a linker without the implementation says this first.
 #ifndef __clang__
 [[gnu::no_reorder]]
@@ -38,7 +52,7 @@ bool implementation() asm("LLMBENCH_MAIN_belongs_in_one_file_with_" LLMBENCH_MAD
 
 // Each file has the one name for the other, which linkers drop with the same other name: files that
 // differ define it twice. Compilers name what is dropped in their own ways.
-#ifdef __ELF__
+#if defined(__ELF__) && !defined(LLMBENCH_ARCHIVE)  // which serves files with doctest, or not
 #ifdef __clang__
 #define LLMBENCH_FILES_AGREE_ "all_files_of_a_program_have_the_same_llmbench_"
 #else

@@ -18,6 +18,7 @@
 #include "program/convert.hpp"
 #include "program/doctor.hpp"
 #include "program/explain.hpp"
+#include "program/flags.hpp"
 #include "program/history.hpp"
 #include "program/judge.hpp"
 #include "program/output.hpp"
@@ -41,7 +42,8 @@ int llmbench_main(int argc, char** argv) {
     app.get_formatter()->column_width(30);
     const verb verbs[] = {run_verb(),     explain_verb(), judge_or_compare_verb(),
                           show_verb(),    merge_verb(),   history_verb(),
-                          convert_verb(), serve_verb(),   doctor_verb()};
+                          convert_verb(), serve_verb(),   doctor_verb(),
+                          flags_verb()};
     given_options given;
     vector<std::string> names;
     for (const verb& v : verbs) {

@@ -9,7 +9,8 @@ set(VCPKG_FIXUP_ELF_RPATH OFF)  # else patchelf is downloaded, to look at the sc
 vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS FEATURES tls LLMBENCH_WITH_TLS)
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS ${FEATURE_OPTIONS})
 vcpkg_cmake_install()
-vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/llmbench)
+vcpkg_cmake_config_fixup(CONFIG_PATH share/llmbench/cmake)
+file(MAKE_DIRECTORY "${CURRENT_PACKAGES_DIR}/lib")
 # What has a line Libs belongs there; and vcpkg has picojson.h in a folder of its own.
 file(RENAME "${CURRENT_PACKAGES_DIR}/share/pkgconfig" "${CURRENT_PACKAGES_DIR}/lib/pkgconfig")
 vcpkg_replace_string("${CURRENT_PACKAGES_DIR}/lib/pkgconfig/llmbench.pc"

@@ -32,7 +32,9 @@
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
 inline namespace v1 {
+#ifndef LLMBENCH_ARCHIVE  // the names of all files that it serves are in another object
 bool detail::implementation() { return true; }
+#endif
 namespace types {
 
 text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}

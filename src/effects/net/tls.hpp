@@ -24,7 +24,27 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+[[noreturn]] inline void refuse_tls(const http_url& u) {
+#ifdef LLMBENCH_ARCHIVE
+    const char* const how = "Link OpenSSL: `llmbench flags --tls` prints how";
+#else
+    const char* const how =
+        "Define LLMBENCH_WITH_TLS in the file that carries the implementation and link OpenSSL "
+        "(-lssl -lcrypto), or build with CMake, which does both where it finds OpenSSL "
+        "(libssl-dev)";
+#endif
+    throw std::invalid_argument("https://" + printable(u.authority()) +
+                                ": this program was built without TLS. " + how);
+}
 #ifdef LLMBENCH_WITH_TLS
+inline SSL_CTX* new_tls_context(const http_url& u) {
+#ifdef LLMBENCH_ARCHIVE  // its programs are linked with OpenSSL or without it
+    if (!SSL_CTX_new || !BIO_new) refuse_tls(u);
+#endif
+    SSL_CTX* const c = SSL_CTX_new(TLS_client_method());
+    if (!c) throw std::runtime_error("OpenSSL cannot be started for https://" + u.authority());
+    return c;
+}
 template <auto Free> struct freed_by {
     template <class T> void operator()(T* t) const { Free(t); }
 };
@@ -37,9 +57,8 @@ class tls_client {
 public:
     /// Throws std::invalid_argument if the options have no valid authorities.
     tls_client(const tls_options& o, const http_url& u)
-        : host(u.host), verify(o.verify), context(SSL_CTX_new(TLS_client_method())) {
+        : host(u.host), verify(o.verify), context(new_tls_context(u)) {
         SSL_CTX* const c = context.get();
-        if (!c) throw std::runtime_error("OpenSSL cannot be started");
         SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
         SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
         constexpr unsigned char http1[] = "\x08http/1.1";
@@ -243,13 +262,7 @@ private:
 #else
 /// Without OpenSSL there is no TLS, and targets say so.
 struct tls_client {
-    tls_client(const tls_options&, const http_url& u) {
-        throw std::invalid_argument(
-            "https://" + printable(u.authority()) +
-            ": this program was built without TLS. Define LLMBENCH_WITH_TLS in the file that "
-            "carries the implementation and link OpenSSL (-lssl -lcrypto), or build with CMake, "
-            "which does both where it finds OpenSSL (libssl-dev)");
-    }
+    tls_client(const tls_options&, const http_url& u) { refuse_tls(u); }
 };
 struct tls_session {};
 struct tls_channel {
