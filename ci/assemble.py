@@ -336,11 +336,28 @@ def put_together(src, root=ROOT, of_header=()):
     return out, parts
 
 
+def with_numbers_of_lines(blocks):
+    """Says where the implementation begins, and how long it is: BEGINS and LINES in src/llmbench.hpp."""
+    lines = [line for block, _ in blocks for line in block]
+    begins = [i for i, line in enumerate(lines) if line.startswith("// ===== the implementation: LINES ")]
+    if not begins:
+        return blocks
+    values = {"LINES": f"{len(lines) - begins[0] - 1:,}", "BEGINS": str(begins[0] + 1)}
+
+    def filled(line):
+        if not line.startswith("//"):
+            return line
+        said = re.sub(r"\b(LINES|BEGINS)\b", lambda m: values[m[0]], line)
+        return said.rstrip("=").ljust(COLUMNS, "=") if line.startswith("// ===== the implementation") else said
+
+    return [([filled(line) for line in block] if name == ROOT else block, name) for block, name in blocks]
+
+
 def all_headers(src, header):
     """What is put together: the path, the blocks and the parts of each. The core must not know an
     extension, so it is read first and alone."""
     blocks, parts = put_together(src)
-    made = [(header, blocks, parts)]
+    made = [(header, with_numbers_of_lines(blocks), parts)]
     of_header = {part.name for part in parts}
     for root in sorted((src / EXTENSIONS).glob("*.hpp")):
         name = root.relative_to(src).as_posix()

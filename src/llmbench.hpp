@@ -1,11 +1,42 @@
 // llmbench: performance gates for LLM inference servers, written like unit tests.
 //
-// How to read this file. Part one declares everything a gate says; a file that includes the header
-// pays for that part alone. Part two is the pure core: parsing, statistics, schedules, verdicts and
-// reports as functions from values to values, which do no I/O and know no clock. Part three holds
-// the effects: clocks, sockets, processes, files. Parts two and three are compiled in the one file
-// that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's implementation and main).
-// Inside a part every section uses only what stands above it.
+// A gate sends a load to a server that streams tokens over HTTP, and measures the time to the first
+// token (TTFT), the time per output token (TPOT), throughput and errors. It repeats the load until
+// the data show for each objective that it is met or missed: then it passes or fails, at stated
+// error levels. If they show neither, it is inconclusive. The exit code of the program is the
+// verdict, so a build fails when a server gets slower. README.md has the rest.
+//
+// #include "llmbench.hpp"                    // gates.cpp
+//
+// using namespace llmbench;
+//
+// TEST_CASE("chat stays interactive at 8 requests per second") {
+//     gate({
+//         .workload = synthetic{.prompt_tokens = lognormal(512, 0.6), .output_tokens = fixed(128)},
+//         .arrivals = poisson(8_rps),
+//         .requests = 300,
+//         .slos = {
+//             mean(tpot) <= 25_ms,
+//             p90(ttft) <= 300_ms,
+//             goodput(ttft <= 500_ms && tpot <= 30_ms) >= 90_pct,
+//             advisory(p99(ttft) <= 800_ms),
+//         },
+//     });
+// }
+//
+// `g++ -std=c++20 gates.cpp $(llmbench flags) -o gates` compiles it with a wheel or a release's
+// archive. With this file alone: `#define LLMBENCH_MAIN` in the first line, and -pthread.
+//
+// What a gate may say is in part one, in these sections: "workloads" (.workload), "lengths and
+// arrivals" (.arrivals), "metrics" and "SLO expressions" (.slos), "targets" (.target), "the
+// scenario" (all options with their defaults), "results", "verbs and assertions". A file that
+// includes the header pays for that part alone.
+//
+// The implementation begins in line BEGINS of llmbench.hpp. Part two is the pure core: parsing,
+// statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
+// and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
+// compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
+// implementation and main). Inside a part every section uses only what stands above it.
 //
 // Part one: declarations
 // Part two: the pure core
@@ -105,6 +136,8 @@ with the folder that has asio.hpp"
 #include "api/result.hpp"
 #include "api/verbs.hpp"
 #endif  // LLMBENCH_HPP
+
+// ===== the implementation: LINES lines, compiled where LLMBENCH_MAIN is =====
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE

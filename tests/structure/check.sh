@@ -27,6 +27,16 @@ contents_equal_banners() {
     [[ -s $work/contents ]] && diff "$work/contents" "$work/banners"
 }
 
+# Whoever opens the file sees the gate that README.md has, and finds where the implementation begins.
+first_page() {
+    sed -n '/^```cpp/,/^```$/{/^```/!p;/^```$/q}' README.md > "$work/gate"
+    [[ $(wc -l < "$work/gate") -gt 10 ]] || { echo "README.md has no gate"; return 1; }
+    sed -n '\|^// #include "llmbench.hpp"|,\|^// }$|s|^// \{0,1\}||p' "$header" | diff - "$work/gate" || return 1
+    local line
+    line=$(sed -n 's|^// The implementation begins in line \([0-9]*\) .*|\1|p' "$header")
+    sed -n "${line:-1}p" "$header" | grep '^// ===== the implementation: [0-9,]* lines, compiled where LLMBENCH_MAIN is =*$'
+}
+
 banners_fill_the_line() {
     awk -v width="$max_columns" '
         /^\/\/ =====/ && length($0) != width { print FNR ": " length($0) " columns"; bad = 1 }
@@ -269,6 +279,7 @@ check "each field of a scenario has its option, or a reason" python3 tests/struc
 check "a gate of others fits in 15 lines" real_gates_are_short
 check "the table of contents equals the banners" contents_equal_banners
 check "every banner fills the line" banners_fill_the_line
+check "the header's first page has the gate of README.md" first_page
 check "the version is the same everywhere" one_version
 check "no private word has come back" no_private_words
 check "arrays are the vector of core/base/" own_vector
