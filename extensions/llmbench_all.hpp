@@ -9,12 +9,43 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 // llmbench 1.0.0-rc.1: performance gates for LLM inference servers, written like unit tests.
 // Put together from src/ by ci/assemble.py: edit there, not here.
 //
-// How to read this file. Part one declares everything a gate says; a file that includes the header
-// pays for that part alone. Part two is the pure core: parsing, statistics, schedules, verdicts and
-// reports as functions from values to values, which do no I/O and know no clock. Part three holds
-// the effects: clocks, sockets, processes, files. Parts two and three are compiled in the one file
-// that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's implementation and main).
-// Inside a part every section uses only what stands above it.
+// A gate sends a load to a server that streams tokens over HTTP, and measures the time to the first
+// token (TTFT), the time per output token (TPOT), throughput and errors. It repeats the load until
+// the data show for each objective that it is met or missed: then it passes or fails, at stated
+// error levels. If they show neither, it is inconclusive. The exit code of the program is the
+// verdict, so a build fails when a server gets slower. README.md has the rest.
+//
+// #include "llmbench.hpp"                    // gates.cpp
+//
+// using namespace llmbench;
+//
+// TEST_CASE("chat stays interactive at 8 requests per second") {
+//     gate({
+//         .workload = synthetic{.prompt_tokens = lognormal(512, 0.6), .output_tokens = fixed(128)},
+//         .arrivals = poisson(8_rps),
+//         .requests = 300,
+//         .slos = {
+//             mean(tpot) <= 25_ms,
+//             p90(ttft) <= 300_ms,
+//             goodput(ttft <= 500_ms && tpot <= 30_ms) >= 90_pct,
+//             advisory(p99(ttft) <= 800_ms),
+//         },
+//     });
+// }
+//
+// `g++ -std=c++20 gates.cpp $(llmbench flags) -o gates` compiles it with a wheel or a release's
+// archive. With this file alone: `#define LLMBENCH_MAIN` in the first line, and -pthread.
+//
+// What a gate may say is in part one, in these sections: "workloads" (.workload), "lengths and
+// arrivals" (.arrivals), "metrics" and "SLO expressions" (.slos), "targets" (.target), "the
+// scenario" (all options with their defaults), "results", "verbs and assertions". A file that
+// includes the header pays for that part alone.
+//
+// The implementation begins in line 2741 of llmbench.hpp. Part two is the pure core: parsing,
+// statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
+// and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
+// compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
+// implementation and main). Inside a part every section uses only what stands above it.
 //
 // Part one: declarations
 //   [A] the version
@@ -225,6 +256,8 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 //                              compiles beside the first
 //   LLMBENCH_NO_DOCTEST        no doctest anywhere: use run() and judge() from another framework
 //   LLMBENCH_WITH_TLS          https:// through OpenSSL: link -lssl -lcrypto
+//   LLMBENCH_PREBUILT          the implementation is in libllmbench.a, and the macros above compile
+//                              nothing: `llmbench flags` prints it
 //
 // SPDX-License-Identifier: MIT
 //
@@ -260,6 +293,11 @@ static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
 #error "llmbench needs infinity and NaN, which failed requests count as: compile without -Ofast, \
 -ffast-math and -ffinite-math-only, or with -fno-finite-math-only after them"
 #include <llmbench stops here>
+#endif
+#ifdef LLMBENCH_PREBUILT
+#undef LLMBENCH_MAIN
+#undef LLMBENCH_IMPLEMENT
+#undef LLMBENCH_IMPLEMENT_EXTENSIONS
 #endif
 // Apart, as compilers that list what a file reads list what it asks for, too.
 #ifndef LLMBENCH_NO_DOCTEST
@@ -324,17 +362,31 @@ with the folder that has asio.hpp"
 #endif
 
 // ===== [A] what all files of a program have in common ============================================
-// Linkers know names alone, so names say what must agree: the version, and doctest or none.
+// Linkers know names alone, so names say what must agree: the version, the standard library, and
+// doctest's version or none.
 
 #define LLMBENCH_TEXT_(tokens) #tokens
 #define LLMBENCH_NUMBER_(macro) LLMBENCH_TEXT_(macro)
 #define LLMBENCH_RELEASE_                                                                          \
     "llmbench_" LLMBENCH_NUMBER_(LLMBENCH_VERSION_MAJOR) "." LLMBENCH_NUMBER_(                     \
         LLMBENCH_VERSION_MINOR) "." LLMBENCH_NUMBER_(LLMBENCH_VERSION_PATCH) LLMBENCH_VERSION_PRE
-#ifdef LLMBENCH_NO_DOCTEST
-#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_without_doctest"
+#ifdef _LIBCPP_VERSION
+#define LLMBENCH_STD_ "_libcpp"
+#elif defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
+#define LLMBENCH_STD_ "_old_ABI"
 #else
-#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_with_doctest"
+#define LLMBENCH_STD_ ""
+#endif
+#ifdef LLMBENCH_NO_DOCTEST
+#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_without_doctest" LLMBENCH_STD_
+#else
+#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_with_doctest_" DOCTEST_VERSION_STR LLMBENCH_STD_
+#endif
+// What `llmbench flags` prints defines LLMBENCH_PREBUILT: the implementation is in libllmbench.a.
+#ifdef LLMBENCH_PREBUILT
+#define LLMBENCH_BELONGS_ "libllmbench.a_and_these_headers_are_not_of_one_build_of_"
+#else
+#define LLMBENCH_BELONGS_ "LLMBENCH_MAIN_belongs_in_one_file_with_"
 #endif
 
 namespace llmbench {
@@ -350,7 +402,7 @@ static_assert(sizeof(char_and_double) > sizeof(char) + sizeof(double),
               "and include llmbench.hpp where no #pragma pack is in force");
 
 /// Defined by the implementation.
-bool implementation() asm("LLMBENCH_MAIN_belongs_in_one_file_with_" LLMBENCH_MADE_AS_);
+bool implementation() asm(LLMBENCH_BELONGS_ LLMBENCH_MADE_AS_);
 // Before all other functions, so that a linker without the implementation says this first.
 #ifndef __clang__
 [[gnu::no_reorder]]
@@ -359,7 +411,7 @@ bool implementation() asm("LLMBENCH_MAIN_belongs_in_one_file_with_" LLMBENCH_MAD
 
 // Each file has the one name for the other, which linkers drop with the same other name: files that
 // differ define it twice. Compilers name what is dropped in their own ways.
-#ifdef __ELF__
+#if defined(__ELF__) && !defined(LLMBENCH_ARCHIVE)  // which serves files with doctest, or not
 #ifdef __clang__
 #define LLMBENCH_FILES_AGREE_ "all_files_of_a_program_have_the_same_llmbench_"
 #else
@@ -2693,6 +2745,8 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 }  // namespace llmbench
 
 #endif  // LLMBENCH_HPP
+
+// ===== the implementation: 36,211 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -28515,7 +28569,9 @@ inline std::string report_html(const vector<gate_report>& gates,
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
 inline namespace v1 {
+#ifndef LLMBENCH_ARCHIVE  // the names of all files that it serves are in another object
 bool detail::implementation() { return true; }
+#endif
 namespace types {
 
 text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
@@ -30520,7 +30576,27 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+[[noreturn]] inline void refuse_tls(const http_url& u) {
+#ifdef LLMBENCH_ARCHIVE
+    const char* const how = "Link OpenSSL: `llmbench flags --tls` prints how";
+#else
+    const char* const how =
+        "Define LLMBENCH_WITH_TLS in the file that carries the implementation and link OpenSSL "
+        "(-lssl -lcrypto), or build with CMake, which does both where it finds OpenSSL "
+        "(libssl-dev)";
+#endif
+    throw std::invalid_argument("https://" + printable(u.authority()) +
+                                ": this program was built without TLS. " + how);
+}
 #ifdef LLMBENCH_WITH_TLS
+inline SSL_CTX* new_tls_context(const http_url& u) {
+#ifdef LLMBENCH_ARCHIVE  // its programs are linked with OpenSSL or without it
+    if (!SSL_CTX_new || !BIO_new) refuse_tls(u);
+#endif
+    SSL_CTX* const c = SSL_CTX_new(TLS_client_method());
+    if (!c) throw std::runtime_error("OpenSSL cannot be started for https://" + u.authority());
+    return c;
+}
 template <auto Free> struct freed_by {
     template <class T> void operator()(T* t) const { Free(t); }
 };
@@ -30533,9 +30609,8 @@ class tls_client {
 public:
     /// Throws std::invalid_argument if the options have no valid authorities.
     tls_client(const tls_options& o, const http_url& u)
-        : host(u.host), verify(o.verify), context(SSL_CTX_new(TLS_client_method())) {
+        : host(u.host), verify(o.verify), context(new_tls_context(u)) {
         SSL_CTX* const c = context.get();
-        if (!c) throw std::runtime_error("OpenSSL cannot be started");
         SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
         SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
         constexpr unsigned char http1[] = "\x08http/1.1";
@@ -30739,13 +30814,7 @@ private:
 #else
 /// Without OpenSSL there is no TLS, and targets say so.
 struct tls_client {
-    tls_client(const tls_options&, const http_url& u) {
-        throw std::invalid_argument(
-            "https://" + printable(u.authority()) +
-            ": this program was built without TLS. Define LLMBENCH_WITH_TLS in the file that "
-            "carries the implementation and link OpenSSL (-lssl -lcrypto), or build with CMake, "
-            "which does both where it finds OpenSSL (libssl-dev)");
-    }
+    tls_client(const tls_options&, const http_url& u) { refuse_tls(u); }
 };
 struct tls_session {};
 struct tls_channel {
