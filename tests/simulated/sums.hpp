@@ -57,7 +57,7 @@ inline void add_record(sums& s, const repeat_data& d, std::size_t i) {
     add("ttft_from_send", static_cast<double>(x.first_token_ns - x.sent_ns));
     add("e2e", static_cast<double>(x.end_ns - x.scheduled_ns));
     if (const int n = x.output_tokens - x.first_event_tokens; n > 0)
-        add("tpot", static_cast<double>(x.last_token_ns - x.first_token_ns) / n);
+        add("tpot", static_cast<double>(x.last_token_ns - x.first_token_ns + x.textless_ns) / n);
     const vector<long long> events = events_of(d, i);
     add("itl", static_cast<double>(events.back() - events.front()),
         static_cast<double>(events.size() - 1));
