@@ -78,6 +78,7 @@ TEST_CASE("never in time") {
 END
 { echo '#define LLMBENCH_MAIN'; cat gates.cpp; } > with_main.cpp
 { cat gates.cpp; printf '#define LLMBENCH_MAIN\n#include "llmbench.hpp"\n'; } > with_late_main.cpp
+# shellcheck disable=SC2016  # the backticks are Markdown's
 sed -n '/^```cpp/,/^```/{/^```/!p;/^```$/q}' "$top/README.md" > readme.cpp
 cat > no_doctest.cpp << 'END'
 #define LLMBENCH_NO_DOCTEST

@@ -80,8 +80,8 @@ if [[ ! $python ]]; then
     exit 77
 fi
 PYTHONPATH=$("$work/venv/bin/python" -c 'import llmbench, os; print(os.path.dirname(os.path.dirname(llmbench.__file__)))')
-PATH=$work/venv/bin:$PATH
-export PYTHONPATH PATH
+# shellcheck disable=SC2031  # the version alone is read in a subshell
+export PYTHONPATH PATH="$work/venv/bin:$PATH"
 pytest() { "$python" -m pytest -q -p no:cacheprovider "$@"; }
 export -f pytest
 export python

@@ -339,8 +339,10 @@ own_gates() {
     served 0
     ends 0 judge run-2 --truth truth.jsonl --slo 'p50(ttft_error) <= 5 min'
     says "matched by id" "of the log of other runs, before or after"
+    # shellcheck disable=SC2016  # for the shell that holds the test
     holds "a request of another run or gate counts" bash -c '! grep -q infinite "$1"' - "$log"
     ends 0 judge run-1 --truth truth.jsonl --gate second --slo 'p50(ttft_error) <= 5 min'
+    # shellcheck disable=SC2016  # for the shell that holds the test
     holds "a request of another run or gate counts" bash -c '! grep -q infinite "$1"' - "$log"
     ends 2 judge run-1 --truth truth.jsonl --out run-1/records.jsonl
     says "which is read: name another file"

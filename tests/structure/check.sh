@@ -29,6 +29,7 @@ contents_equal_banners() {
 
 # Whoever opens the file sees the gate that README.md has, and finds where the implementation begins.
 first_page() {
+    # shellcheck disable=SC2016  # the backticks are Markdown's
     sed -n '/^```cpp/,/^```$/{/^```/!p;/^```$/q}' README.md > "$work/gate"
     [[ $(wc -l < "$work/gate") -gt 10 ]] || { echo "README.md has no gate"; return 1; }
     sed -n '\|^// #include "llmbench.hpp"|,\|^// }$|s|^// \{0,1\}||p' "$header" | diff - "$work/gate" || return 1
