@@ -45,6 +45,13 @@ function same(shown, exact, what) {
   assert.ok(Math.abs(got - exact) <= 0.006 * Math.abs(exact), `${what}: ${shown} for ${exact}`);
 }
 
+/** "1.87 to 2.1 ms" as "1.87 ms" and "2.1 ms". */
+function endsOf(interval) {
+  const [low, high] = interval.split(" to ");
+  const unit = high.replace(/^-?[0-9.e+-]+ ?/, "");
+  return [/^-?[0-9.e+-]+$/.test(low) ? `${low} ${unit}` : low, high];
+}
+
 async function numbersAgree(page, gates) {
   for (const [i, gate] of gates.entries()) {
     if (gate.refusal) continue;
@@ -73,7 +80,7 @@ async function numbersAgree(page, gates) {
       const typical = /^typical (?:repeat|pair|stage) (.*)$/.exec(shown.slos[k].basis);
       if (typical) same(typical[1], slo.estimate, slo.slo);
       if (shown.slos[k].interval && !slo.interval.includes(null))
-        for (const [end, text] of shown.slos[k].interval.split(" to ").entries())
+        for (const [end, text] of endsOf(shown.slos[k].interval).entries())
           same(text, slo.interval[end], slo.slo);
     }
     if (gate.candidate.repeats.length === 0) continue;
