@@ -109,6 +109,7 @@ inline verb flags_verb() {
                 takes::nothing}}}},
             "Examples:\n"
             "  g++ -std=c++20 gates.cpp $(llmbench flags) -o gates\n"
+            "  llmbench flags --libs --tls\n"
             "  cmake -S . -B build -Dllmbench_DIR=$(llmbench flags --cmake)\n"
             "libllmbench.a, beside this program, has the implementation of llmbench.hpp and of all\n"
             "extensions.",

@@ -399,9 +399,12 @@ inline any_baseline baseline_of(const given_options& o) {
     if (o.has("--baseline-url")) {
         endpoint b = endpoint_of(o, "--baseline-url");
         if (o.has("--baseline-model")) b.model = o["--baseline-model"];
-        // A key of its own is for its host; a page with a host of its own is the target's.
+        // A key of its own is for its host; a page with a host of its own is the target's, and so
+        // are the exporters and the command that makes it cold.
         if (!environment("LLMBENCH_BASELINE_API_KEY").empty()) b.api_key_env = {};
         if (str(b.metrics_url).find("://") != std::string::npos) b.metrics_url = {};
+        b.telemetry = {};
+        b.cold = {};
         return b;
     }
     if (!o.has("--baseline-file")) return {};

@@ -41,7 +41,7 @@ inline std::string shown(measured_gate g, const std::string& name,
 
 /// Returns a result.json without its requests, which are missing.
 inline std::string shown_without_records(const past_gate& g) {
-    std::string out = "\n" + str(g.name) + ": " + str(g.outcome) + "\n";
+    std::string out = "\n" + str(g.name) + ": " + outcome_word(g) + "\n";
     std::size_t width = 9;
     for (const past_slo& s : g.slos) width = std::max(width, s.slo.size());
     for (const past_slo& s : g.slos) {

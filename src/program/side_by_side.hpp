@@ -308,11 +308,14 @@ inline constexpr const char* curves_key =
     "lines: the single repeats. Dashed upright line: a limit, at its percentile or, of a mean, on "
     "the axis. <b class=\"arm b\">- - A</b> <b class=\"arm c\">B</b></p>\n";
 /// "failed", and of a gate that passed whether an objective was left open.
-inline std::string outcome_badge(const past_gate& g) {
+inline std::string outcome_word(const past_gate& g) {
     const bool is_open = any_of(g.slos, [](const past_slo& s) {
         return s.outcome == verdict::inconclusive && !s.advisory;
     });
-    const std::string word = is_open && g.outcome == "passed" ? "inconclusive" : str(g.outcome);
+    return is_open && g.outcome == "passed" ? "inconclusive" : str(g.outcome);
+}
+inline std::string outcome_badge(const past_gate& g) {
+    const std::string word = outcome_word(g);
     const char* look = word == "passed"         ? "pass"
                        : word == "failed"       ? "fail"
                        : word == "inconclusive" ? "inconclusive"
@@ -373,8 +376,8 @@ inline std::string side_by_side_text(const run_side& a, const run_side& b) {
                        value_text(metric, x), value_text(metric, y), ratio_words(y, x)});
             }
         fill(gates, "\n{name}: A {a}, B {b}\n{table}",
-             {{"name", printable(str(g.judged.name), 200)}, {"a", g.judged.outcome},
-              {"b", other->judged.outcome}, {"table", console_table(t)}});
+             {{"name", printable(str(g.judged.name), 200)}, {"a", outcome_word(g.judged)},
+              {"b", outcome_word(other->judged)}, {"table", console_table(t)}});
     }
     if (gates.empty()) refuse_without_common_gate(a, b);
     return filled("A: {a}\nB: {b}\n{gates}\nTwo runs of one server differ, too: no ratio here is a "

@@ -138,6 +138,7 @@ class Gate(pytest.Item):
     def __init__(self, *, number, **more):
         super().__init__(**more)
         self.number = number
+        self.said = ""
 
     def runtest(self):
         gates = self.config.stash[KEY]
@@ -156,7 +157,9 @@ class Gate(pytest.Item):
         if code == 77:
             pytest.skip("no verdict was asked for")
         if code != 0:
-            raise GateFailed(f"llmbench ends with {code} ({EXIT_CODES}); see {report}/report.html")
+            page = report / "report.html"
+            seen = f"; see {page}" if page.exists() else f":\n{self.said}"
+            raise GateFailed(f"llmbench ends with {code} ({EXIT_CODES}){seen}")
         gate = json.loads((report / "result.json").read_text())["gates"][0]
         if any(slo["verdict"] == "inconclusive" and not slo["advisory"] for slo in gate["slos"]):
             pytest.xfail(f"inconclusive: see {report}/report.html")
@@ -179,6 +182,7 @@ class Gate(pytest.Item):
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     gate.wait(30)
                 raise
+        self.said = said
         print(said)
         if gone:
             raise GateFailed(gone)
