@@ -2746,7 +2746,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,211 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,237 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -4483,6 +4483,21 @@ inline std::string without_markup(std::string_view json) {
         return is_markup ? printed("\\u%04x", static_cast<unsigned>(c)) : std::string(1, c);
     });
 }
+/// As encoders write it that spare letters and digits alone: .NET's in JSON, others' in HTML.
+inline std::string with_codes(std::string_view s, const char* code) {
+    return rewritten(s, [&](char c) {
+        const bool is_sign = c > ' ' && c < 127 && !is_letter_or_digit(c) &&
+                             std::string_view("-_.~:").find(c) == std::string_view::npos;
+        return is_sign ? printed(code, static_cast<unsigned>(c)) : std::string(1, c);
+    });
+}
+/// JSON of .NET, which keeps the slash and the signs of base64 but for the plus.
+inline std::string in_dotnet(std::string_view s) {
+    return rewritten(s, [](char c) {
+        const bool is_coded = std::string_view("+&<>'\"`").find(c) != std::string_view::npos;
+        return is_coded ? printed("\\u%04X", static_cast<unsigned>(c)) : std::string(1, c);
+    });
+}
 inline std::string in_markdown(std::string_view s) {
     return rewritten(marked(s, "\\|<>`*_[]~", '\\'), [](char c) {
         return c == '&' ? "&amp;" : std::string(1, c);
@@ -4510,6 +4525,9 @@ inline void add_forms(vector<std::string>& secrets, const std::string& s) {
                                         xml_escaped(of_others), in_markdown(shown)})
             add_form(secrets, form);
     }
+    for (const std::string& coded :
+         {in_dotnet(s), with_codes(s, "&#%u;"), with_codes(s, "\\u%04X")})
+        for (const std::string& form : {coded, in_json(coded)}) add_form(secrets, form);
     for (const char* slash : {"%2F", "/"})
         for (const char* blank : {"%20", "+"}) {
             add_form(secrets, in_url(s, "%%%02X", blank, slash));
@@ -4616,10 +4634,10 @@ inline void add_secrets_named_in(vector<std::string>& secrets, std::string_view 
         const std::string_view host = text.substr(at, text.find_first_of("/?# \t\"'", at) - at);
         const std::size_t end = host.rfind('@');
         if (end == std::string_view::npos) continue;
-        const std::string user_and_password = percent_decoded(host.substr(0, end));
-        add_secret(secrets, user_and_password);
-        add_secret(secrets, base64(user_and_password));
-        add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
+        const std::string written(host.substr(0, end));  // in a report as it stands there
+        add_secret(secrets, written);
+        add_secret(secrets, base64(percent_decoded(written)));
+        add_secret(secrets, written.substr(written.find(':') + 1));
     }
 }
 /// The bytes of a text from `at` on that are to be masked: a secret, or its beginning if the text
@@ -15105,6 +15123,13 @@ inline bool served_both(const reading_span& s, const cross_check& own, const cro
                ? s.change(server_quantity::generation_tokens) >= 0.95 * both.tokens
                : requests > own.sent && requests >= 0.95 * both.finished;
 }
+/// Whether the other variant's page has its own load and no more: then this page's others are not
+/// that load, as where a second gate has the same baseline.
+inline bool has_its_load_alone(const repeat_data& twin, const cross_check& both) {
+    if (!is_comparable(twin) || is_a_part(twin)) return false;
+    const double requests = whole_span(twin.server)->change(server_quantity::requests_done);
+    return requests < 0.95 * both.finished;
+}
 /// `twin`: the other variant's repeat at the same time, null if there is none. Where the server had
 /// both, ours are the requests of both.
 inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin = nullptr) {
@@ -15117,7 +15142,7 @@ inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin 
     if (twin) {
         cross_check both = c;
         add_requests(both, *twin);
-        if (served_both(s, c, both)) c = both;
+        if (served_both(s, c, both) && !has_its_load_alone(*twin, both)) c = both;
         else twin = nullptr;
     }
     if (c.tokens != 0) {  // without tokens each text may be a request
@@ -37138,7 +37163,8 @@ inline const char* of_virtual_time() { return current_environment ? " of virtual
 inline std::string announcement(const plan& p, const target_facts& target,
                                 const target_facts& baseline) {
     const double seconds = seconds_of_one(p);
-    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    std::string t = "\n" + printable(p.name, 200) + "\n  " +
+                    plan_text(p) + "\n  " + target_text(target);
     t += compared_text(baseline);
     t += "; " + repeats_text(p);
     const api_traits* api = api_named(target.api);

@@ -31,11 +31,25 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 
 namespace {
 
 using namespace llmbench_program;
 
+/// Text of a file's or a folder's name on a console that takes lines for commands, as those of
+/// GitHub Actions do.
+std::string as_lines(const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool is_control = static_cast<unsigned char>(text[i]) < ' ' && text[i] != '\n';
+        out += is_control ? '?' : text[i];
+        const std::string_view next = std::string_view(text).substr(i + 1);
+        const bool is_command = next.starts_with("::") || next.starts_with("##[");
+        if (text[i] == '\n' && is_command) out += ' ';
+    }
+    return out;
+}
 int llmbench_main(int argc, char** argv) {
     CLI::App app("Performance gates for LLM inference servers", "llmbench");
     app.set_version_flag("--version", "llmbench " + version_text());
@@ -83,7 +97,8 @@ int main(int argc, char** argv) {
         if (detail::session::of_this_program().number_of_gates() > 0) return llmbench::exit_code();
         detail::vector<std::string> secrets;
         for (int i = 0; i < argc; ++i) add_secrets_named_in(secrets, argv[i]);
-        std::fprintf(stderr, "llmbench: %s\n", without_secrets(e.what(), secrets).c_str());
+        const std::string why = as_lines(without_secrets(e.what(), secrets));
+        std::fprintf(stderr, "llmbench: %s\n", why.c_str());
         return 2;
     }
 }

@@ -409,7 +409,7 @@ same_requests() {
         [--questions]='lines.jsonl' [--grade]='exact --questions lines.jsonl'
         [--before]='Say: --questions lines.jsonl' [--after]='! --questions lines.jsonl' [--sessions]=sessions.jsonl
         [--max-wait]='1s --sessions sessions.jsonl' [--max-context]='900 --sessions sessions.jsonl'
-        [--max-items]='10 --questions lines.jsonl' [--session-model]='a=b --sessions sessions.jsonl'
+        [--max-items]='10 --questions lines.jsonl' [--session-model]='m=b --sessions sessions.jsonl'
         [--min-prompt-tokens]='1 --dataset shares.json' [--max-prompt-tokens]='900 --dataset shares.json'
         [--min-output-tokens]='1 --dataset shares.json' [--max-output-tokens]='900 --dataset shares.json'
         [--images]='. --dataset shares.json' [--turn-pause]='1ms --turns 2' [--own-prefix]='--turns 2 --prefix-tokens 8'
@@ -419,7 +419,7 @@ same_requests() {
     printf '[%s{"conversations": [{"from": "human", "value": "one"}, {"from": "gpt", "value": "a b c"}]}]' \
         "$(printf '{"conversations": [{"from": "human", "value": "%s is a number"}, {"from": "gpt", "value": "a b c"}]},' {1..12})" > shares.json
     printf '{"question": "%s", "answer": "yes"}\n' {1..12} > lines.jsonl
-    printf '{"session":"%s","step":"a","prompt_tokens":9,"output_tokens":4}\n' {1..12} > sessions.jsonl
+    printf '{"session":"%s","step":"a","prompt_tokens":9,"output_tokens":4,"model":"m"}\n' {1..12} > sessions.jsonl
     # What names a server, or is of one that is started, or the target's alone; test_run_options.cpp has files of TLS. No gate
     # has only requests that are cancelled, and documents are of APIs that generate nothing.
     local apart=" --url --command --ready --env --directory --ca-file --cert --key --restart --cold --telemetry-url --cancel-after --documents "

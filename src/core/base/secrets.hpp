@@ -72,6 +72,21 @@ inline std::string without_markup(std::string_view json) {
         return is_markup ? printed("\\u%04x", static_cast<unsigned>(c)) : std::string(1, c);
     });
 }
+/// As encoders write it that spare letters and digits alone: .NET's in JSON, others' in HTML.
+inline std::string with_codes(std::string_view s, const char* code) {
+    return rewritten(s, [&](char c) {
+        const bool is_sign = c > ' ' && c < 127 && !is_letter_or_digit(c) &&
+                             std::string_view("-_.~:").find(c) == std::string_view::npos;
+        return is_sign ? printed(code, static_cast<unsigned>(c)) : std::string(1, c);
+    });
+}
+/// JSON of .NET, which keeps the slash and the signs of base64 but for the plus.
+inline std::string in_dotnet(std::string_view s) {
+    return rewritten(s, [](char c) {
+        const bool is_coded = std::string_view("+&<>'\"`").find(c) != std::string_view::npos;
+        return is_coded ? printed("\\u%04X", static_cast<unsigned>(c)) : std::string(1, c);
+    });
+}
 inline std::string in_markdown(std::string_view s) {
     return rewritten(marked(s, "\\|<>`*_[]~", '\\'), [](char c) {
         return c == '&' ? "&amp;" : std::string(1, c);
@@ -99,6 +114,9 @@ inline void add_forms(vector<std::string>& secrets, const std::string& s) {
                                         xml_escaped(of_others), in_markdown(shown)})
             add_form(secrets, form);
     }
+    for (const std::string& coded :
+         {in_dotnet(s), with_codes(s, "&#%u;"), with_codes(s, "\\u%04X")})
+        for (const std::string& form : {coded, in_json(coded)}) add_form(secrets, form);
     for (const char* slash : {"%2F", "/"})
         for (const char* blank : {"%20", "+"}) {
             add_form(secrets, in_url(s, "%%%02X", blank, slash));
@@ -205,10 +223,10 @@ inline void add_secrets_named_in(vector<std::string>& secrets, std::string_view 
         const std::string_view host = text.substr(at, text.find_first_of("/?# \t\"'", at) - at);
         const std::size_t end = host.rfind('@');
         if (end == std::string_view::npos) continue;
-        const std::string user_and_password = percent_decoded(host.substr(0, end));
-        add_secret(secrets, user_and_password);
-        add_secret(secrets, base64(user_and_password));
-        add_secret(secrets, user_and_password.substr(user_and_password.find(':') + 1));
+        const std::string written(host.substr(0, end));  // in a report as it stands there
+        add_secret(secrets, written);
+        add_secret(secrets, base64(percent_decoded(written)));
+        add_secret(secrets, written.substr(written.find(':') + 1));
     }
 }
 /// The bytes of a text from `at` on that are to be masked: a secret, or its beginning if the text

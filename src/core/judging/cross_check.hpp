@@ -126,6 +126,13 @@ inline bool served_both(const reading_span& s, const cross_check& own, const cro
                ? s.change(server_quantity::generation_tokens) >= 0.95 * both.tokens
                : requests > own.sent && requests >= 0.95 * both.finished;
 }
+/// Whether the other variant's page has its own load and no more: then this page's others are not
+/// that load, as where a second gate has the same baseline.
+inline bool has_its_load_alone(const repeat_data& twin, const cross_check& both) {
+    if (!is_comparable(twin) || is_a_part(twin)) return false;
+    const double requests = whole_span(twin.server)->change(server_quantity::requests_done);
+    return requests < 0.95 * both.finished;
+}
 /// `twin`: the other variant's repeat at the same time, null if there is none. Where the server had
 /// both, ours are the requests of both.
 inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin = nullptr) {
@@ -138,7 +145,7 @@ inline cross_check cross_check_of(const repeat_data& d, const repeat_data* twin 
     if (twin) {
         cross_check both = c;
         add_requests(both, *twin);
-        if (served_both(s, c, both)) c = both;
+        if (served_both(s, c, both) && !has_its_load_alone(*twin, both)) c = both;
         else twin = nullptr;
     }
     if (c.tokens != 0) {  // without tokens each text may be a request

@@ -165,7 +165,8 @@ inline const char* of_virtual_time() { return current_environment ? " of virtual
 inline std::string announcement(const plan& p, const target_facts& target,
                                 const target_facts& baseline) {
     const double seconds = seconds_of_one(p);
-    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    std::string t = "\n" + printable(p.name, 200) + "\n  " +
+                    plan_text(p) + "\n  " + target_text(target);
     t += compared_text(baseline);
     t += "; " + repeats_text(p);
     const api_traits* api = api_named(target.api);

@@ -98,6 +98,11 @@ TEST_CASE("at once a server may have the requests of both variants") {
     CHECK(fault(at_once(130, 1300, 0)) ==
           "it served others too: in repeat 1 its page counts 130 finished requests, ours were 100");
     CHECK(fault(at_once(70, 700, 0)) != "");
+    // A page of the other variant with its own load alone: somebody else has the second one.
+    measurement apart = at_once(100, 1000, 0);
+    apart.baseline[0].server = repeat_reported(50, 50, 500).server;
+    CHECK(fault(apart) ==
+          "it served others too: in repeat 1 its page counts 100 finished requests, ours were 50");
     measurement in_turns = at_once(100, 1000, 0);
     in_turns.is_at_once = false;
     CHECK(fault(in_turns) != "");
