@@ -353,7 +353,8 @@ private:
     void take_frames(std::string_view bytes) {
         const std::string wrong = frames_.feed(
             bytes, [this](opcode what, std::string_view payload) { on_message(what, payload); });
-        if (!wrong.empty()) give_up("the WebSocket is broken: " + wrong);
+        // What follows an end is not read, however it came.
+        if (!wrong.empty() && at_ == state::open) give_up("the WebSocket is broken: " + wrong);
     }
     void on_message(opcode what, std::string_view payload) {
         if (use_ == socket_use::broken || at_ != state::open) return;

@@ -220,6 +220,10 @@ TEST_CASE("a turn that meets the server's Close, or its limit of time, has no an
         CHECK(str(t->socket.goodbye()) == "");  // it was said
         t->feed(delta());
         CHECK(t->answer == "");
+        // What follows in the same bytes is not read, either.
+        const auto together = after_one_answer(delta() + ending("r1"));
+        together->feed(last + "\xFF\xFF");
+        CHECK(together->use == socket_use::over);
     }
     const auto idle = opened();
     idle->feed(delta() + ending("r1") + frame(opcode::close, ""));
