@@ -2746,7 +2746,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,237 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,229 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -4476,28 +4476,19 @@ inline std::string in_ascii(std::string_view json) {
     }
     return out;
 }
-/// As Go writes JSON, and our pages theirs.
-inline std::string without_markup(std::string_view json) {
-    return rewritten(json, [](char c) {
-        const bool is_markup = c == '<' || c == '>' || c == '&';
-        return is_markup ? printed("\\u%04x", static_cast<unsigned>(c)) : std::string(1, c);
-    });
-}
-/// As encoders write it that spare letters and digits alone: .NET's in JSON, others' in HTML.
-inline std::string with_codes(std::string_view s, const char* code) {
+/// The same where these characters stand as a `code`, printed with their number.
+inline std::string coded(std::string_view s, std::string_view characters, const char* code) {
     return rewritten(s, [&](char c) {
-        const bool is_sign = c > ' ' && c < 127 && !is_letter_or_digit(c) &&
-                             std::string_view("-_.~:").find(c) == std::string_view::npos;
-        return is_sign ? printed(code, static_cast<unsigned>(c)) : std::string(1, c);
+        const bool is_one = characters.find(c) != characters.npos;
+        return is_one ? printed(code, static_cast<unsigned>(c)) : std::string(1, c);
     });
 }
-/// JSON of .NET, which keeps the slash and the signs of base64 but for the plus.
-inline std::string in_dotnet(std::string_view s) {
-    return rewritten(s, [](char c) {
-        const bool is_coded = std::string_view("+&<>'\"`").find(c) != std::string_view::npos;
-        return is_coded ? printed("\\u%04X", static_cast<unsigned>(c)) : std::string(1, c);
-    });
-}
+/// As Go writes JSON, and our pages theirs.
+inline std::string without_markup(std::string_view json) { return coded(json, "<>&", "\\u%04x"); }
+/// Signs that encoders code which spare letters, digits and a few others; and those of .NET's JSON,
+/// which spares the slash and the signs of base64 but for the plus.
+inline constexpr std::string_view all_signs = "!\"#$%&'()*+,/;<=>?@[\\]^`{|}",
+                                  signs_of_dotnet = "+&<>'\"`";
 inline std::string in_markdown(std::string_view s) {
     return rewritten(marked(s, "\\|<>`*_[]~", '\\'), [](char c) {
         return c == '&' ? "&amp;" : std::string(1, c);
@@ -4526,7 +4517,8 @@ inline void add_forms(vector<std::string>& secrets, const std::string& s) {
             add_form(secrets, form);
     }
     for (const std::string& coded :
-         {in_dotnet(s), with_codes(s, "&#%u;"), with_codes(s, "\\u%04X")})
+         {coded(s, signs_of_dotnet, "\\u%04X"), coded(s, all_signs, "&#%u;"),
+          coded(s, all_signs, "\\u%04X")})
         for (const std::string& form : {coded, in_json(coded)}) add_form(secrets, form);
     for (const char* slash : {"%2F", "/"})
         for (const char* blank : {"%20", "+"}) {

@@ -37,16 +37,14 @@ namespace {
 
 using namespace llmbench_program;
 
-/// Text of a file's or a folder's name on a console that takes lines for commands, as those of
-/// GitHub Actions do.
-std::string as_lines(const std::string& text) {
+/// A name of a file or a folder may hold lines, which a runner must not take for its commands.
+std::string as_lines(std::string_view text) {
     std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const bool is_control = static_cast<unsigned char>(text[i]) < ' ' && text[i] != '\n';
-        out += is_control ? '?' : text[i];
-        const std::string_view next = std::string_view(text).substr(i + 1);
-        const bool is_command = next.starts_with("::") || next.starts_with("##[");
-        if (text[i] == '\n' && is_command) out += ' ';
+    while (!text.empty()) {
+        const std::string_view line = taken_part(text, "\n");
+        if (!out.empty()) out += '\n';
+        if (begins_with_colons(line) || line.starts_with("##[")) out += "| ";
+        for (const char c : line) out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
     }
     return out;
 }

@@ -17,6 +17,13 @@ namespace llmbench_program {
 struct known_word {
     std::string_view theirs, ours;
 };
+/// Returns our word for another tool's, "" if it is none of these.
+template <std::size_t N>
+std::string ours_in(const known_word (&all)[N], std::string_view theirs) {
+    for (const known_word& w : all)
+        if (w.theirs == theirs) return std::string(w.ours);
+    return {};
+}
 
 /// Returns our option, without dashes, for another tool's; "" if it is none that we know.
 inline std::string option_for(std::string_view theirs) {
@@ -37,9 +44,7 @@ inline std::string option_for(std::string_view theirs) {
         {"goodput", "slo"},                {"result-dir", "report"},
         {"output-dir", "report"},          {"warmup-requests", "warmup"},
         {"num-warmups", "warmup"},         {"random-prefix-len", "prefix-tokens"}};
-    for (const known_word& w : all)
-        if (w.theirs == theirs) return std::string(w.ours);
-    return {};
+    return ours_in(all, theirs);
 }
 
 /// Returns our option for a word: another tool's, else the one that differs in fewest letters, if
@@ -73,9 +78,7 @@ inline std::string metric_for(std::string_view theirs) {
         {"time_per_output_token", "tpot"},
         {"inter_token_latency", "itl"},
         {"errors", "error_rate"}};
-    for (const known_word& w : all)
-        if (w.theirs == theirs) return std::string(w.ours);
-    return {};
+    return ours_in(all, theirs);
 }
 
 /// Returns our words for the first word of a text, such as "p95(ttft)" for "p95_ttft" and "mean"

@@ -300,6 +300,11 @@ $sound" both 'LLMBENCH_REPORT_DIR is /proc/llmbench: it cannot be written' 'user
     ends 2 run --url "$url" --requests 30 --warmup 0 --sweep 'path=/v1/chat/completions,chat' --slo 'p90(ttft) <= 9 s'
     says 'endpoint.path is "chat"'
     if [[ $before == "$(page)" ]]; then ok; else wrong "the sweep sent its first gate"; fi
+    # No line of a file's name is a command of a runner, which skips blanks before the colons.
+    ends 2 run --config $'nope\n::error::a'
+    ends 2 run --config $'nope\n  ::error::b\e[31m'
+    says "| " '::error::b?[31m'
+    if grep -qE '^[[:space:]]*::' "$log"; then wrong "a line of it is a command"; else ok; fi
     # What a model of a server lacks is left out, and told.
     printf '%s\n' '[a]' 'slo = ["max(server_metric(\"x\")) <= 5", "p90(ttft) <= 9 s"]' > lacks.toml
     ends 0 explain lacks.toml
