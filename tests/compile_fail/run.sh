@@ -179,7 +179,7 @@ first_says() {
     printf '#include "llmbench.hpp"\nusing namespace llmbench;\nvoid f() { %s }\n' "$2" > "$work/first.cpp"
     if LC_ALL=C "$compiler" -std=c++20 -I../.. "${cppflags[@]}" -fsyntax-only "$work/first.cpp" > "$work/log" 2>&1
     then complain "compiles, but must not"
-    elif ! grep -m 1 'error:' "$work/log" | grep -q "$1"; then
+    elif ! grep -q "$1" <<< "$(grep -m 1 'error:' "$work/log")"; then
         complain "does not say first: $1"
         grep -m 3 'error:' "$work/log"
     else passed=$((passed + 1)); fi

@@ -61,7 +61,7 @@ if [[ $case == linked ]]; then
     # What one file can show is an error of the compiler.
     says_compiler() {  # SENTENCE OPTION...
         if "${cxx[@]}" -std=c++20 -fsyntax-only "${@:2}" > said 2>&1; then echo "compiles: ${*:2}"; bad=1; fi
-        grep -m 1 'error:' said | grep -qF -- "$1" || { echo "a compiler does not say: $1"; grep -m 3 error: said; bad=1; }
+        grep -qF -- "$1" <<< "$(grep -m 1 'error:' said)" || { echo "a compiler does not say: $1"; grep -m 3 error: said; bad=1; }
     }
     says_compiler "compile without -fpack-struct" gates.cpp "${here[@]}" -fpack-struct
     printf '#pragma pack(1)\n' | cat - gates.cpp > packed.cpp

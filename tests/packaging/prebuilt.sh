@@ -33,7 +33,7 @@ fi
 program=$work/installed/bin/llmbench include=$work/installed/include
 [[ $("$program" --version) == "llmbench $version" ]] || die "the program is not of $version"
 has_tls=
-if nm "$work/installed/lib/libllmbench.a" 2> /dev/null | grep -q llmbench_takes_tls; then has_tls=1; fi
+if [[ $(nm "$work/installed/lib/libllmbench.a" 2> /dev/null) == *llmbench_takes_tls* ]]; then has_tls=1; fi
 
 cd "$work"
 ok() { echo "ok: $*"; }
@@ -161,7 +161,7 @@ if [[ $has_tls ]]; then
     secure=$!
     https=$(url_of secure $secure)
     LLMBENCH_URL=$https ends 2 "$https: this program was built without TLS. Link OpenSSL: \`llmbench flags --tls\`" ./gates -tc="in time"
-    if ldd gates | grep -q libssl; then die "OpenSSL is linked without --tls"; fi
+    if [[ $(ldd gates) == *libssl* ]]; then die "OpenSSL is linked without --tls"; fi
     sed 's/gate({/gate({.target = endpoint{.tls = {.ca_file = "cert.pem"}}, /' gates.cpp > tls.cpp
     for asked in "" -Wl,--as-needed; do
         "$cxx" -std=c++20 $asked tls.cpp $("$program" flags --tls) -o tls
@@ -234,7 +234,7 @@ done
 large=$(find by_cmake -name '*.o' -size +2000k | wc -l)
 ((large == 0)) || die "a project has compiled the implementation"
 if [[ $has_tls && -e /usr/include/openssl/ssl.h ]]; then
-    ldd by_cmake/linked | grep -q libssl || die "CMake has found OpenSSL, and the program does not link it"
+    [[ $(ldd by_cmake/linked) == *libssl* ]] || die "CMake has found OpenSSL, and the program does not link it"
 fi
 ok "find_package(llmbench), llmbench_add_gate"
 
