@@ -79,24 +79,11 @@ TEST_CASE("a key of last_number is wholly a number") {
     const auto key = [](const std::string& answer) {
         return wanted_of("{\"question\": \"?\", \"answer\": " + answer + "}", {.grade = last_number});
     };
-    for (const char* answer : {"\"3/4\"", "0.75", "\"0.75\"", "\"6/8 = 3/4 #### 3/4\"", "\"\\\\frac{3}{4}\""})
-        CHECK(graded("it is 3/4", key(answer)).is == graded_as::right);
-    CHECK(graded("4", key("\"3/4\"")).is == graded_as::wrong);
-    for (const char* answer : {"0.00005", "5e-5", "\"5e-05\""}) {
-        CHECK(graded("It is 0.00005.", key(answer)).is == graded_as::right);
-        CHECK(graded("5", key(answer)).is == graded_as::wrong);
-    }
+    for (const char* answer : {"0.75", "\"0.750\"", "\"6/8 #### 0.75\""})
+        CHECK(graded("it is .75", key(answer)).is == graded_as::right);
     CHECK(graded("-1234.5", key("\"-$1,234.50\"")).is == graded_as::right);
-    // A double of a file has its last digits by chance; a whole number has not.
-    for (const char* answer : {"3.0000000000000004e-05", "\"3.0000000000000004e-05\"", "\"3/100000\""}) {
-        CHECK(graded("It is 0.00003.", key(answer)).is == graded_as::right);
-        CHECK(graded("It is 0.0000300001.", key(answer)).is == graded_as::wrong);
-        CHECK(graded("It is -0.00003.", key(answer)).is == graded_as::wrong);
-    }
-    CHECK(graded("0.30000000000000004", key("0.3")).is == graded_as::right);
     CHECK(graded("121932631112635268", key("\"121932631112635269\"")).is == graded_as::wrong);
-    CHECK(graded("0", key("1e-300")).is == graded_as::wrong);
-    for (const char* answer : {"50%", "1,5", "2 h 30", "so 7", "7 apples", "1.2.3", "2:30", "#### ", "x"}) {
+    for (const char* answer : {"50%", "1,5", "3/4", "5e-05", "2 h 30", "so 7", "7 apples", "1.2.3", "2:30", "#### ", "x"}) {
         const std::string text = std::string("{\"question\": \"?\", \"answer\": \"") + answer + "\"}";
         refused(text, " is no number: graded by last_number, a key is wholly one", {.grade = last_number});
         refused(text, "qa.jsonl:1: answer \"", {.format = gsm8k});
@@ -106,10 +93,10 @@ TEST_CASE("a key of last_number is wholly a number") {
 }
 
 TEST_CASE("a key that is wholly a number, in quotes or not, is graded as one") {
-    for (const char* answer : {"42", "\"42\"", "\"84/2\""}) {
+    for (const char* answer : {"42", "\"42\""}) {
         const auto key = wanted_of(std::string("{\"question\": \"?\", \"answer\": ") + answer + "}", {});
         CHECK(key.by == last_number);
-        CHECK(graded("Answer: 42 (since 6*7)", key).is == graded_as::right);
+        CHECK(graded("Since 6*7, it is 42.", key).is == graded_as::right);
     }
     CHECK(wanted_of(R"({"question": "?", "answer": "42 days"})", {}).by == exact);
     CHECK(wanted_of(R"({"question": "?", "answer": "42"})", {.grade = exact}).by == exact);

@@ -35,6 +35,17 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// Positions that announce an answer. `each` is called from the last one back, with the position
+/// after the words and the words, until it returns true.
+template <class Marks, class Each>
+void each_mark(std::string_view s, const Marks& marks, Each&& each) {
+    for (std::size_t i = s.size(); i-- > 0;)
+        for (const std::string_view mark : marks)
+            if (same_ignoring_case(s.substr(i, mark.size()), mark) &&
+                each(i + mark.size(), mark))
+                return;
+}
+
 class choice_reader {
 public:
     choice_reader(std::string_view s, int choices) : s_(s), choices_(choices) {}
@@ -135,7 +146,7 @@ private:
     /// The letter after the last words that announce an answer, or before those that confirm it.
     std::optional<char> announced() const {
         static constexpr std::string_view marks[] = {
-            "answer is", "answer:", "answer\":", "<answer>", box_mark,    "option is",
+            "answer is", "answer:", "answer\":", "<answer>", "\\boxed{", "option is",
             "option:",   "choice is", "choice:", " is correct", " is the correct"};
         std::optional<char> found;
         each_mark(s_, marks, [&](std::size_t at, std::string_view mark) {
@@ -164,8 +175,7 @@ private:
 
 /// Returns the letter that a model chose, '\0' if none.
 inline char choice_in(std::string_view text, int choices) {
-    const std::string s(without_space(undressed(text)));
-    return choice_reader(s, choices).read();
+    return choice_reader(without_space(text), choices).read();
 }
 
 inline const char* grade_name(answer_grade g) {
@@ -191,10 +201,9 @@ inline graded_answer graded(std::string_view text, const answer_key& wanted) {
     } else if (wanted.by == exact) {
         is_right = said == without_space(wanted.key);
     } else if (wanted.by == last_number) {
-        const number_said found = number_in_answer(said);
-        const auto key = whole_number(wanted.key);
-        if (found.n) is_right = key && same_number(*found.n, *key);
-        read = found.read;
+        const number_in_text found = number_in_answer(said);
+        if (!found.is.empty()) is_right = found.is == whole_number(wanted.key);
+        read = said.substr(found.begin, found.is.empty() ? 0 : found.end - found.begin);
     } else if (const char c = choice_in(said, wanted.choices)) {
         read = c;
         is_right = wanted.key == read;
@@ -256,7 +265,7 @@ private:
         return asked_.format == gsm8k ? last_number
                : !choices.empty()     ? choice
                : std::isnan(number_member(v, "answer")) &&
-                         !whole_number(string_member(v, "answer"))
+                         whole_number(string_member(v, "answer")).empty()
                    ? exact
                    : last_number;
     }
@@ -290,9 +299,9 @@ private:
             const auto mark = w.key.rfind("####");
             if (mark != std::string::npos) w.key.erase(0, mark + 4);
             w.key = std::string(without_space(w.key));
-            if (!whole_number(w.key))
+            if (whole_number(w.key).empty())
                 in_.refuse(line, "answer \"" + printable(w.key, 40) + "\" is no number: graded by "
-                                 "last_number, a key is wholly one, such as -1,234.5 or 3/4");
+                                 "last_number, a key is wholly one, such as -1,234.5");
         }
         return w;
     }
