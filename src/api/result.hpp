@@ -154,12 +154,6 @@ struct slo_verdict : verdict_numbers {
     types::list<verdict_cause> causes{};  ///< of the reason, in order
 };
 
-/// TLS handshakes of one kind over all repeats; connection times include them.
-struct handshakes_t {
-    long long count = 0;
-    double mean = 0, max = 0;  ///< seconds
-};
-
 /// Checks of the client on its own numbers.
 struct self_check_t {
     bool ok = true;
@@ -175,8 +169,6 @@ struct self_check_t {
     double loop_lag_p99 = 0, loop_lag_max = 0;    ///< seconds that a client thread was late
     double stamp_lag_p99 = 0, stamp_lag_max = 0;  ///< seconds from "readable" to the arrival stamp
     long long connections_opened = 0;
-    handshakes_t handshakes_full{};     ///< https:// only
-    handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
     double lost_fraction = 0;  ///< of a repeat's time: without CPU, if stamps are the client's own
 };
 

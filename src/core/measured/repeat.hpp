@@ -26,14 +26,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
-    const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
-    const double both = total(to) + total(more);
-    to.count += more.count;
-    to.mean = to.count > 0 ? both / static_cast<double>(to.count) : 0;
-    to.max = std::max(to.max, more.max);
-}
-
 /// Whether at most one read in a hundred lacks a kernel stamp.
 inline bool is_mostly_stamped(long long stamped_reads, long long reads) {
     return stamped_reads > 0 && (reads - stamped_reads) * 100 <= reads;
@@ -95,7 +87,6 @@ struct client_counts {
     long long connection_resets = 0;  // connections closed by the server after one answer
     long long reads = 0, stamped_reads = 0;  // with bytes; of these, with kernel stamps
     long long disturbed_requests = 0;  // while a thread without stamps lost over 20 ms
-    handshakes_t handshakes_full{}, handshakes_resumed{};
 
     void add(const client_counts& o) {
         connections_opened += o.connections_opened;
@@ -105,8 +96,6 @@ struct client_counts {
         reads += o.reads;
         stamped_reads += o.stamped_reads;
         disturbed_requests += o.disturbed_requests;
-        add_handshakes(handshakes_full, o.handshakes_full);
-        add_handshakes(handshakes_resumed, o.handshakes_resumed);
     }
 };
 /// One repeat of one variant, without its requests.

@@ -123,21 +123,6 @@ inline constexpr double max_ranks = 100000;
 inline constexpr double max_cost = 1e6;  // USD an hour
 inline constexpr std::size_t max_series = 1000;  // each has a number in each reading
 
-/// Absent without TLS.
-inline void handshake_fields(field_visitor& v, handshakes_t& full, handshakes_t& resumed) {
-    const bool has_any = full.count + resumed.count != 0;
-    const auto fields_of_kind = [&](const field& f, handshakes_t& h) {
-        if (!v.has(f.name, has_any) || !v.begin(f)) return;
-        v.whole({"count"}, h.count);
-        v.number({"mean_s"}, h.mean, {0, longest_time_s, 0});
-        v.number({"max_s"}, h.max, {0, longest_time_s, 0});
-        v.end();
-    };
-    fields_of_kind({"handshakes_full", "of TLS", at_times}, full);
-    fields_of_kind({"handshakes_resumed", "with a session of an earlier connection", at_times},
-                   resumed);
-}
-
 /// For a repeat, or for the client over all of them.
 template <class Conduct>
 void lag_fields(field_visitor& v, Conduct& c, presence is_there = presence::always) {
@@ -362,7 +347,6 @@ inline void client_fields(field_visitor& v, repeat_facts& d) {
              rate_range);
     v.number({"achieved_rate"}, d.achieved_rate, rate_range);
     v.whole({"connections_opened"}, d.connections_opened);
-    handshake_fields(v, d.handshakes_full, d.handshakes_resumed);
     lag_fields(v, d);
     v.numbers({"thread_cpu_utilization", "of one core, one a client thread"},
               d.thread_cpu_utilization, {0, most_of_few});

@@ -130,24 +130,19 @@ inline std::string problem_text(const self_check_t& c) {
     return c.ok ? "" : filled("; NOT OK: {reason}", {{"reason", c.reason}});
 }
 inline std::string self_check_text(const self_check_t& c) {
-    const auto &full = c.handshakes_full, &resumed = c.handshakes_resumed;
     return filled("sends late by p50 {late_p50:t}, p99 {late_p99:t}, max "
                   "{late_max:t}[{asked_rate?}; sent {sent_rate:.4g} of {asked_rate:.4g} "
                   "requests/s]; read within p99 {read_p99:t}, woke within p99 {woke_p99:t}; "
                   "stamps: {stamps}; {cpu:.0f%} % of a core; {together:.1f%} % of events read "
-                  "together; {connections} connections[; {full} full TLS handshakes, mean "
-                  "{full_mean:t}, max {full_max:t}][; {resumed} resumed TLS handshakes, mean "
-                  "{resumed_mean:t}, max {resumed_max:t}][; lost {lost:.2g%} % of a "
+                  "together; {connections} connections[; lost {lost:.2g%} % of a "
                   "repeat]{problem}",
                   {{"late_p50", c.lateness_p50}, {"late_p99", c.lateness_p99},
                    {"late_max", c.lateness_max}, {"asked_rate", c.asked_rate},
                    {"sent_rate", c.achieved_rate}, {"read_p99", c.stamp_lag_p99},
                    {"woke_p99", c.loop_lag_p99}, {"stamps", stamps_text(c)},
                    {"cpu", c.cpu_utilization}, {"together", c.coalesced_fraction},
-                   {"connections", c.connections_opened}, {"full", full.count},
-                   {"full_mean", full.mean}, {"full_max", full.max}, {"resumed", resumed.count},
-                   {"resumed_mean", resumed.mean}, {"resumed_max", resumed.max},
-                   {"lost", c.lost_fraction}, {"problem", problem_text(c)}});
+                   {"connections", c.connections_opened}, {"lost", c.lost_fraction},
+                   {"problem", problem_text(c)}});
 }
 
 inline constexpr const char* unverified_text =

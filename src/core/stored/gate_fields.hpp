@@ -271,7 +271,6 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
                                "it reads itself", at_times}, c.lost_fraction, fraction);
     v.number({"cpu_utilization", "", at_times}, c.cpu_utilization, fraction);
     v.whole({"connections_opened", "", at_times}, c.connections_opened);
-    handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
 }  // namespace detail

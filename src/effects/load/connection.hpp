@@ -256,15 +256,11 @@ private:
         io_.good_address = which_;
         io_.target.addresses.answered(io_.addresses[which_]);
         if (!io_.target.tls) return on_open();
-        shaking_from_ns_ = now_ns();
         on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.room));
     }
     void on_handshake(const handshake& hands) {
         if (hands.is == handshake::state::failed) return on_no_handshake(hands.why);
         if (hands.is == handshake::state::going_on) return;
-        const double took = static_cast<double>(now_ns() - shaking_from_ns_) * 1e-9;
-        add_handshakes(wire_.resumed() ? io_.handshakes_resumed : io_.handshakes_full,
-                       {1, took, took});
         on_open();
     }
     void on_no_handshake(const std::string& why) {
@@ -448,7 +444,7 @@ private:
     std::optional<std::size_t> unanswered_{};  // the last one that exceeded its share
     long long cancel_after_ns_ = 0;
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
-    long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
+    long long opened_ns_ = 0, answered_ns_ = 0;
     long long idle_ns_ = 0;  // before this request
     int answers_ = 0;  // since the connection was opened
     state state_ = state::closed;

@@ -135,8 +135,6 @@ public:
         return {tls_->open() ? state::done : state::going_on, ""};
     }
     bool has_tls() const { return tls_ != nullptr; }
-    /// Whether the finished handshake resumed a session.
-    bool resumed() const { return tls_->resumed(); }
     bool distrusts() const { return tls_ && tls_->distrusts(); }
     /// Whether TLS has ended: no more content will come.
     bool tls_ended() const { return tls_ && tls_->ended(); }

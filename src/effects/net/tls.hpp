@@ -181,7 +181,6 @@ public:
     }
     /// Whether the handshake is done.
     bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
-    bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
     /// Whether a part of a TLS message has come, whose rest is missing.
     bool holds_part() const { return came_.is_within(); }
     void send(std::string_view plain) {
@@ -269,7 +268,6 @@ struct tls_channel {
     tls_channel(const tls_client&, tls_session*) {}
     std::string_view received(std::string_view, vector<char>&) { return {}; }
     bool open() const { return false; }
-    bool resumed() const { return false; }
     bool holds_part() const { return false; }
     void send(std::string_view) {}
     void say_goodbye() {}

@@ -112,7 +112,6 @@ test_gate gate_with_everything() {
         d.lost_fraction = 0.5;
         d.disturbed_requests = 3;
         d.thread_cpu_utilization = {0.1, 0.2};
-        d.handshakes_full = {2, 0.01, 0.02};
         const time_interval window = d.window;
         sample_pages::report(d, server_quantity::queue_time, {0, 0.1, 0.2, 0.3});
         d.window = window;
