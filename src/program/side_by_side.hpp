@@ -51,12 +51,9 @@ inline constexpr compared_fact facts_of_scenario[] = {
     {"trace hash", "scenario", "trace_hash"}};
 inline constexpr compared_fact facts_of_server[] = {
     {"kind", "target", "kind"}, {"URL", "target", "url"}, {"model", "target", "model"},
-    {"API", "target", "api"}, {"version", "target", "version"},
-    {"settings", "target", "settings"}, {"command", "target", "command"}, {"TLS", "target", "tls"},
+    {"API", "target", "api"}, {"command", "target", "command"}, {"TLS", "target", "tls"},
     {"requests", "target", "options"}, {"measured by", "target", "measured_by"},
     {"baseline's URL", "baseline_target", "url"},
-    {"baseline's version", "baseline_target", "version"},
-    {"baseline's settings", "baseline_target", "settings"},
     {"baseline's command", "baseline_target", "command"}};
 
 template <std::size_t N>

@@ -32,8 +32,6 @@ struct target_facts {
     std::string transport{};  // "" for HTTP
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of synthetic prompts
-    std::string version{};   // as the server says, "vllm 0.11.0"
-    std::string settings{};  // as the server says, "n_ctx=4096, total_slots=4"
     std::string command{};   // of a process, without secrets
     std::string options{};      // of this variant's requests, if the variants differ in them
     vector<std::string> notes{};  // notes that are known before the load

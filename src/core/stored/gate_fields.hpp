@@ -34,8 +34,6 @@ inline void fields_of(field_visitor& v, target_facts& t) {
     v.text({"model"}, t.model);
     v.text({"api"}, t.api);
     v.text({"transport", "where it is not HTTP", if_any}, t.transport);
-    v.text({"version", "of the server, as it says", if_any}, t.version);
-    v.text({"settings", "of the server, as it says", if_any}, t.settings);
     v.text({"command", "that started it, without secrets", if_any}, t.command);
     v.flag({"virtual_time", "simulated, and the load was computed instead of waited for", if_any},
            t.is_virtual);

@@ -23,7 +23,6 @@
 #include "effects/targets/credentials.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/process.hpp"
-#include "effects/targets/self_description.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/server_pages.hpp"
 
@@ -399,11 +398,6 @@ private:
     /// Uses the named model, else the only one listed. Either way a silent server is found here.
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url, proxy_);
-        if (!own_ && facts_.version.empty()) {
-            const self_description d = description_of(load_, first);
-            facts_.version = d.version;
-            facts_.settings = d.settings;
-        }
         if (process_) facts_.command = command_for_reports(command(), load_.secrets);
         const std::string one = one_of_addresses(load_.url, load_.addresses.in_order());
         if (!one.empty()) facts_.notes.push_back(one);

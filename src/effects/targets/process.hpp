@@ -20,7 +20,7 @@
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/spawned.hpp"
 
-#include <algorithm>  // min
+#include <algorithm>  // min, replace
 #include <cerrno>  // ECHILD, errno
 #include <filesystem>  // error_code
 #include <iostream>  // cerr
@@ -51,6 +51,28 @@ inline std::string replacing_its_shell(const std::string& command) {
     const bool is_of_shell = is_one_of(
         word, {"", "exec", "eval", "command", "builtin", ".", "!", "{", "cd", "time"});
     return is_plain && !is_of_shell ? "exec " + command : command;
+}
+
+/// A command line for reports: known secrets are masked, and so are the values of options whose
+/// names tell of one, `--api-key x` or `--api-key=x`.
+inline std::string command_for_reports(const std::string& command,
+                                       const vector<std::string>& secrets) {
+    std::string out;
+    bool is_secret = false;
+    for (std::size_t at = 0; at < command.size();) {
+        const std::size_t end = std::min(command.find_first_of(" \t\n", at), command.size());
+        const std::string_view word = std::string_view(command).substr(at, end - at);
+        std::string name(word.substr(0, word.find('=')));
+        std::replace(name.begin(), name.end(), '-', '_');
+        const bool has_value = name.size() < word.size(), names_one = names_secret(name);
+        if (is_secret && !word.empty()) out += "***";
+        else if (names_one && has_value) out += std::string(word.substr(0, name.size())) + "=***";
+        else out += word;
+        if (!word.empty()) is_secret = names_one && !has_value && word.front() == '-';
+        if (end < command.size()) out += command[end];
+        at = end + 1;
+    }
+    return printable(without_secrets(out, secrets), 1000);
 }
 
 /// Enters the directory "$1" and sets the limit of open files "$2", if given. Waits for a line, so

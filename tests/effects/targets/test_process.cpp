@@ -242,3 +242,15 @@ TEST_CASE("a file that is looked at before the load writes nothing where a link 
     CHECK(content(folder.file("precious")) == "words");
     CHECK_THROWS_AS(check_writable(folder.file("")), std::invalid_argument);
 }
+
+TEST_CASE("a command is told without its secrets") {
+    const auto told = [](const std::string& command) {
+        return command_for_reports(command, {"hf_12345"});
+    };
+    CHECK(told("vllm serve m --port {port}") == "vllm serve m --port {port}");
+    CHECK(told("serve --api-key sesame --max-len=4") == "serve --api-key *** --max-len=4");
+    CHECK(told("serve --api-key=sesame  -x") == "serve --api-key=***  -x");
+    CHECK(told("HF_TOKEN=abc serve --hub hf_12345") == "HF_TOKEN=*** serve --hub ***");
+    CHECK(told("a\n--tokens 5") == "a\\n--tokens 5");
+    CHECK(told("") == "");
+}

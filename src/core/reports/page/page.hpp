@@ -109,10 +109,10 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
                             {"badge", badge(look_of(head), headline_text(g))},
                             {"name", g.what.name}, {"why", gate_sentence(g)}});
     if (g.refusal.empty())
-        fill(h, "<p class=\"dim\">{target:x}[ ({version:x})]{compared:x}; {plan:x}[{has_time?}; "
+        fill(h, "<p class=\"dim\">{target:x}{compared:x}; {plan:x}[{has_time?}; "
              "took {took:t}]</p>\n",
-             {{"target", target_text(g.target)}, {"version", g.target.version},
-              {"compared", compared_text(g.baseline)}, {"plan", plan_text(g.what)},
+             {{"target", target_text(g.target)}, {"compared", compared_text(g.baseline)},
+              {"plan", plan_text(g.what)},
               {"has_time", g.took_s > 0 && g.rehearsal.model.empty()}, {"took", g.took_s}});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";

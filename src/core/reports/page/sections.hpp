@@ -161,8 +161,6 @@ inline std::string scenario_html(const gate_report& g) {
         "The scenario in full", "", fold::closed,
         list_of(
             {{"target", target_text(g.target)},
-             {"server", g.target.version},
-             {"settings", g.target.settings},
              {"command", g.target.command},
              {"api", g.target.api},
              {"baseline", has_baseline ? target_text(g.baseline) : ""},
