@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures all error rates of rates/ again, with at least the trials of these pages:
+# Measures all error rates of rates.md again, with at least the trials of that page:
 #   tests/bench/measure_rates.sh [--again] FOLDER [STUDY...]
 # One file in FOLDER for each study, such as verdict or verdict-noisy. A study whose file is there is not
 # measured again without --again. TRIALS=600 measures that many trials a cell instead. Studies with a bound

@@ -231,14 +231,14 @@ real_gates_are_short() {
 constants() { python3 tests/structure/constants.py; }
 constants_that_moved() {
     local top="$work/moved" page
-    mkdir -p "$top/tests/structure" "$top/tests/bench/rates" "$top/examples"
+    mkdir -p "$top/tests/structure" "$top/tests/bench" "$top/examples"
     cp -r src guides README.md "$top"
     sed -i.bak 's/| 2 % in 2.5 min |/| 1 % in 2.5 min |/' "$top/README.md"
-    for page in examples/README.md tests/README.md tests/structure/measured_with.txt tests/bench/rates/precision.md; do cp $page "$top/$page"; done
+    for page in examples/README.md tests/README.md tests/structure/measured_with.txt tests/bench/rates.md; do cp $page "$top/$page"; done
     sed -i.bak 's/last_noisy_analysis = 8/last_noisy_analysis = 9/' "$top/src/core/judging/rule.hpp"
     python3 tests/structure/constants.py "$top" > "$work/told" && return 1
     grep -q '^core/judging: .*last_noisy_analysis 9' "$work/told" || return 1
-    grep -q '^README.md: what a gate finds is not what tests/bench/rates/precision.md has: ' "$work/told" || return 1
+    grep -q '^README.md: what a gate finds is not what tests/bench/rates.md has: ' "$work/told" || return 1
     # shellcheck disable=SC2016  # names in a sentence
     grep -v -e '^core/judging: ' -e '^README.md: what' "$work/told" | diff - <(printf '%s\n' \
         'README.md does not say, as the constants in src/ do: 40 s a repeat for the gate at the top, 80 to 360 s in all' \

@@ -133,7 +133,7 @@ def table_after(text, head):
 def faults_of_findings(top):
     """README has the regressions that gates find, with minutes instead of repeats or pairs."""
     head = "| repeats spread by | 0.1 % | 1 % | 3 % | 6 % |"
-    page, seconds = "tests/bench/rates/precision.md", 40
+    page, seconds = "tests/bench/rates.md", 40
     wanted = [[re.sub(r"(\d+) %, ([\d.]+), .*", lambda m: "%s %% in %.2g min" % (
         m.group(1), float(m.group(2)) * seconds * (2 if name == "in turns" else 1) / 60), cell)
         for cell in cells] for name, *cells in table_after((top / page).read_text(encoding="utf-8"), head)]

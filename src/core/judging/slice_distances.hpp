@@ -2,7 +2,7 @@
 // Of two variants that were loaded at once, with the error of each distance.
 // Neighbours are alike where noise lasts, or answers span slices: an error is the wider of two, by
 // blocks of slices, and by slices with their correlation. Percentiles are compared in three ways:
-// shares alone decide nothing of narrow values that drift (tests/bench/rates/differences.md).
+// shares alone decide nothing of narrow values that drift (tests/bench/rates.md).
 #pragma once
 
 #include "api/slo.hpp"
