@@ -20,7 +20,7 @@
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/machine.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/verbs.hpp"

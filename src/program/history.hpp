@@ -8,7 +8,7 @@
 #include "core/wire/url.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "extensions/history.hpp"
 #include "extensions/history/folder.hpp"

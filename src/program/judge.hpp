@@ -12,6 +12,7 @@
 #include "core/traffic/plan.hpp"
 #include "effects/gates/execution.hpp"
 #include "effects/gates/stored_run.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/verbs.hpp"

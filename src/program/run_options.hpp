@@ -13,6 +13,7 @@
 #include "core/files/datasets.hpp"
 #include "core/judging/samples.hpp"
 #include "core/planning/planning.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/settings.hpp"
 #include "extensions/answers/api.hpp"
 #include "extensions/capacity/api.hpp"

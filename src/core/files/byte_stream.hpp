@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/base/vector.hpp"
+#include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
@@ -14,26 +15,13 @@
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
-#include <utility>  // move, pair
+#include <utility>  // move
 
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// Why a file that begins like this cannot be read as text: "this is gzip ..."; "" if it may be.
-inline std::string why_no_text(std::string_view start) {
-    using namespace std::string_view_literals;
-    for (const auto& [magic, name] :
-         {std::pair{"\x1F\x8B"sv, "gzip"}, std::pair{"\x28\xB5\x2F\xFD"sv, "zstd"},
-          std::pair{"BZh91AY"sv, "bzip2"}, std::pair{"\xFD" "7zXZ"sv, "xz"},
-          std::pair{"PK\x03\x04"sv, "ZIP"}, std::pair{"PAR1\x15"sv, "Parquet"},
-          std::pair{"\xFF\xFE"sv, "UTF-16"}, std::pair{"\xFE\xFF"sv, "UTF-16"}})
-        if (start.starts_with(magic))
-            return std::string("this is ") + name + ": unpack or convert it to plain text first";
-    return {};
-}
 
 /// Bytes in order, with their line numbers. Skips a byte order mark.
 class byte_stream {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/base/vector.hpp"
+#include "core/base/bytes.hpp"
 #include "core/base/text.hpp"
-#include "core/files/byte_stream.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/known_secrets.hpp"
@@ -12,8 +12,6 @@
 #include <cstddef>  // size_t
 #include <cstdio>  // rename
 #include <filesystem>  // error_code
-#include <memory>  // make_shared
-#include <sstream>  // istringstream
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
@@ -161,36 +159,6 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
     drafted_files one;
     one.add(path, content);
     one.publish();
-}
-
-/// One number a line; empty lines are ignored.
-inline vector<double> read_numbers(const std::string& path, const char* field) {
-    std::istringstream in(
-        file_content(path, printed("%s is empirical(\"%s\")", field, path.c_str())));
-    vector<double> values;
-    std::string line;
-    for (int number = 1; std::getline(in, line); ++number) {
-        const std::string_view t = trimmed(line);
-        if (t.empty() || t == "\r") continue;
-        if (const std::string why = why_no_text(line); !why.empty()) refuse({path, ": ", why});
-        std::string_view rest = t;
-        const double v = leading_number<double>(rest).value_or(not_a_number);
-        if (!((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7))
-            refuse({printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
-                            path.c_str(), number, printable(t, 60).c_str(), field)});
-        values.push_back(v);
-    }
-    if (values.empty()) refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
-    return values;
-}
-
-/// The file's bytes, read on demand.
-inline byte_stream bytes_of(const std::string& path, const char* field) {
-    auto in = std::make_shared<input_file>(path);
-    if (!in->problem().empty())
-        refuse({printed("%s is \"%s\": the file cannot be read: ", field, path.c_str()),
-                in->problem()});
-    return {[in](char* room, std::size_t n) { return in->read(room, n); }, path};
 }
 
 }  // namespace detail

@@ -5,7 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/reports/gate_report.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, getline

@@ -7,12 +7,12 @@
 #include "core/judging/outcome.hpp"
 #include "core/reports/console.hpp"
 #include "core/planning/past_extension.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/sharing.hpp"
 
 #include <algorithm>  // min
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
-#include <cstdlib>  // getenv
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -20,16 +20,9 @@
 
 #include <unistd.h>  // isatty
 
-extern "C" char** environ;  // not declared by every system's headers
-
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-inline std::string environment(const char* name) {
-    const char* v = std::getenv(name);
-    return v ? v : "";
-}
 
 enum class progress_mode : unsigned char { automatic, off, plain, line };
 
@@ -267,11 +260,6 @@ inline void refuse_misspelt(const vector<std::string>& environment) {
             refuse({printable(name, 60), " is set and is no variable of llmbench: is ", meant,
                     " meant? (a variable of your own needs another name)"});
     }
-}
-inline vector<std::string> whole_environment() {
-    vector<std::string> all;
-    for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
-    return all;
 }
 
 /// Where a program runs and where its reports go; read once, at the start.

@@ -4,6 +4,7 @@
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
 #include "core/traffic/shard.hpp"
+#include "effects/system/environment.hpp"
 
 #include <cstddef>  // size_t
 #include <deque>
@@ -21,9 +22,6 @@ struct plan;
 struct settings;
 /// One repeat: of one variant, or of both at once.
 using variant_repeats = std::deque<variant_repeat>;
-
-/// Returns the value of a variable, "" if not set.
-using variable_lookup = std::function<std::string(const char* name)>;
 
 /// The part of this program in a load. It sends the whole, unless an extension shares the load:
 /// either the programs of a run communicate, and the first one judges, reports and has the exit

@@ -12,7 +12,7 @@
 #include "core/wire/http.hpp"
 #include "core/wire/url.hpp"
 #include "core/dialects/table.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 
 #include <algorithm>  // min
 #include <string>

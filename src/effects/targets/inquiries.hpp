@@ -16,7 +16,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/load/order.hpp"
 

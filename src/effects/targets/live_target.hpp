@@ -14,7 +14,7 @@
 #include "core/planning/target_facts.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/known_secrets.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/exchange.hpp"

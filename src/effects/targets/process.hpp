@@ -11,7 +11,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/limits.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/sockets.hpp"

@@ -7,7 +7,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/net/sockets.hpp"
 

@@ -10,7 +10,7 @@
 #include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/workload.hpp"
-#include "effects/system/files.hpp"
+#include "effects/system/workload_files.hpp"
 #include "extensions/answers/api.hpp"
 #include "extensions/answers/core/compared.hpp"
 #include "extensions/answers/core/questions.hpp"

@@ -20,6 +20,7 @@
 #include "core/planning/target_facts.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"

@@ -7,7 +7,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 #include "extensions/history/core/entry.hpp"
 #include "extensions/history/core/lines.hpp"
 

@@ -14,7 +14,7 @@
 #include "effects/net/blocking_http.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/machine.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"

@@ -19,6 +19,7 @@
 #include "effects/gates/repeat.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"

@@ -21,6 +21,7 @@
 #include "effects/gates/session.hpp"
 #include "effects/gates/stored_run.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/environment.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/targets/live_target.hpp"

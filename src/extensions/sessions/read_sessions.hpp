@@ -8,7 +8,7 @@
 #include "core/files/byte_stream.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/workload.hpp"
-#include "effects/system/files.hpp"
+#include "effects/system/workload_files.hpp"
 #include "extensions/sessions/api.hpp"
 #include "extensions/sessions/core/session_lines.hpp"
 #include "extensions/sessions/core/session_graph.hpp"

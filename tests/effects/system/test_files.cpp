@@ -1,6 +1,6 @@
 // Files that appear whole or not at all, on a disk that takes no more.
 #include "extensions/simulated/virtual_environment.hpp"
-#include "effects/system/files.hpp"
+#include "effects/system/workload_files.hpp"
 #include "support/scratch.hpp"
 #include "support/texts.hpp"
 

@@ -1,0 +1,33 @@
+// variables of the environment
+#pragma once
+
+#include "core/base/vector.hpp"
+
+#include <cstdlib>  // getenv
+#include <functional>
+#include <string>
+
+#include <unistd.h>  // environ
+
+extern "C" char** environ;  // not declared by every system's headers
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// Returns the value of a variable, "" if not set.
+using variable_lookup = std::function<std::string(const char* name)>;
+
+inline std::string environment(const char* name) {
+    const char* v = std::getenv(name);
+    return v ? v : "";
+}
+inline vector<std::string> whole_environment() {
+    vector<std::string> all;
+    for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
+    return all;
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
