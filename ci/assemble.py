@@ -2,8 +2,8 @@
 """Puts the parts in src/ together into llmbench.hpp, the one header that users take, and those in
 src/extensions/NAME/ into extensions/llmbench_NAME.hpp, which some take beside it.
 
-    ci/assemble.py                 writes llmbench.hpp, the extensions, and extensions/llmbench_all.hpp,
-                                   which is all of them one after the other
+    ci/assemble.py                 writes llmbench.hpp and the extensions
+    ci/assemble.py --all FILE      writes all of them as one file, which a release has as llmbench_all.hpp
     ci/assemble.py --check         exits with 1 where one of them is not what src/ gives, and says
                                    in which part the first difference lies
     ci/assemble.py --embed DIR     writes the files that parts embed (style.css as style.css.inc)
@@ -68,7 +68,7 @@ ZONES = "ACE"  # in the order in which src/llmbench.hpp says "Part one", "Part t
 # of declarations are reached before `#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS)`; below core/ the core's rules
 # hold.
 EXTENSIONS = "extensions"
-EVERYTHING = "all"  # extensions/llmbench_all.hpp
+EVERYTHING = "all"  # llmbench_all.hpp, of a release
 PROGRAM = "program"  # compiled beside the header, no part of it
 
 # Every file with gates pays for what api/ includes. The core does no I/O, knows no clock and has no
@@ -372,7 +372,7 @@ def everything(src, made):
     banner = f"// {name}{version_of(src)}: llmbench.hpp and all of its extensions in one file."
     beside = ["", "#ifdef LLMBENCH_HPP", *same_release(src, EVERYTHING), "#endif", ""]
     blocks = [block for _, blocks, _ in made for block in [*blocks, ([""], None)]]
-    return made[0][0].parent / EXTENSIONS / f"{name}.hpp", [([banner, *beside], None), *blocks[:-1]]
+    return [([banner, *beside], None), *blocks[:-1]]
 
 
 def check(header, blocks):
@@ -387,6 +387,10 @@ def check(header, blocks):
     return "" if len(have) == len(want) else f"{header.name} goes on where src/ ends"
 
 
+def text_of(blocks):
+    return "".join(line + "\n" for lines, _ in blocks for line in lines)
+
+
 def write_if_changed(path, text):
     """So that nothing is compiled again for a file that says what it said before."""
     if not path.is_file() or path.read_text() != text:
@@ -398,6 +402,7 @@ def main():
     project = Path(__file__).resolve().parent.parent
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--check", action="store_true", help="compare, write nothing")
+    options.add_argument("--all", type=Path, metavar="FILE", help="write all of them as one file alone")
     options.add_argument("--embed", type=Path, metavar="DIR", help="write embedded files alone")
     options.add_argument("--src", type=Path, default=project / "src", help="where the parts are")
     options.add_argument("--header", type=Path, default=project / ROOT, help="what is put together; the extensions go beside it")
@@ -412,15 +417,15 @@ def main():
                 write_if_changed(options.embed / header.name,
                                  f'#include "{EXTENSIONS}/{of_parts}.hpp"\n')
             return
-        if len(made) > 1:
-            made.append((*everything(options.src, made), []))
+        if options.all:
+            write_if_changed(options.all, text_of(everything(options.src, made)))
+            return
         for header, blocks, _ in made:
             if options.check:
                 if difference := check(header, blocks):
                     sys.exit(f"{difference}\nrun ci/assemble.py, or take the edit over into src/")
             else:
-                text = "".join(line + "\n" for lines, _ in blocks for line in lines)
-                write_if_changed(header, text)
+                write_if_changed(header, text_of(blocks))
         there = {path for path, _, _ in made}
         for path in sorted((options.header.parent / EXTENSIONS).glob("llmbench_*.hpp")):
             if path not in there and options.check:

@@ -47,6 +47,7 @@ git archive --format=tar.gz --prefix="llmbench-$version/" -o "$out/$archive" HEA
 tar -xzf "$out/$archive" -C "$work"
 source=$work/llmbench-$version
 cp "$source"/{LICENSE,llmbench.hpp,extensions/llmbench_*.hpp} "$out"
+python3 "$source/ci/assemble.py" --all "$out/llmbench_all.hpp"
 
 say "the program, from $archive"
 program=llmbench-$(uname -s | tr '[:upper:]' '[:lower:]')-$(uname -m)

@@ -156,6 +156,7 @@ names() {
     else passed=$((passed + 1)); fi
 }
 check_extensions() {
+    python3 ../../ci/assemble.py --all "$work/llmbench_all.hpp"
     printf '#include "llmbench_all.hpp"\nTEST_CASE("a") { llmbench::gate({.target = llmbench::simulated()}); }\n' > "$work/all.cpp"
     takes all
     names answers 'gate({.workload = questions{.path = "q.jsonl"}});'

@@ -26,6 +26,7 @@ if [[ $case == linked ]]; then
     has=${has//-/}
     mkdir "$work/other"
     cp ../../llmbench.hpp ../../extensions/*.hpp "$work/other"
+    python3 ../../ci/assemble.py --all "$work/other/llmbench_all.hpp"
     sed -i.bak -E 's/^(#define LLMBENCH_VERSION_)MAJOR .*/\1MAJOR 9/; s/^(#define LLMBENCH_VERSION_)MINOR .*/\1MINOR 8/
         s/^(#define LLMBENCH_VERSION_)PATCH .*/\1PATCH 7/; s/^(#define LLMBENCH_VERSION_)PRE .*/\1PRE ""/' "$work/other/llmbench.hpp"
     cd "$work"
