@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2741 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2733 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -60,7 +60,7 @@
 // Part two: the pure core
 //   [C] the array of every type, and what is never copied
 //   [C] text helpers
-//   [C] base64 and a hash
+//   [C] bytes of files: whether they are text, base64, a hash
 //   [C] field lists of stored structs
 //   [C] JSON, read without a tree
 //   [C] JSON, read, checked and written
@@ -194,6 +194,7 @@
 //   [E] standard input, output and errors
 //   [E] texts of system errors
 //   [E] files
+//   [E] variables of the environment
 //   [E] programs that send one load together, by an extension
 //   [E] settings from the environment
 //   [E] signals, and other global state
@@ -221,7 +222,6 @@
 //   [E] questions to a server before the load
 //   [E] started programs, which end with us, and their output
 //   [E] processes: servers and commands of a scenario
-//   [E] what a server says of its version and its settings
 //   [E] the metrics pages of a server, read before and during a load
 //   [E] running targets
 //   [E] whether two targets are one server, and two variants one
@@ -2552,12 +2552,6 @@ struct slo_verdict : verdict_numbers {
     types::list<verdict_cause> causes{};  ///< of the reason, in order
 };
 
-/// TLS handshakes of one kind over all repeats; connection times include them.
-struct handshakes_t {
-    long long count = 0;
-    double mean = 0, max = 0;  ///< seconds
-};
-
 /// Checks of the client on its own numbers.
 struct self_check_t {
     bool ok = true;
@@ -2573,8 +2567,6 @@ struct self_check_t {
     double loop_lag_p99 = 0, loop_lag_max = 0;    ///< seconds that a client thread was late
     double stamp_lag_p99 = 0, stamp_lag_max = 0;  ///< seconds from "readable" to the arrival stamp
     long long connections_opened = 0;
-    handshakes_t handshakes_full{};     ///< https:// only
-    handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
     double lost_fraction = 0;  ///< of a repeat's time: without CPU, if stamps are the client's own
 };
 
@@ -2738,7 +2730,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,229 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,123 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -2776,7 +2768,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <tuple>  // fields that are checked alike
 #include <type_traits>  // is_trivially_copyable_v and others, is_same_v, ...
 #include <unordered_map>
-#include <utility>  // move, swap, exchange, pair, as_const
+#include <utility>  // pair, move, swap, exchange, as_const
 
 #include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
@@ -3463,7 +3455,20 @@ inline std::string wrapped_lines(std::string_view text) {
     }
 }
 
-// ===== [C] base64 and a hash =====================================================================
+// ===== [C] bytes of files: whether they are text, base64, a hash =================================
+
+/// Why a file that begins like this cannot be read as text: "this is gzip ..."; "" if it may be.
+inline std::string why_no_text(std::string_view start) {
+    using namespace std::string_view_literals;
+    for (const auto& [magic, name] :
+         {std::pair{"\x1F\x8B"sv, "gzip"}, std::pair{"\x28\xB5\x2F\xFD"sv, "zstd"},
+          std::pair{"BZh91AY"sv, "bzip2"}, std::pair{"\xFD" "7zXZ"sv, "xz"},
+          std::pair{"PK\x03\x04"sv, "ZIP"}, std::pair{"PAR1\x15"sv, "Parquet"},
+          std::pair{"\xFF\xFE"sv, "UTF-16"}, std::pair{"\xFE\xFF"sv, "UTF-16"}})
+        if (start.starts_with(magic))
+            return std::string("this is ") + name + ": unpack or convert it to plain text first";
+    return {};
+}
 
 /// RFC 4648.
 inline constexpr std::string_view base64_digits =
@@ -10741,14 +10746,6 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
 
 // ===== [C] the measurements of one repeat, and lists of repeats ==================================
 
-inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
-    const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
-    const double both = total(to) + total(more);
-    to.count += more.count;
-    to.mean = to.count > 0 ? both / static_cast<double>(to.count) : 0;
-    to.max = std::max(to.max, more.max);
-}
-
 /// Whether at most one read in a hundred lacks a kernel stamp.
 inline bool is_mostly_stamped(long long stamped_reads, long long reads) {
     return stamped_reads > 0 && (reads - stamped_reads) * 100 <= reads;
@@ -10810,7 +10807,6 @@ struct client_counts {
     long long connection_resets = 0;  // connections closed by the server after one answer
     long long reads = 0, stamped_reads = 0;  // with bytes; of these, with kernel stamps
     long long disturbed_requests = 0;  // while a thread without stamps lost over 20 ms
-    handshakes_t handshakes_full{}, handshakes_resumed{};
 
     void add(const client_counts& o) {
         connections_opened += o.connections_opened;
@@ -10820,8 +10816,6 @@ struct client_counts {
         reads += o.reads;
         stamped_reads += o.stamped_reads;
         disturbed_requests += o.disturbed_requests;
-        add_handshakes(handshakes_full, o.handshakes_full);
-        add_handshakes(handshakes_resumed, o.handshakes_resumed);
     }
 };
 /// One repeat of one variant, without its requests.
@@ -12981,21 +12975,6 @@ inline constexpr double max_ranks = 100000;
 inline constexpr double max_cost = 1e6;  // USD an hour
 inline constexpr std::size_t max_series = 1000;  // each has a number in each reading
 
-/// Absent without TLS.
-inline void handshake_fields(field_visitor& v, handshakes_t& full, handshakes_t& resumed) {
-    const bool has_any = full.count + resumed.count != 0;
-    const auto fields_of_kind = [&](const field& f, handshakes_t& h) {
-        if (!v.has(f.name, has_any) || !v.begin(f)) return;
-        v.whole({"count"}, h.count);
-        v.number({"mean_s"}, h.mean, {0, longest_time_s, 0});
-        v.number({"max_s"}, h.max, {0, longest_time_s, 0});
-        v.end();
-    };
-    fields_of_kind({"handshakes_full", "of TLS", at_times}, full);
-    fields_of_kind({"handshakes_resumed", "with a session of an earlier connection", at_times},
-                   resumed);
-}
-
 /// For a repeat, or for the client over all of them.
 template <class Conduct>
 void lag_fields(field_visitor& v, Conduct& c, presence is_there = presence::always) {
@@ -13220,7 +13199,6 @@ inline void client_fields(field_visitor& v, repeat_facts& d) {
              rate_range);
     v.number({"achieved_rate"}, d.achieved_rate, rate_range);
     v.whole({"connections_opened"}, d.connections_opened);
-    handshake_fields(v, d.handshakes_full, d.handshakes_resumed);
     lag_fields(v, d);
     v.numbers({"thread_cpu_utilization", "of one core, one a client thread"},
               d.thread_cpu_utilization, {0, most_of_few});
@@ -14489,8 +14467,6 @@ inline self_check_t client_conduct(const repeat_list& repeats, const vector<doub
     double content = 0, coalesced = 0, reads = 0, stamped = 0;
     for (const repeat_data& d : repeats) {
         c.connections_opened += d.connections_opened;
-        add_handshakes(c.handshakes_full, d.handshakes_full);
-        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
         content += static_cast<double>(d.content_events);
         coalesced += static_cast<double>(d.coalesced_events);
         reads += static_cast<double>(d.reads);
@@ -16155,7 +16131,7 @@ inline cause window_fault(const objective_columns& c, const verdict_numbers& v) 
 // Of two variants that were loaded at once, with the error of each distance.
 // Neighbours are alike where noise lasts, or answers span slices: an error is the wider of two, by
 // blocks of slices, and by slices with their correlation. Percentiles are compared in three ways:
-// shares alone decide nothing of narrow values that drift (tests/bench/rates/differences.md).
+// shares alone decide nothing of narrow values that drift (tests/bench/rates.md).
 
 inline constexpr std::size_t blocks_of_slices = 6;
 
@@ -18021,7 +17997,7 @@ inline decision with_the_load(decision v, const measurements& e, const cause& ov
 
 // ===== [C] the list of checks, in order ==========================================================
 // A verdict is what its numbers say, and then what the first check says that finds a cause. The
-// names stand in guides/what_can_fool_a_gate.md and tests/README.md as well.
+// names stand in guides/what_can_fool_a_gate.md as well, each with the real case that it catches.
 
 /// Checks of the gate, of each repeat and variant are made once for the variants that an objective
 /// needs. Those of the answers are made for each variant behind each part of an objective.
@@ -19391,19 +19367,6 @@ inline std::string difference_text(const cross_check& c) {
 // ===== [C] files of other tools, read value by value =============================================
 // At any time one value is held, and the values that were kept. The bytes come through a function,
 // so that this section does no I/O.
-
-/// Why a file that begins like this cannot be read as text: "this is gzip ..."; "" if it may be.
-inline std::string why_no_text(std::string_view start) {
-    using namespace std::string_view_literals;
-    for (const auto& [magic, name] :
-         {std::pair{"\x1F\x8B"sv, "gzip"}, std::pair{"\x28\xB5\x2F\xFD"sv, "zstd"},
-          std::pair{"BZh91AY"sv, "bzip2"}, std::pair{"\xFD" "7zXZ"sv, "xz"},
-          std::pair{"PK\x03\x04"sv, "ZIP"}, std::pair{"PAR1\x15"sv, "Parquet"},
-          std::pair{"\xFF\xFE"sv, "UTF-16"}, std::pair{"\xFE\xFF"sv, "UTF-16"}})
-        if (start.starts_with(magic))
-            return std::string("this is ") + name + ": unpack or convert it to plain text first";
-    return {};
-}
 
 /// Bytes in order, with their line numbers. Skips a byte order mark.
 class byte_stream {
@@ -23514,8 +23477,6 @@ struct target_facts {
     std::string transport{};  // "" for HTTP
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of synthetic prompts
-    std::string version{};   // as the server says, "vllm 0.11.0"
-    std::string settings{};  // as the server says, "n_ctx=4096, total_slots=4"
     std::string command{};   // of a process, without secrets
     std::string options{};      // of this variant's requests, if the variants differ in them
     vector<std::string> notes{};  // notes that are known before the load
@@ -24856,8 +24817,6 @@ inline void fields_of(field_visitor& v, target_facts& t) {
     v.text({"model"}, t.model);
     v.text({"api"}, t.api);
     v.text({"transport", "where it is not HTTP", if_any}, t.transport);
-    v.text({"version", "of the server, as it says", if_any}, t.version);
-    v.text({"settings", "of the server, as it says", if_any}, t.settings);
     v.text({"command", "that started it, without secrets", if_any}, t.command);
     v.flag({"virtual_time", "simulated, and the load was computed instead of waited for", if_any},
            t.is_virtual);
@@ -25093,7 +25052,6 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
                                "it reads itself", at_times}, c.lost_fraction, fraction);
     v.number({"cpu_utilization", "", at_times}, c.cpu_utilization, fraction);
     v.whole({"connections_opened", "", at_times}, c.connections_opened);
-    handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
 // ===== [C] stored results ========================================================================
@@ -26088,24 +26046,19 @@ inline std::string problem_text(const self_check_t& c) {
     return c.ok ? "" : filled("; NOT OK: {reason}", {{"reason", c.reason}});
 }
 inline std::string self_check_text(const self_check_t& c) {
-    const auto &full = c.handshakes_full, &resumed = c.handshakes_resumed;
     return filled("sends late by p50 {late_p50:t}, p99 {late_p99:t}, max "
                   "{late_max:t}[{asked_rate?}; sent {sent_rate:.4g} of {asked_rate:.4g} "
                   "requests/s]; read within p99 {read_p99:t}, woke within p99 {woke_p99:t}; "
                   "stamps: {stamps}; {cpu:.0f%} % of a core; {together:.1f%} % of events read "
-                  "together; {connections} connections[; {full} full TLS handshakes, mean "
-                  "{full_mean:t}, max {full_max:t}][; {resumed} resumed TLS handshakes, mean "
-                  "{resumed_mean:t}, max {resumed_max:t}][; lost {lost:.2g%} % of a "
+                  "together; {connections} connections[; lost {lost:.2g%} % of a "
                   "repeat]{problem}",
                   {{"late_p50", c.lateness_p50}, {"late_p99", c.lateness_p99},
                    {"late_max", c.lateness_max}, {"asked_rate", c.asked_rate},
                    {"sent_rate", c.achieved_rate}, {"read_p99", c.stamp_lag_p99},
                    {"woke_p99", c.loop_lag_p99}, {"stamps", stamps_text(c)},
                    {"cpu", c.cpu_utilization}, {"together", c.coalesced_fraction},
-                   {"connections", c.connections_opened}, {"full", full.count},
-                   {"full_mean", full.mean}, {"full_max", full.max}, {"resumed", resumed.count},
-                   {"resumed_mean", resumed.mean}, {"resumed_max", resumed.max},
-                   {"lost", c.lost_fraction}, {"problem", problem_text(c)}});
+                   {"connections", c.connections_opened}, {"lost", c.lost_fraction},
+                   {"problem", problem_text(c)}});
 }
 
 inline constexpr const char* unverified_text =
@@ -27646,8 +27599,6 @@ inline std::string scenario_html(const gate_report& g) {
         "The scenario in full", "", fold::closed,
         list_of(
             {{"target", target_text(g.target)},
-             {"server", g.target.version},
-             {"settings", g.target.settings},
              {"command", g.target.command},
              {"api", g.target.api},
              {"baseline", has_baseline ? target_text(g.baseline) : ""},
@@ -28420,10 +28371,10 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
                             {"badge", badge(look_of(head), headline_text(g))},
                             {"name", g.what.name}, {"why", gate_sentence(g)}});
     if (g.refusal.empty())
-        fill(h, "<p class=\"dim\">{target:x}[ ({version:x})]{compared:x}; {plan:x}[{has_time?}; "
+        fill(h, "<p class=\"dim\">{target:x}{compared:x}; {plan:x}[{has_time?}; "
              "took {took:t}]</p>\n",
-             {{"target", target_text(g.target)}, {"version", g.target.version},
-              {"compared", compared_text(g.baseline)}, {"plan", plan_text(g.what)},
+             {{"target", target_text(g.target)}, {"compared", compared_text(g.baseline)},
+              {"plan", plan_text(g.what)},
               {"has_time", g.took_s > 0 && g.rehearsal.model.empty()}, {"took", g.took_s}});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
@@ -28571,7 +28522,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <sys/stat.h>  // fstat
 #include <sys/types.h>  // ssize_t, pid_t
 #include <sys/wait.h>  // waitpid, how a server ended
-#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, isatty, _exit, sysconf, read
+#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, environ, isatty, _exit, sysconf, read
 
 // ===== [E] functions of public values: text, arrivals, SLO expressions, users' own APIs ==========
 
@@ -29388,34 +29339,29 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
     one.publish();
 }
 
-/// One number a line; empty lines are ignored.
-inline vector<double> read_numbers(const std::string& path, const char* field) {
-    std::istringstream in(
-        file_content(path, printed("%s is empirical(\"%s\")", field, path.c_str())));
-    vector<double> values;
-    std::string line;
-    for (int number = 1; std::getline(in, line); ++number) {
-        const std::string_view t = trimmed(line);
-        if (t.empty() || t == "\r") continue;
-        if (const std::string why = why_no_text(line); !why.empty()) refuse({path, ": ", why});
-        std::string_view rest = t;
-        const double v = leading_number<double>(rest).value_or(not_a_number);
-        if (!((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7))
-            refuse({printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
-                            path.c_str(), number, printable(t, 60).c_str(), field)});
-        values.push_back(v);
-    }
-    if (values.empty()) refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
-    return values;
-}
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
 
-/// The file's bytes, read on demand.
-inline byte_stream bytes_of(const std::string& path, const char* field) {
-    auto in = std::make_shared<input_file>(path);
-    if (!in->problem().empty())
-        refuse({printed("%s is \"%s\": the file cannot be read: ", field, path.c_str()),
-                in->problem()});
-    return {[in](char* room, std::size_t n) { return in->read(room, n); }, path};
+// ===== [E] variables of the environment ==========================================================
+
+extern "C" char** environ;  // not declared by every system's headers
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// Returns the value of a variable, "" if not set.
+using variable_lookup = std::function<std::string(const char* name)>;
+
+inline std::string environment(const char* name) {
+    const char* v = std::getenv(name);
+    return v ? v : "";
+}
+inline vector<std::string> whole_environment() {
+    vector<std::string> all;
+    for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
+    return all;
 }
 
 // ===== [E] programs that send one load together, by an extension =================================
@@ -29427,9 +29373,6 @@ struct plan;
 struct settings;
 /// One repeat: of one variant, or of both at once.
 using variant_repeats = std::deque<variant_repeat>;
-
-/// Returns the value of a variable, "" if not set.
-using variable_lookup = std::function<std::string(const char* name)>;
 
 /// The part of this program in a load. It sends the whole, unless an extension shares the load:
 /// either the programs of a run communicate, and the first one judges, reports and has the exit
@@ -29473,22 +29416,7 @@ inline constinit load_sharing* load_sharing_of_program = &sends_whole_loads;
 
 inline int rank_of_program() { return load_sharing_of_program->rank(); }
 
-}  // namespace detail
-}  // inline namespace v1
-}  // namespace llmbench
-
 // ===== [E] settings from the environment =========================================================
-
-extern "C" char** environ;  // not declared by every system's headers
-
-namespace llmbench {
-inline namespace v1 {
-namespace detail {
-
-inline std::string environment(const char* name) {
-    const char* v = std::getenv(name);
-    return v ? v : "";
-}
 
 enum class progress_mode : unsigned char { automatic, off, plain, line };
 
@@ -29726,11 +29654,6 @@ inline void refuse_misspelt(const vector<std::string>& environment) {
             refuse({printable(name, 60), " is set and is no variable of llmbench: is ", meant,
                     " meant? (a variable of your own needs another name)"});
     }
-}
-inline vector<std::string> whole_environment() {
-    vector<std::string> all;
-    for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
-    return all;
 }
 
 /// Where a program runs and where its reports go; read once, at the start.
@@ -30103,6 +30026,36 @@ inline environment_facts environment_now() {
 }
 
 // ===== [E] all files of a scenario ===============================================================
+
+/// One number a line; empty lines are ignored.
+inline vector<double> read_numbers(const std::string& path, const char* field) {
+    std::istringstream in(
+        file_content(path, printed("%s is empirical(\"%s\")", field, path.c_str())));
+    vector<double> values;
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+        const std::string_view t = trimmed(line);
+        if (t.empty() || t == "\r") continue;
+        if (const std::string why = why_no_text(line); !why.empty()) refuse({path, ": ", why});
+        std::string_view rest = t;
+        const double v = leading_number<double>(rest).value_or(not_a_number);
+        if (!((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7))
+            refuse({printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
+                            path.c_str(), number, printable(t, 60).c_str(), field)});
+        values.push_back(v);
+    }
+    if (values.empty()) refuse({field, " is empirical(\"", path, "\"): the file holds no lengths"});
+    return values;
+}
+
+/// The file's bytes, read on demand.
+inline byte_stream bytes_of(const std::string& path, const char* field) {
+    auto in = std::make_shared<input_file>(path);
+    if (!in->problem().empty())
+        refuse({printed("%s is \"%s\": the file cannot be read: ", field, path.c_str()),
+                in->problem()});
+    return {[in](char* room, std::size_t n) { return in->read(room, n); }, path};
+}
 
 /// Loads the images of a sample.
 inline void read_images(const dataset& d, vector<dialogue>& sample) {
@@ -30742,7 +30695,6 @@ public:
     }
     /// Whether the handshake is done.
     bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
-    bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
     /// Whether a part of a TLS message has come, whose rest is missing.
     bool holds_part() const { return came_.is_within(); }
     void send(std::string_view plain) {
@@ -30830,7 +30782,6 @@ struct tls_channel {
     tls_channel(const tls_client&, tls_session*) {}
     std::string_view received(std::string_view, vector<char>&) { return {}; }
     bool open() const { return false; }
-    bool resumed() const { return false; }
     bool holds_part() const { return false; }
     void send(std::string_view) {}
     void say_goodbye() {}
@@ -30957,8 +30908,6 @@ public:
         return {tls_->open() ? state::done : state::going_on, ""};
     }
     bool has_tls() const { return tls_ != nullptr; }
-    /// Whether the finished handshake resumed a session.
-    bool resumed() const { return tls_->resumed(); }
     bool distrusts() const { return tls_ && tls_->distrusts(); }
     /// Whether TLS has ended: no more content will come.
     bool tls_ended() const { return tls_ && tls_->ended(); }
@@ -32762,15 +32711,11 @@ private:
         io_.good_address = which_;
         io_.target.addresses.answered(io_.addresses[which_]);
         if (!io_.target.tls) return on_open();
-        shaking_from_ns_ = now_ns();
         on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.room));
     }
     void on_handshake(const handshake& hands) {
         if (hands.is == handshake::state::failed) return on_no_handshake(hands.why);
         if (hands.is == handshake::state::going_on) return;
-        const double took = static_cast<double>(now_ns() - shaking_from_ns_) * 1e-9;
-        add_handshakes(wire_.resumed() ? io_.handshakes_resumed : io_.handshakes_full,
-                       {1, took, took});
         on_open();
     }
     void on_no_handshake(const std::string& why) {
@@ -32954,7 +32899,7 @@ private:
     std::optional<std::size_t> unanswered_{};  // the last one that exceeded its share
     long long cancel_after_ns_ = 0;
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
-    long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
+    long long opened_ns_ = 0, answered_ns_ = 0;
     long long idle_ns_ = 0;  // before this request
     int answers_ = 0;  // since the connection was opened
     state state_ = state::closed;
@@ -34647,6 +34592,28 @@ inline std::string replacing_its_shell(const std::string& command) {
     return is_plain && !is_of_shell ? "exec " + command : command;
 }
 
+/// A command line for reports: known secrets are masked, and so are the values of options whose
+/// names tell of one, `--api-key x` or `--api-key=x`.
+inline std::string command_for_reports(const std::string& command,
+                                       const vector<std::string>& secrets) {
+    std::string out;
+    bool is_secret = false;
+    for (std::size_t at = 0; at < command.size();) {
+        const std::size_t end = std::min(command.find_first_of(" \t\n", at), command.size());
+        const std::string_view word = std::string_view(command).substr(at, end - at);
+        std::string name(word.substr(0, word.find('=')));
+        std::replace(name.begin(), name.end(), '-', '_');
+        const bool has_value = name.size() < word.size(), names_one = names_secret(name);
+        if (is_secret && !word.empty()) out += "***";
+        else if (names_one && has_value) out += std::string(word.substr(0, name.size())) + "=***";
+        else out += word;
+        if (!word.empty()) is_secret = names_one && !has_value && word.front() == '-';
+        if (end < command.size()) out += command[end];
+        at = end + 1;
+    }
+    return printable(without_secrets(out, secrets), 1000);
+}
+
 /// Enters the directory "$1" and sets the limit of open files "$2", if given. Waits for a line, so
 /// that nothing runs before the guard knows of it; then runs LLMBENCH_COMMAND_. Every user of the
 /// machine can read arguments, but not the environment: a command may have secrets in it.
@@ -34932,82 +34899,6 @@ private:
     std::string log_{};
     std::unique_ptr<server_process> running_{};
 };
-
-// ===== [E] what a server says of its version and its settings ====================================
-
-struct self_description {
-    std::string version{};   // "vllm 0.11.0", "" if unknown
-    std::string settings{};  // "n_ctx=4096, total_slots=4"
-};
-
-/// The page on which the owner of a list of models describes itself. Only that server is asked for
-/// it, because others would log an unknown path.
-struct description_page {
-    const char *owner, *name, *path;
-};
-inline constexpr description_page description_pages[] = {{"vllm", "vllm", "/version"},
-                                                         {"sglang", "sglang", "/get_server_info"},
-                                                         {"llamacpp", "llama.cpp", "/props"},
-                                                         {"library", "ollama", "/api/version"}};
-/// Returns the page of the server with this list of models; null if none is known.
-inline const description_page* page_of_owner(const api_traits& api, const http_answer& models) {
-    picojson::value v;
-    if (!*api.models_in || models.status != 200 || !parse_json(models.body, v)) return nullptr;
-    for (const picojson::value& m : array_member(v, api.models_in))
-        for (const description_page& p : description_pages)
-            if (string_member(m, "owned_by") == p.owner) return &p;
-    return nullptr;
-}
-
-/// Reads such a page: the version, and other short values by their names without secret ones.
-inline self_description described_by(const char* server, const http_answer& a,
-                                     const vector<std::string>& secrets) {
-    constexpr std::size_t longest_value = 120, longest = 3000;
-    picojson::value v;
-    if (a.status != 200 || !parse_json(a.body, v) || !v.is<picojson::object>()) return {};
-    self_description d;
-    for (const auto& [name, value] : v.get<picojson::object>()) {
-        if (value.is<picojson::object>() || value.is<picojson::array>() ||
-            value.is<picojson::null>() || names_secret(name))
-            continue;
-        const std::string text = value.to_str();
-        if (text.empty() || text.size() > longest_value) continue;
-        const std::string words = printable(without_secrets(text, secrets));
-        if (name == "version" || name == "build_info")
-            d.version = filled("{server} {words}", {{"server", server}, {"words", words}});
-        else if (d.settings.size() < longest)
-            fill(d.settings, "{,}{name}={words}", {{"name", printable(name)}, {"words", words}});
-    }
-    return d;
-}
-inline self_description description_of(const load_target& to, const http_answer& models) {
-    const description_page* const page = page_of_owner(*to.api, models);
-    if (!page) return {};
-    return described_by(page->name, blocking_get(to, inquiry_path(to, page->path), to.fields, 3),
-                        to.secrets);
-}
-
-/// A command line for reports: known secrets are masked, and so are the values of options whose
-/// names tell of one, `--api-key x` or `--api-key=x`.
-inline std::string command_for_reports(const std::string& command,
-                                       const vector<std::string>& secrets) {
-    std::string out;
-    bool is_secret = false;
-    for (std::size_t at = 0; at < command.size();) {
-        const std::size_t end = std::min(command.find_first_of(" \t\n", at), command.size());
-        const std::string_view word = std::string_view(command).substr(at, end - at);
-        std::string name(word.substr(0, word.find('=')));
-        std::replace(name.begin(), name.end(), '-', '_');
-        const bool has_value = name.size() < word.size(), names_one = names_secret(name);
-        if (is_secret && !word.empty()) out += "***";
-        else if (names_one && has_value) out += std::string(word.substr(0, name.size())) + "=***";
-        else out += word;
-        if (!word.empty()) is_secret = names_one && !has_value && word.front() == '-';
-        if (end < command.size()) out += command[end];
-        at = end + 1;
-    }
-    return printable(without_secrets(out, secrets), 1000);
-}
 
 // ===== [E] the metrics pages of a server, read before and during a load ==========================
 
@@ -35646,11 +35537,6 @@ private:
     /// Uses the named model, else the only one listed. Either way a silent server is found here.
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url, proxy_);
-        if (!own_ && facts_.version.empty()) {
-            const self_description d = description_of(load_, first);
-            facts_.version = d.version;
-            facts_.settings = d.settings;
-        }
         if (process_) facts_.command = command_for_reports(command(), load_.secrets);
         const std::string one = one_of_addresses(load_.url, load_.addresses.in_order());
         if (!one.empty()) facts_.notes.push_back(one);

@@ -1,20 +1,19 @@
-"""The checks of a verdict have the same names in the list in src/, in the pages about them and in their
-tests.
+"""The list of checks in src/, the table of them for users, and their tests have the same names.
 
     checks.py [TOP]     from the top of the repository; says what is wrong
 
-tests/README.md lists all of them in their order; guides/what_can_fool_a_gate.md says which one finds
-an attempt: "invalid by `served_others`". Of two neighbours either test_checks.cpp says which is told
-first, or mutations.py why nobody sees it.
+guides/what_can_fool_a_gate.md has all of them in their order, each with the real case that it catches. Of two
+neighbours either test_checks.cpp says which is told first, or mutations.py why nobody sees it.
 """
+import itertools
 import pathlib
 import re
 import sys
 
 import mutations
 
-LISTED = re.compile(r"^- \*\*Checks\*\*.*?(?=^- |^$)", re.M | re.S)
-FOUND_BY = re.compile(r"\bby (`\w+`(?:(?:, | or | and )`\w+`)*)")
+TABLE = "guides/what_can_fool_a_gate.md"
+HEAD = "| check | what happens | real case | false alarm |"
 NAME = re.compile(r"`(\w+)`")
 ORDER = re.compile(r'^        \{"(\w+)", "(\w+)",', re.M)
 TESTS = "tests/core/judging/test_checks.cpp"
@@ -33,6 +32,14 @@ def faults_of_orders(rows, tests):
         yield f"{TESTS} says which of {swap[5:]} is told first, and mutations.py that nobody sees it"
 
 
+def table_in(page):
+    """The names of each row, and the real case."""
+    lines = page[page.index(HEAD):].splitlines()[2:] if HEAD in page else []
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines)
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return [(name, row[2]) for row in cells for name in NAME.findall(row[0])]
+
+
 def faults_in(top):
     def text_of(path):
         return (top / path).read_text(encoding="utf-8")
@@ -42,17 +49,16 @@ def faults_in(top):
     for name in {name for name in rows if rows.count(name) > 1}:
         yield f"src/core/judging/checks.hpp has two checks {name}"
     readme = text_of("tests/README.md")
-    listed = LISTED.search(readme)
-    names = NAME.findall(listed[0]) if listed else []
+    table = table_in(text_of(TABLE))
+    names = [name for name, _ in table]
     for i in range(max(len(rows), len(names))):
         row, name = (all_[i] if i < len(all_) else "nothing" for all_ in (rows, names))
         if row != name:
-            yield f"tests/README.md lists {name} where src/core/judging/checks.hpp has {row}"
+            yield f"{TABLE} lists {name} where src/core/judging/checks.hpp has {row}"
             break
-    for found in FOUND_BY.finditer(text_of("guides/what_can_fool_a_gate.md")):
-        for name in NAME.findall(found[1]):
-            if name not in rows:
-                yield f"guides/what_can_fool_a_gate.md names the check {name}, which there is not"
+    for name, case in table:
+        if not case:
+            yield f"{TABLE} has no real case for {name}"
     yield from faults_of_orders(kinds, text_of(TESTS))
     constants = mutations.constants_in(text_of("src/core/judging/rule.hpp"))
     numbers = f"seeds {len(list(mutations.mutants_of(kinds, constants)))} faults"

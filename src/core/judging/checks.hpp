@@ -1,6 +1,6 @@
 // the list of checks, in order
 // A verdict is what its numbers say, and then what the first check says that finds a cause. The
-// names stand in guides/what_can_fool_a_gate.md and tests/README.md as well.
+// names stand in guides/what_can_fool_a_gate.md as well, each with the real case that it catches.
 #pragma once
 
 #include "api/metrics.hpp"
