@@ -114,8 +114,6 @@ struct repeat_facts : client_counts {
     long long short_prompts = 0;  // with under 80 % of the prompt tokens asked for
     long long equal_openings = 0;  // completed requests whose texts begin alike, of other prompts
     long long resends = 0;        // of requests whose kept connection closed without an answer
-    long long idle_resends = 0;   // of these, on connections idle for over a second
-    bool used_once = false;  // so no connection was reused any more
     // Prompt tokens of completed requests with reported cache hits, as far as the workload repeats
     // them; -1: none reported.
     long long shared_tokens = -1;

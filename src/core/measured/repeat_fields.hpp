@@ -332,14 +332,9 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
 inline void way_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"resends", "of requests whose kept connection was closed without an answer"},
             d.resends);
-    v.whole({"idle_resends", "of these, on connections that had been idle for a second", if_any},
-            d.idle_resends);
     v.whole({"hang_ups", "connections that the server closed right after their first answer "
                          "without saying so"},
             d.connection_resets);
-    v.flag({"used_once", "whether it did so again and again, so that connections were used once "
-                         "from then on"},
-           d.used_once);
 }
 /// What the client says of itself.
 inline void client_fields(field_visitor& v, repeat_facts& d) {

@@ -82,39 +82,6 @@ inline std::string status_text(const variant_figures& variant) {
           {"over_prompt", a.over_prompt}, {"over_content", a.over_content}});
     return t;
 }
-/// Adds the notes on the connection of client and server, a sentence each.
-template <class Add>
-void add_notes_on_the_way(const Add& add, const variant_figures& variant, const char* whose) {
-    long long resends = 0, idle = 0, connection_resets = 0, connections = 0;
-    bool used_once = false;
-    for (const repeat_figures& d : variant.repeats) {
-        resends += d.resends;
-        idle += d.idle_resends;
-        connection_resets += d.connection_resets;
-        connections += d.connections_opened;
-        used_once = used_once || d.used_once;
-    }
-    if (used_once)
-        add("{whose}connections were used once, as the server closes them within a second after "
-            "an answer without saying so: {opened} opened, {closed} closed so",
-            {{"whose", whose}, {"opened", connections}, {"closed", connection_resets}});
-    else if (connection_resets > 0)
-        add("{whose}the server closed {closed} of {opened} connections within a second after "
-            "their first answer without saying so",
-            {{"whose", whose}, {"closed", connection_resets}, {"opened", connections}});
-    add("[{is_any?}{whose}sent again, as the server closed the kept connection without an answer: "
-        "{requests} requests; more than one that are over 1 % of a repeat's are failures]",
-        {{"is_any", std::max(resends - idle, 0LL)}, {"whose", whose},
-         {"requests", resends - idle}});
-    add("[{requests?}{whose}sent again, as the server closed the connection, which had been idle "
-        "for a second or more, as they came: {requests} requests; that is nobody's failure, and "
-        "their times include it]", {{"requests", idle}, {"whose", whose}});
-    const answer_counts& a = variant.answers;
-    add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} more "
-        "began with over 5 % of their tokens at once]",
-        {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
-         {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
-}
 
 /// "kernel", "read", "kernel, but for 0.4 % of the reads; 12 gaps unknown"
 inline std::string stamps_text(const self_check_t& c) {
@@ -330,7 +297,11 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
         add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
             "client had no means for them: they are counted apart, in no error rate and no "
             "latency]", {{"requests", variant->exempt}, {"whose", whose}});
-        add_notes_on_the_way(add, *variant, whose);
+        const answer_counts& a = variant->answers;
+        add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} more "
+            "began with over 5 % of their tokens at once]",
+            {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
+             {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
     }
     return notes;
 }

@@ -141,7 +141,6 @@ inline void note_answers(const plan& p, const load_target& target, const request
     const said_before said(*p.sent, all);
     for (const finished_request& f : all.requests()) {
         d.resends += f.what.resends;
-        if (f.what.idle_ns >= tires_after_ns) d.idle_resends += f.what.resends;
         if (!is_pooled(f.what)) continue;
         if (target.api->forces_lengths) note_length(*p.sent, f, d);
         note_prompt(*p.sent, target.tokens, f, said, d);

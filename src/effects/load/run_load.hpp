@@ -208,7 +208,6 @@ inline void collect(const load_of_variant& l, load_worker& w, double cpu_utiliza
     if (io.is_stamped()) seen.disturbed_requests = 0;  // no late read changes times
     else into.lost_fraction = std::max(into.lost_fraction, io.alert.lost_fraction());
     into.add(seen);
-    into.used_once = into.used_once || !io.keeps_connections();
     into.stamp_lag.add(io.stamp_lag);
     into.cpu_utilization = std::max(into.cpu_utilization, cpu_utilization);
     into.thread_cpu_utilization.push_back(cpu_utilization);

@@ -186,7 +186,7 @@ public:
     }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
-        return process_ ? process_->how_it_went(load_.secrets) : std::string();
+        return process_ ? process_->how_it_went() : std::string();
     }
     /// Refuses a server that cannot take the load; our own accept every request.
     void check_answers(const planned_traffic& p) {

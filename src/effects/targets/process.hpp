@@ -321,11 +321,10 @@ public:
     }
     void end() { running_.reset(); }
     /// Returns why it ended, "" while it runs.
-    std::string how_it_went(const vector<std::string>& secrets) {
+    std::string how_it_went() {
         const std::string how = running_ ? running_->how_it_ended() : "";
         if (how.empty()) return {};
-        const std::string tail = without_secrets(running_->log_tail(), secrets);
-        return "the server process " + how + "; its log ends: " + printable(tail, 500);
+        return "the server process " + how + "; its log is " + log_;
     }
 
 private:
