@@ -50,7 +50,7 @@ inline repeat repeat_at(hard_world& execution_environment, const live::served_lo
     r.what = planned(s, h.seed);
     live_target target(s.target, run_variant::candidate);
     target.bring_up();
-    target.learn_tokens(r.what, 5);
+    if (makes_up_prompts(r.what)) target.learn_tokens(r.what.sent->common, may_be_ids(r.what), 5);
     execution_environment.suffer(h);
     const long long began = now_ns();
     if (interrupted_after_s > 0)

@@ -6,6 +6,7 @@
 #include "core/answers/timeline.hpp"
 #include "core/dialects/output.hpp"
 #include "core/dialects/stream_event.hpp"
+#include "core/measured/client_counts.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // max, min
@@ -168,9 +169,6 @@ void fail_unfinished(ForEach&& for_each) {
     });
 }
 
-/// A server may close a connection that was idle this long at any moment, even during a send.
-/// Servers keep connections for a few seconds, and users think as long.
-inline constexpr long long tires_after_ns = 1'000'000'000;
 /// Fails the resent requests of a repeat if they are over 1 % of the measured ones and more than
 /// one. A server that does this regularly is at fault. Idle connections and the warm-up are exempt.
 /// `parts`: the whole repeat, sent by several programs.

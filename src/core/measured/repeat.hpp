@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/answers/timeline.hpp"
+#include "core/measured/client_counts.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/server_metrics.hpp"
@@ -25,11 +26,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// Whether at most one read in a hundred lacks a kernel stamp.
-inline bool is_mostly_stamped(long long stamped_reads, long long reads) {
-    return stamped_reads > 0 && (reads - stamped_reads) * 100 <= reads;
-}
 
 /// The source of arrival times.
 enum class arrival_stamps : unsigned char { read, kernel };
@@ -81,23 +77,6 @@ struct kept_text {
     double same_characters = not_a_number;
 };
 
-/// What a client counts: one thread, or all of a repeat.
-struct client_counts {
-    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
-    long long connection_resets = 0;  // connections closed by the server after one answer
-    long long reads = 0, stamped_reads = 0;  // with bytes; of these, with kernel stamps
-    long long disturbed_requests = 0;  // while a thread without stamps lost over 20 ms
-
-    void add(const client_counts& o) {
-        connections_opened += o.connections_opened;
-        content_events += o.content_events;
-        coalesced_events += o.coalesced_events;
-        connection_resets += o.connection_resets;
-        reads += o.reads;
-        stamped_reads += o.stamped_reads;
-        disturbed_requests += o.disturbed_requests;
-    }
-};
 /// One repeat of one variant, without its requests.
 struct repeat_facts : client_counts {
     run_variant variant = run_variant::candidate;
@@ -241,8 +220,6 @@ inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& whi
     return n;
 }
 
-/// The prefix of errors where the client lacked a resource.
-inline constexpr std::string_view client_lacks = "client: ";
 inline bool failed_by_client(const record& r) {
     return r.status == request_status::connect &&
            std::string_view(r.error.c_str()).substr(0, client_lacks.size()) == client_lacks;

@@ -33,6 +33,20 @@ inline bool makes_up_prompts(const planned_traffic& p) {
     });
 }
 
+/// Whether nothing stands around a prompt, so that it may be a list of token ids.
+inline bool may_be_ids(const planned_traffic& p) {
+    return p.stride == 1 && p.common.system_prompt.empty() && p.parts.empty();
+}
+/// A request like those of each part, without its prompt.
+inline vector<request_spec> requests_like(const planned_traffic& p) {
+    vector<request_spec> all;
+    for_each_part(p, [&](const plan_part& part) {
+        all.push_back(part.common);
+        all.back().force_length = part.forces_length;
+    });
+    return all;
+}
+
 inline trace_item item_of(const planned_traffic& p, std::size_t index) {
     const own_place of = own_place_of(p, index);
     return of.part.source->item(of.at, parameters_of(p, of.part));

@@ -23,6 +23,7 @@
 #include "effects/system/console.hpp"
 #include "effects/system/known_secrets.hpp"
 #include "effects/system/environment.hpp"
+#include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"

@@ -30,6 +30,7 @@
 #include "core/stored/stored.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
@@ -151,7 +152,10 @@ public:
             return false;
         }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
-        servers_.candidate().ask_first_answer(judged_.slos, p_.sent->common,
+        const bool is_first_asked = any_of(judged_.slos, [](const slo& x) {
+            return x.statistic.metric == metric_id::first_answer_time;
+        });
+        servers_.candidate().ask_first_answer(is_first_asked, p_.sent->common,
                                               p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) {
@@ -163,10 +167,7 @@ public:
         servers_.check_two_servers();
         all_.what = without_long_sessions(
             p_, [&](const std::string& model) { return servers_.room_of(model); });
-        servers_.each([&](live_target& t) {
-            t.check_answers(*p_.sent);
-            t.learn_tokens(p_, left_s());
-        });
+        servers_.each([&](live_target& t) { learn_of(t, *p_.sent, left_s()); });
         servers_.report(all_.target, all_.baseline);
         servers_.check_objectives();
         const bool judges = rank_of_program() == 0;

@@ -7,7 +7,9 @@
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
+#include "core/dialects/request_body.hpp"
 #include "core/dialects/table.hpp"
+#include "core/traffic/expected.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"
@@ -16,6 +18,7 @@
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/net/blocking_http.hpp"
+#include "effects/load/load_target.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/process.hpp"
@@ -23,6 +26,7 @@
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 
+#include <algorithm>  // min
 #include <memory>  // make_unique, unique_ptr
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -30,6 +34,37 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// Whether every comparison is of a difference that the target may add, as a gateway does.
+inline bool asks_what_is_added(const vector<slo>& slos) {
+    const auto compares = [](const slo& s) { return s.factor > 0; };
+    return any_of(slos, compares) && all_of(slos, [&](const slo& s) {
+        return !compares(s) || (is_difference(s) && s.at_most && s.offset > 0);
+    });
+}
+/// Refuses variants whose first requests, up to a hundred, differ only in their words.
+inline void check_other_requests(const plan& p, const load_target& to) {
+    const plan theirs = plan_of_variant(p, run_variant::baseline);
+    if (theirs.sent->beside.size() != p.sent->beside.size()) return;
+    const auto asked = [&](const plan& of, std::size_t i) {
+        const request_spec r = request_of(of, run_variant::candidate, 0, i * of.sent->stride);
+        return path_of(to, r) + " " + request_body(*to.api, to.model, r);
+    };
+    const long long n = expected_requests(p);
+    const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
+    bool differ = false;
+    for (std::size_t i = 0; i < most && !differ; ++i) differ = asked(p, i) != asked(theirs, i);
+    if (!differ)
+        refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
+                "give it options, a model or a workload that change them, or say .baseline = "
+                "otherwise{.same = true}"});
+}
+
+/// Refuses a server that cannot take the load, and learns how it counts synthetic prompts.
+inline void learn_of(live_target& t, const planned_traffic& p, double at_most_s) {
+    t.check_answers(requests_like(p));
+    if (makes_up_prompts(p)) t.learn_tokens(p.common, may_be_ids(p), at_most_s);
+}
 
 /// The server of the candidate, and that of the baseline: another one, or the same.
 class gate_servers {

@@ -18,6 +18,7 @@
 #include "effects/system/files.hpp"
 #include "effects/system/known_secrets.hpp"
 #include "effects/system/machine.hpp"
+#include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/gates/record_files.hpp"

@@ -23,6 +23,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
+#include "effects/load/load_target.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/targets/live_target.hpp"

@@ -7,7 +7,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/reports/gate_report.hpp"
 #include "effects/system/sharing.hpp"
-#include "effects/system/settings.hpp"
+#include "effects/system/report_directory.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/order.hpp"
 #include "effects/gates/program_reports.hpp"

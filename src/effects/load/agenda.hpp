@@ -9,6 +9,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/load/load_target.hpp"
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max, min

@@ -2,16 +2,16 @@
 #pragma once
 
 #include "api/scenario.hpp"
+#include "api/text.hpp"
 #include "core/base/vector.hpp"
 #include "core/measured/alertness.hpp"
+#include "core/measured/client_counts.hpp"
 #include "core/measured/histograms.hpp"
-#include "core/measured/repeat.hpp"
-#include "core/traffic/plan.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/network.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
-#include "effects/load/order.hpp"
+#include "effects/load/load_target.hpp"
 
 #include <algorithm>  // max
 #include <utility>  // exchange
@@ -22,11 +22,12 @@ namespace detail {
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io : client_counts {
-    client_io(const load_target& t, const planned_traffic& p, network& all)
+    client_io(const load_target& t, const llmbench::limits& l, bool is_streamed,
+              const list<text>& local, network& all)
         : target(t),
-          limits(p.limits),
-          streamed(p.common.stream),
-          from(local_addresses(p.client.from)),
+          limits(l),
+          streamed(is_streamed),
+          from(local_addresses(local)),
           addresses(reached_from(from, t.addresses.in_order())),
           sockets(&all) {
         connection_resets = t.resets_before();  // before this load

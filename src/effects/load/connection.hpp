@@ -10,15 +10,14 @@
 #include "core/base/text.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/answers/timeline.hpp"
-#include "core/measured/credible.hpp"
-#include "core/measured/repeat.hpp"
+#include "core/measured/client_counts.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 #include "effects/load/client_io.hpp"
-#include "effects/load/order.hpp"
+#include "effects/load/load_target.hpp"
 
 #include <algorithm>  // max, min
 #include <cerrno>  // errno, EAGAIN

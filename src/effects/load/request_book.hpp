@@ -12,6 +12,7 @@
 #include "core/measured/request_log.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/load/load_target.hpp"
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // move

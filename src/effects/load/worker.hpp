@@ -17,6 +17,7 @@
 #include "effects/load/agenda.hpp"
 #include "effects/load/client_io.hpp"
 #include "effects/load/connection.hpp"
+#include "effects/load/load_target.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/pool.hpp"
 #include "effects/load/request_book.hpp"
@@ -73,7 +74,7 @@ public:
           agenda_(order, shared, index, count),
           book_(order, shared),
           answers_(order, shared),
-          io_(*order.target, *order.what, sockets),
+          io_(*order.target, sent_.limits, sent_.common.stream, sent_.client.from, sockets),
           pool_(io_, *this),
           max_ready_bytes_(max_ready_bytes_of_all / count),
           settled_ns_(order.decided ? &order.decided->add_worker() : nullptr),

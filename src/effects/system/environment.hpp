@@ -27,6 +27,12 @@ inline vector<std::string> whole_environment() {
     for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
     return all;
 }
+inline bool means_off(const std::string& v) {
+    return v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
+}
+inline bool is_yes(const std::string& v) {
+    return v == "1" || v == "true" || v == "yes" || v == "on";
+}
 
 }  // namespace detail
 }  // inline namespace v1

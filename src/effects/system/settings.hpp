@@ -44,12 +44,6 @@ struct settings {
     bool keeps = false;  // gates are added to a history
 };
 
-inline bool means_off(const std::string& v) {
-    return v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
-}
-inline bool is_yes(const std::string& v) {
-    return v == "1" || v == "true" || v == "yes" || v == "on";
-}
 inline bool read_flag(const std::string& v, bool& into) {
     into = is_yes(v);
     return into || means_off(v);
@@ -262,9 +256,8 @@ inline void refuse_misspelt(const vector<std::string>& environment) {
     }
 }
 
-/// Where a program runs and where its reports go; read once, at the start.
+/// Where a program runs; read once, at the start.
 struct surroundings {
-    std::string report_directory = "llmbench-report";
     console_facts console{};
     bool verbose = false;
     bool on_github = false;
@@ -284,9 +277,6 @@ struct surroundings {
 };
 inline surroundings surroundings_of(const variable_lookup& look_up) {
     surroundings s;
-    // Apart from the reports of a measured run, which the model may be fitted to.
-    if (!means_off(look_up("LLMBENCH_REHEARSE"))) s.report_directory = "llmbench-rehearsal";
-    if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) s.report_directory = d;
     s.console = {false, look_up("NO_COLOR"), look_up("CLICOLOR_FORCE"), look_up("TERM"),
                  look_up("LC_ALL"), look_up("LC_CTYPE"), look_up("LANG")};
     s.verbose = is_yes(look_up("LLMBENCH_VERBOSE"));
@@ -300,17 +290,11 @@ inline const surroundings& surroundings_of_program() {
     static const surroundings* const s = [] {
         auto* const found = new surroundings(surroundings_of(environment));
         found->console.terminal = ::isatty(STDOUT_FILENO) == 1;
-        // reports belong to rank 0, each rank has its records
-        if (const int rank = rank_of_program()) {
-            found->report_directory += "/rank-" + std::to_string(rank);
-            found->step_summary.clear();
-        }
+        if (rank_of_program() > 0) found->step_summary.clear();  // reports belong to rank 0
         return found;
     }();
     return *s;
 }
-/// The directory of reports, and of logs of started servers.
-inline const std::string& report_directory() { return surroundings_of_program().report_directory; }
 
 }  // namespace detail
 }  // inline namespace v1

@@ -13,12 +13,11 @@
 #include "core/dialects/stream_event.hpp"
 #include "core/dialects/table.hpp"
 #include "core/answers/timeline.hpp"
-#include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/environment.hpp"
 #include "effects/net/blocking_http.hpp"
-#include "effects/load/order.hpp"
+#include "effects/load/load_target.hpp"
 
 #include <algorithm>  // max
 #include <atomic>
@@ -424,19 +423,18 @@ inline load_check checked_load(const load_target& to, const request_spec& common
     return found;
 }
 
-/// Finds the word lengths of synthetic prompts, within `within_s`.
-inline token_fit learned_tokens(const plan& p, const load_target& to, double within_s) {
+/// Finds the word lengths of synthetic prompts, within `within_s`. `may_be_ids`: no request has
+/// text around its prompt.
+inline token_fit learned_tokens(const request_spec& common, bool may_be_ids, const load_target& to,
+                                double within_s) {
     const long long until = now_ns() + ns_of(within_s);
     const auto post = [&](const std::string& path, const std::string& body) {
         const double left_s = static_cast<double>(until - now_ns()) * 1e-9;
         return left_s <= 0 ? http_answer()
                            : blocking_post(to, path, to.fields, body, left_s);
     };
-    token_inquiry asked(to, p.sent->common, post);
-    return to.api->takes_token_ids && p.sent->stride == 1 &&
-                   p.sent->common.system_prompt.empty() && p.sent->parts.empty()
-               ? asked.fit_with_ids()
-               : asked.fit();
+    token_inquiry asked(to, common, post);
+    return to.api->takes_token_ids && may_be_ids ? asked.fit_with_ids() : asked.fit();
 }
 
 }  // namespace detail

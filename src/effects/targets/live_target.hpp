@@ -8,9 +8,8 @@
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
+#include "core/dialects/request_body.hpp"
 #include "core/dialects/table.hpp"
-#include "core/traffic/plan.hpp"
-#include "core/traffic/requests.hpp"
 #include "core/planning/target_facts.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/known_secrets.hpp"
@@ -19,7 +18,7 @@
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/tls.hpp"
-#include "effects/load/order.hpp"
+#include "effects/load/load_target.hpp"
 #include "effects/targets/credentials.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/process.hpp"
@@ -144,9 +143,7 @@ public:
     }
     /// Measures the time to a cold server's first answer to requests like these, within so many
     /// seconds. Refuses a target that is never cold, or an unused command.
-    void ask_first_answer(const vector<slo>& slos, const request_spec& like, double within_s) {
-        const bool is_asked = any_of(
-            slos, [](const slo& s) { return s.statistic.metric == metric_id::first_answer_time; });
+    void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
         const bool is_cold = is_process() || !at_.cold.empty();
         if (is_asked && !is_cold)
             refuse({"an objective on first_answer_time is refused: the target is no process, and "
@@ -188,24 +185,21 @@ public:
     std::string how_it_went() {
         return process_ ? process_->how_it_went() : std::string();
     }
-    /// Refuses a server that cannot take the load; our own accept every request.
-    void check_answers(const planned_traffic& p) {
+    /// Refuses a server that cannot take requests like these; our own accept every request.
+    void check_answers(const vector<request_spec>& like) {
         if (own_) return;
         load_.connection_resets = 0;
-        for_each_part(p, [&](const plan_part& part) {
-            request_spec first = part.common;
-            first.force_length = part.forces_length;
+        for (const request_spec& first : like) {
             const load_check seen = checked_load(load_, first, facts_.url);
             load_.connection_resets = std::max(load_.connection_resets, seen.resets);
             auto& all = facts_.notes;
             if (!seen.note.empty() && std::find(all.begin(), all.end(), seen.note) == all.end())
                 all.push_back(seen.note);
-        });
+        }
     }
     /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.
-    void learn_tokens(const plan& p, double at_most_s) {
-        if (!makes_up_prompts(p)) return;
-        facts_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
+    void learn_tokens(const request_spec& common, bool may_be_ids, double at_most_s) {
+        facts_.tokens = learned_tokens(common, may_be_ids, load_, std::min(5.0, at_most_s));
         load_.tokens = facts_.tokens;
     }
     /// Seconds until a process was ready; once per start.

@@ -6,15 +6,13 @@
 #include "core/base/text.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
+#include "core/dialects/request_body.hpp"
 #include "core/dialects/table.hpp"
 #include "core/measured/server_metrics.hpp"
-#include "core/traffic/expected.hpp"
-#include "core/traffic/plan.hpp"
-#include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/net/listeners.hpp"
 #include "effects/net/sockets.hpp"
-#include "effects/load/order.hpp"
+#include "effects/load/load_target.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/server_pages.hpp"
 
@@ -60,13 +58,6 @@ inline bool is_same_address(const address& a, const address& b) {
     const sockaddr_in6 x = comparable(a), y = comparable(b);
     return x.sin6_port == y.sin6_port &&
            std::memcmp(&x.sin6_addr, &y.sin6_addr, sizeof x.sin6_addr) == 0;
-}
-/// Whether every comparison is of a difference that the target may add, as a gateway does.
-inline bool asks_what_is_added(const vector<slo>& slos) {
-    const auto compares = [](const slo& s) { return s.factor > 0; };
-    return any_of(slos, compares) && all_of(slos, [&](const slo& s) {
-        return !compares(s) || (is_difference(s) && s.at_most && s.offset > 0);
-    });
 }
 /// Whether two targets lead to one listening socket, whatever their names.
 inline bool is_same_place(const load_target& a, const load_target& b) {
@@ -146,24 +137,6 @@ inline std::string one_process_text(const std::string& one, const std::string& i
                                     const std::string& other, const std::string& other_url) {
     return one + " at " + printable(its_url) + " and " + other + " at " + printable(other_url) +
            " lead to one process, whose page counts what either of them is asked";
-}
-
-/// Refuses variants whose first requests, up to a hundred, differ only in their words.
-inline void check_other_requests(const plan& p, const load_target& to) {
-    const plan theirs = plan_of_variant(p, run_variant::baseline);
-    if (theirs.sent->beside.size() != p.sent->beside.size()) return;
-    const auto asked = [&](const plan& of, std::size_t i) {
-        const request_spec r = request_of(of, run_variant::candidate, 0, i * of.sent->stride);
-        return path_of(to, r) + " " + request_body(*to.api, to.model, r);
-    };
-    const long long n = expected_requests(p);
-    const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
-    bool differ = false;
-    for (std::size_t i = 0; i < most && !differ; ++i) differ = asked(p, i) != asked(theirs, i);
-    if (!differ)
-        refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
-                "give it options, a model or a workload that change them, or say .baseline = "
-                "otherwise{.same = true}"});
 }
 
 }  // namespace detail

@@ -21,7 +21,7 @@
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/tls.hpp"
-#include "effects/load/order.hpp"
+#include "effects/load/load_target.hpp"
 #include "effects/targets/credentials.hpp"
 
 #include <algorithm>  // max

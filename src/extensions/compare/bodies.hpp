@@ -25,6 +25,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/known_secrets.hpp"
+#include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"

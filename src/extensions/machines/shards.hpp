@@ -17,6 +17,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "effects/gates/repeat.hpp"
+#include "effects/load/load_target.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/environment.hpp"

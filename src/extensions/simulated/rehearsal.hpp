@@ -17,6 +17,7 @@
 #include "effects/gates/run_mode.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
 #include "extensions/simulated/api.hpp"
 #include "extensions/simulated/core/engine_model.hpp"

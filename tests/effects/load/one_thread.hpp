@@ -35,8 +35,8 @@ inline load_target target_at(const vector<int>& ports) {
 /// Keeps what it is told, and turns when it is asked to.
 class thread final : public request_sink {
 public:
-    explicit thread(load_target t, plan p = {})
-        : target(std::move(t)), what(std::move(p)), io(target, what, *sockets) {
+    explicit thread(load_target t, const llmbench::limits& l = {}, bool is_streamed = true)
+        : target(std::move(t)), limits(l), io(target, limits, is_streamed, {}, *sockets) {
         sockets->stamp_arrivals();
     }
     thread(const thread&) = delete;
@@ -64,7 +64,7 @@ public:
     }
 
     load_target target;
-    plan what;
+    llmbench::limits limits;
     const std::unique_ptr<network> sockets = new_network();
     client_io io;
     vector<std::size_t> places{};

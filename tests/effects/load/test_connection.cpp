@@ -1,5 +1,6 @@
 // One connection of the load, against a server in the same thread that says what it is told: what a
 // request goes through, and what the connection's owner gets to know of it.
+#include "core/measured/repeat.hpp"
 #include "one_thread.hpp"
 
 #include <algorithm>
@@ -33,8 +34,8 @@ struct pair_of_them {
     peer server{};
     thread owner;
     connection c;
-    explicit pair_of_them(plan p = {})
-        : owner(target_at({server.port()}), std::move(p)), c(owner.io, owner) {}
+    explicit pair_of_them(const llmbench::limits& l = {}, bool is_streamed = true)
+        : owner(target_at({server.port()}), l, is_streamed), c(owner.io, owner) {}
 
     /// As far as the server having the whole request.
     void ask(std::size_t index = 0) {
@@ -369,7 +370,7 @@ TEST_CASE("an address that refuses leaves the request to the next one, which is 
     CHECK(owner.delivered.at(0).status == request_status::ok);
 
     // The next repeat begins with it, and so does whoever else asks this server.
-    const client_io later(owner.target, owner.what, *owner.sockets);
+    const client_io later(owner.target, owner.limits, true, {}, *owner.sockets);
     CHECK(later.good_address == 0);
     CHECK(ports_of(later.addresses).front() == server.port());
 }
@@ -476,9 +477,7 @@ TEST_CASE("the next limit of a request is known, and passes right after that") {
         p.c.check_limits(limit + 1);
         CHECK(p.owner.delivered.size() == 1);
     }
-    plan whole;
-    whole = with_traffic(whole, [&](planned_traffic& t) { t.common.stream = false; });
-    pair_of_them p(whole);
+    pair_of_them p({}, false);
     p.ask();
     p.c.check_limits(p.c.next_limit_ns());
     CHECK(p.owner.delivered.empty());
@@ -529,9 +528,7 @@ TEST_CASE("who would leave later is answered or fails as anybody else") {
 }
 
 TEST_CASE("an answer in one piece has limits.total alone") {
-    plan whole;
-    whole = with_traffic(whole, [&](planned_traffic& t) { t.common.stream = false; });
-    pair_of_them p(whole);
+    pair_of_them p({}, false);
     p.ask();
     p.c.check_limits(now_ns() + 299 * second);
     CHECK(p.owner.delivered.empty());
@@ -657,9 +654,7 @@ TEST_CASE("each want of the client has its remedy, and a refusal is none") {
 }
 
 TEST_CASE("time in which the client did not run is none that the server was given") {
-    plan p;
-    p = with_traffic(p, [&](planned_traffic& t) { t.limits.first_event = 10_s; });
-    pair_of_them both(p);
+    pair_of_them both({.first_event = 10_s});
     both.ask();
     const long long sent = now_ns();
     both.owner.io.alert.begin(sent);
@@ -717,11 +712,7 @@ TEST_CASE("a connection that a full queue has no room for is asked for again, an
 
 TEST_CASE("a request that is given up as its connection is asked for again is delivered once") {
     full_queue full;
-    const plan p = with_traffic({}, [](planned_traffic& t) {
-        t.limits.connect = 3600_s;
-        t.limits.total = 1_ms;
-    });
-    thread owner(full.target(), p);
+    thread owner(full.target(), {.connect = 3600_s, .total = 1_ms});
     connection c(owner.io, owner);
     c.start(asking());
     ::unlink(full.path.c_str());  // nobody is there any more

@@ -12,9 +12,9 @@ namespace {
 struct pooled final : request_sink {
     peer server{};
     load_target target = target_at({server.port()});
-    plan what{};
+    llmbench::limits limits{};
     const std::unique_ptr<network> sockets = new_network();
-    client_io io{target, what, *sockets};
+    client_io io{target, limits, true, {}, *sockets};
     connection_pool pool{io, *this};
     int delivered = 0;
 

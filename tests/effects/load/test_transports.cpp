@@ -97,8 +97,8 @@ struct carried_connection final : request_sink {
         t.transport = [](const char*) -> own_transport* { return new line_transport; };
         return t;
     }();
-    plan what{};
-    client_io io{target, what, net};
+    llmbench::limits limits{};
+    client_io io{target, limits, true, {}, net};
     connection c{io, *this};
     vector<record> delivered{};
     int idle = 0, retired = 0;
@@ -259,11 +259,11 @@ TEST_CASE("a transport says goodbye once, where the socket takes it") {
 TEST_CASE("a server whose HTTP closes unannounced keeps its sockets of another protocol") {
     load_target both = target_at({1});
     both.connection_resets = resets_by_policy;  // in the check before the load, over HTTP
-    plan none;
+    const llmbench::limits usual;
     told_network net;
-    CHECK_FALSE(client_io(both, none, net).keeps_connections());
+    CHECK_FALSE(client_io(both, usual, true, {}, net).keeps_connections());
     both.transport = [](const char*) -> own_transport* { return new line_transport; };
-    CHECK(client_io(both, none, net).keeps_connections());
+    CHECK(client_io(both, usual, true, {}, net).keeps_connections());
 }
 
 TEST_CASE("an event that came with a part of the next message has no time of its own, if it was read late") {

@@ -1,6 +1,7 @@
 // What the environment asks for, as text.
 #include <doctest/doctest.h>
 
+#include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
 
 #include "support/texts.hpp"
@@ -122,15 +123,13 @@ TEST_CASE("a rehearsal is asked for by 1 or by a file, and leaves nothing for la
         CHECK(why.find("LLMBENCH_REHEARSE and " + name + " are both set") != std::string::npos);
     }
     // What was measured stays where it is.
-    CHECK(surroundings_of(in({{"LLMBENCH_REHEARSE", "1"}})).report_directory ==
-          "llmbench-rehearsal");
-    CHECK(surroundings_of(in({{"LLMBENCH_REHEARSE", "1"}, {"LLMBENCH_REPORT_DIR", "r"}}))
-              .report_directory == "r");
+    CHECK(report_directory_of(in({{"LLMBENCH_REHEARSE", "1"}})) == "llmbench-rehearsal");
+    CHECK(report_directory_of(in({{"LLMBENCH_REHEARSE", "1"}, {"LLMBENCH_REPORT_DIR", "r"}})) == "r");
 }
 
 TEST_CASE("where a program runs decides what its console shows") {
-    CHECK(surroundings_of(in({})).report_directory == "llmbench-report");
-    CHECK(surroundings_of(in({{"LLMBENCH_REPORT_DIR", "/r"}})).report_directory == "/r");
+    CHECK(report_directory_of(in({})) == "llmbench-report");
+    CHECK(report_directory_of(in({{"LLMBENCH_REPORT_DIR", "/r"}})) == "/r");
     const auto terminal = [](const variables& set) {
         surroundings s = surroundings_of(in(set));
         s.console.terminal = true;

@@ -1,4 +1,5 @@
 // Whether a candidate and its baseline are one server by two names.
+#include "effects/gates/gate_servers.hpp"
 #include "effects/targets/same_server.hpp"
 
 #include "support/scratch.hpp"
