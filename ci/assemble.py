@@ -47,7 +47,6 @@ FLOORS = {
     "core/described": "C",
     "core/files": "C",
     "core/traffic": "C",
-    "core/capacity": "C",
     "core/planning": "C",
     "core/figures": "C",
     "core/stored": "C",

@@ -16,7 +16,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
 #include "core/traffic/shard.hpp"
-#include "core/capacity/load_search.hpp"
+#include "core/planning/load_search.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/console.hpp"
 #include "core/bodies/result_data.hpp"

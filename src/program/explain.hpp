@@ -7,7 +7,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/capacity/load_search.hpp"
+#include "core/planning/load_search.hpp"
 #include "core/described/limits.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/metric/table.hpp"

@@ -10,6 +10,7 @@
 #include "core/planning/check_slo.hpp"
 #include "core/stored/stored.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "effects/gates/execution.hpp"
 #include "effects/gates/stored_run.hpp"
 #include "effects/system/environment.hpp"

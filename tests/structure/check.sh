@@ -111,15 +111,15 @@ reports_compute_nothing() {
 # A rule that reads its own sentences would be another one when somebody corrects a word of them.
 verdicts_read_no_text() { python3 tests/structure/decides.py; }
 texts_that_are_read() {
-    mkdir -p "$work/rules/core"/{judging,capacity}
+    mkdir -p "$work/rules/core"/{judging,planning}
     printf '%s\n' 'if (v.unit == "pair") return;' 'v.why = "too close to call";' \
         'if (why.find("; the") > 0) return;  // "a == b"' > "$work/rules/core/judging/a.hpp"
     printf '%s\n' 'return x.reason != "none" ? "no load is carried" : "";' \
-        > "$work/rules/core/capacity/b.hpp"
+        > "$work/rules/core/planning/load_search.hpp"
     python3 tests/structure/decides.py "$work/rules" > "$work/told" && return 1
     cut -d: -f1,2 "$work/told" | diff - <(printf '%s\n' 'judging/a.hpp:1 looks into a text' \
         'judging/a.hpp:2 says a sentence' 'judging/a.hpp:3 looks into a text' \
-        'capacity/b.hpp:1 looks into a text')
+        'planning/load_search.hpp:1 looks into a text')
 }
 
 # Whatever a file says is a number becomes one of ours in core/base/json.hpp alone: there

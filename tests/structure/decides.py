@@ -24,7 +24,7 @@ def told(part, patterns):
 def main():
     src = Path(sys.argv[1] if len(sys.argv) > 1 else "src")
     found = []
-    for parts in ("core/judging/*", "core/capacity/*", "extensions/capacity/core/[fs]*", "extensions/compare/core/setting*"):
+    for parts in ("core/judging/*", "core/planning/load_search", "extensions/capacity/core/[fs]*", "extensions/compare/core/setting*"):
         patterns = [("looks into a text", LOOKS)]
         if parts == "core/judging/*":
             patterns.append(("says a sentence", SAYS))

@@ -5,7 +5,7 @@
 #include "llmbench.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/reports/gate_report.hpp"
 #include "support/sample_measurements.hpp"
 #include "support/timelines.hpp"

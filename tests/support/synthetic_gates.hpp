@@ -4,7 +4,7 @@
 
 #include "llmbench.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "support/sample_gates.hpp"
 
 #include <cmath>

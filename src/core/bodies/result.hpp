@@ -17,7 +17,7 @@
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
-#include "core/capacity/load_search.hpp"
+#include "core/planning/load_search.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/bodies/result_data.hpp"
 

@@ -10,7 +10,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/checks.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/planning/past_extension.hpp"
 #include "core/reports/gate_report.hpp"
 

@@ -9,7 +9,7 @@
 #include "core/metric/filled.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/planning/planning.hpp"
 

@@ -13,6 +13,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/rates.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/figures/timelines.hpp"
 
 #include <algorithm>  // clamp, max, min

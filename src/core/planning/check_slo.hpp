@@ -19,6 +19,7 @@
 #include "core/traffic/expected.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 
 #include <algorithm>  // find, max
 #include <cmath>  // ceil, floor, isfinite

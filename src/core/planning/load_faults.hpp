@@ -9,6 +9,7 @@
 #include "core/measured/recovery.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 
 #include <memory>  // shared_ptr, unique_ptr
 #include <string>

@@ -3,7 +3,7 @@
 
 #include "api/scenario.hpp"
 #include "core/judging/decision.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/planning/target_facts.hpp"
 
 #include <exception>

@@ -11,7 +11,8 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/expected.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/capacity/load_search.hpp"
+#include "core/planning/plan.hpp"
+#include "core/planning/load_search.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // isnan

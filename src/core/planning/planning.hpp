@@ -18,9 +18,10 @@
 #include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/capacity/load_search.hpp"
+#include "core/planning/load_search.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/planning/load_faults.hpp"
 #include "core/planning/preparation.hpp"
@@ -318,7 +319,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                                  .on_fail = s.on_fail,
                                  .usd_per_hour = planned_cost(s, api)};
     const plan p{{},
-                 std::make_shared<const planned_traffic>(sent),
+                 {std::make_shared<const planned_traffic>(sent)},
                  std::make_shared<const planned_judging>(judged)};
     check_objectives(p);
     return p;

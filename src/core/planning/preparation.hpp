@@ -6,7 +6,6 @@
 #include "api/text.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
-#include "core/traffic/plan.hpp"
 
 #include <string>
 

@@ -13,6 +13,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/planning/load_faults.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"

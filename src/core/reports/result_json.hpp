@@ -20,7 +20,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/capacity/load_search.hpp"
+#include "core/planning/load_search.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"

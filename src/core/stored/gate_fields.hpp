@@ -12,6 +12,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/plan_text.hpp"

@@ -19,6 +19,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/expected.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"

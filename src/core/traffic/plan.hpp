@@ -1,10 +1,9 @@
-// the plan of a gate
+// the plan of a load: what is sent, and when
 #pragma once
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/side_task.hpp"
-#include "api/slo.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
 #include "api/traffic.hpp"
@@ -13,9 +12,6 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
-#include "core/measured/recovery.hpp"
-#include "core/measured/repeat.hpp"
-#include "core/judging/rule.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/arrivals.hpp"
@@ -33,16 +29,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-enum class scenario_use : unsigned char { measure, gate, find_capacity };
-
-/// The load that a search looks for.
-struct searched_load {
-    // the plan's own objectives are of the capacity
-    vector<slo> objectives_held{};
-    vector<double> asked{};  // loads that those name, the decisive ones first
-    bool to_the_interval = false; // else until these are decided
-};
 
 /// The load of an earlier run as its file describes it. It cannot be sent again.
 struct described_load {
@@ -114,79 +100,15 @@ struct planned_traffic : planned_workloads, planned_load {
     described_load described{};  // in place of the data to send it
 };
 
-/// Repeats, or pairs. Nothing is decided before the first analysis.
-struct repeat_counts {
-    int first = first_analysis, most = last_analysis;
-    int max_if_noisy = 0;  // if an objective is still open; 0: no more
-};
-/// What is measured of one load or of a search, and by what it is judged.
-struct measured_load {
-    long long requests = 0;
-    repeat_counts repeats{};
-    judging_rule rule{};
-    vector<slo> slos{};
-    searched_load search{};
-};
-/// The number of repeats, and the objectives and baseline that judge them.
-struct planned_judging {
-    int first_repeats = first_analysis;  // nothing is decided before
-    int max_repeats = last_analysis;  // repeats, or pairs if there is a baseline
-    bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
-    int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
-    bool ends_at_first_miss = false;
-    bool has_baseline = false;       // a live one, measured in pairs
-    verdict_unit counted_in() const {
-        return has_baseline ? verdict_unit::pair : verdict_unit::repeat;
-    }
-    bool is_at_once = false;         // the pairs, and
-    bool by_slices = false;          // compared by slices of their time
-    bool has_stored_baseline = false;
-    stored_result stored{};
-    extension_baseline past{};  // if an extension has the baseline
-    judging_rule rule{};
-    vector<slo> slos{};
-    searched_load search{};
-    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
-    any_profile on_fail{};
-    /// The loads of a pair, one after the other.
-    int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
-    double usd_per_hour = 0;  // of its server, 0 if not given
-};
-
-/// The name of a gate, and its place in the source.
-struct gate_identity {
-    std::string name{};
-    std::string test_case{};  // "" outside of one
-    std::string file{};
-    int line = 0;
-};
-
-/// A checked scenario with all defaults filled in. Copies share traffic and judging.
-struct plan : gate_identity {
+/// What is sent in a load: the traffic, which copies share, and this program's part of it.
+struct load_plan {
     std::shared_ptr<const planned_traffic> sent = std::make_shared<const planned_traffic>();
-    std::shared_ptr<const planned_judging> judged = std::make_shared<const planned_judging>();
-    load_shard shard{};             // the part of the load that this program sends
-    double max_skew_s = infinity;  // between the starts of the programs that share a load
+    load_shard shard{};
     std::uint64_t nonce = 0;  // different in each execution, so that no cache has its words
     bool searches() const { return sent->searches(); }
     /// For functions that need only the traffic.
     operator const planned_traffic&() const { return *sent; }
 };
-
-template <class F>
-plan with_traffic(plan p, F&& change) {
-    planned_traffic t = *p.sent;
-    change(t);
-    p.sent = std::make_shared<const planned_traffic>(std::move(t));
-    return p;
-}
-template <class F>
-plan with_judging(plan p, F&& change) {
-    planned_judging j = *p.judged;
-    change(j);
-    p.judged = std::make_shared<const planned_judging>(std::move(j));
-    return p;
-}
 
 /// Returns the seconds to wait for the last answers.
 inline double drain_s(const planned_traffic& p) {
@@ -360,14 +282,6 @@ inline double expected_seconds(const planned_traffic& p) {
     if (!p.is_open_loop()) return p.duration_s > 0 ? lead_seconds(p) + p.duration_s : 0;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
     return schedule_of(p).measured_to;
-}
-
-/// Returns the plan of one variant: the baseline may have another workload.
-inline plan plan_of_variant(const plan& p, run_variant variant) {
-    if (variant != run_variant::baseline || !p.sent->otherwise) return p;
-    return with_traffic(p, [](planned_traffic& t) {
-        static_cast<planned_workloads&>(t) = planned_workloads(*t.otherwise);
-    });
 }
 
 }  // namespace detail

@@ -1,21 +1,17 @@
-// the requests of a plan
+// the requests of a load
 #pragma once
 
 #include "api/result.hpp"
 #include "api/traffic.hpp"
-#include "api/metrics.hpp"
-#include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
-#include "core/judging/measurements.hpp"
 #include "core/files/datasets.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/traffic_source.hpp"
-#include "core/traffic/arrivals.hpp"
 
 #include <algorithm>  // clamp, max, min
 #include <cstddef>  // size_t
@@ -96,15 +92,15 @@ inline bool expects_short_outputs(const planned_traffic& p) {
 
 /// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
 /// the words.
-inline std::uint64_t salt_of(const plan& p, run_variant variant, int repeat) {
+inline std::uint64_t salt_of(const load_plan& p, run_variant variant, int repeat) {
     return mixed(
         p.sent->seed ^ p.nonce ^
         mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_variant::baseline)));
 }
 
 /// Returns the request. `answers` are those to the earlier turns of its conversation.
-inline request_spec request_of(const plan& p, run_variant variant, int repeat, std::size_t index,
-                               const vector<std::string>& answers = {},
+inline request_spec request_of(const load_plan& p, run_variant variant, int repeat,
+                               std::size_t index, const vector<std::string>& answers = {},
                                const token_fit& fit = {}) {
     const own_place of = own_place_of(p, index);
     request_spec r = of.part.common;
@@ -120,24 +116,6 @@ inline request_spec request_of(const plan& p, run_variant variant, int repeat, s
 /// Whether a prompt has images, which only some APIs take.
 inline bool asks_about_images(const planned_traffic& p) {
     return any_part(p, [](const plan_part& part) { return have_images(part.files->dialogues); });
-}
-
-inline load_conditions load_conditions_of(const plan& p) {
-    const planned_traffic& t = *p.sent;
-    load_conditions c;
-    c.arrival_cv2 =
-        is_batch(t.arrivals, t.files->trace) ? not_a_number : arrival_cv2_of(t.arrivals);
-    // A search counts each request, and turns arrive in batches of one conversation at most.
-    if (p.searches() && t.stride > 1)
-        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
-    c.is_at_once = p.judged->is_at_once;
-    c.by_slices = p.judged->by_slices;
-    c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
-    c.other_requests = static_cast<bool>(t.otherwise);
-    c.short_outputs_expected = expects_short_outputs(p);
-    c.spins = t.client.spin;
-    c.max_skew_s = p.max_skew_s;
-    return c;
 }
 
 /// Returns the tokens of a prompt, of the server's count, that others may have sent before.

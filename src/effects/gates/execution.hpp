@@ -13,6 +13,7 @@
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/planning/planning.hpp"

@@ -13,7 +13,7 @@
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/traffic/answer_keeping.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"

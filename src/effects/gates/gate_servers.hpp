@@ -11,6 +11,7 @@
 #include "core/dialects/table.hpp"
 #include "core/traffic/expected.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/planning/plan_text.hpp"

@@ -17,6 +17,7 @@
 #include "core/measured/server_metrics.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/tokens.hpp"
@@ -293,6 +294,7 @@ struct variant_repeat : not_copied {
         seen.plays_out = what.sent->plays_out;
         seen.usd_per_hour = what.judged->usd_per_hour;
         asked.what = &what;
+        asked.is_only_compared = all_of(what.judged->slos, needs_baseline);
         asked.target = &target.load();
         asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number, run_in_ids());
     }

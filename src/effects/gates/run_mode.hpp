@@ -8,6 +8,7 @@
 #include "core/dialects/table.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/planning/past_extension.hpp"
 #include "core/stored/calibration.hpp"

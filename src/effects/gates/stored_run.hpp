@@ -18,7 +18,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/judging/cross_check.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"

@@ -250,11 +250,12 @@ struct repeat_order {
     // once.
     std::function<long long()> start{};
     answers_shown show = answers_shown::open;
+    bool is_only_compared = false;  // without the baseline no objective is left
     decided_end* decided = nullptr;  // of a load that may end once all is decided
 };
 /// One stretch of load: requests `first` to `last` (not included) of the trace.
 struct load_order : repeat_order {
-    const plan* what = nullptr;
+    const load_plan* what = nullptr;
     const load_target* target = nullptr;
     long long ends_after = 0;  // requests, of a load to try a server; 0: as the plan says
     std::string id_prefix{};
@@ -342,7 +343,7 @@ inline bool ends_early(const load_order& o, const load_state& s, long long now_n
     if (s.server.is_lost(now_ns)) return true;
     return s.twin->server.is_lost(now_ns) &&
            (o.variant == run_variant::baseline ||
-            all_of(o.what->judged->slos, [](const slo& each) { return needs_baseline(each); }));
+            o.is_only_compared);
 }
 /// Returns the offset of the measured part; earlier than planned if the load is stable.
 inline long long measured_offset(const load_order& o, const load_state& shared) {

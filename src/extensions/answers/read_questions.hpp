@@ -49,7 +49,7 @@ public:
                  const std::function<std::string(std::string)>& masked) const override {
         compare_answers(mine, theirs, said, expected, max_shown, masked);
     }
-    vector<shown_answer> shown(const plan& p, const repeat_list& variant,
+    vector<shown_answer> shown(const load_plan& p, const repeat_list& variant,
                                const vector<slo_verdict>& verdicts,
                                answers_shown show) const override {
         return shown_answers_of(p, variant, verdicts, show);

@@ -14,6 +14,7 @@
 #include "core/judging/checks.hpp"
 #include "core/described/described.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/bodies/result_data.hpp"
 #include "effects/gates/execution.hpp"
 #include "effects/gates/gate_run.hpp"

@@ -8,6 +8,7 @@
 #include "core/measured/recovery.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/planning/load_faults.hpp"
 #include "core/reports/gate_report.hpp"
 #include "effects/gates/gate_servers.hpp"

@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/planning/load_faults.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/threads.hpp"

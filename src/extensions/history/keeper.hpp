@@ -9,7 +9,7 @@
 #include "core/planning/past_extension.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/load/load_target.hpp"
 #include "effects/net/blocking_http.hpp"

@@ -13,6 +13,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/load/order.hpp"
 #include "effects/system/clock.hpp"

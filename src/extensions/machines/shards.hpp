@@ -15,6 +15,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/load/load_target.hpp"

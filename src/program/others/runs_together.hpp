@@ -16,6 +16,7 @@
 #include "core/planning/target_facts.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "program/others/records_of_aiperf.hpp"
 #include "program/others/records_of_requests.hpp"
 #include "program/others/imported_run.hpp"

@@ -12,6 +12,7 @@
 #include "core/dialects/table.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"

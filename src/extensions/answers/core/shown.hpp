@@ -34,7 +34,7 @@ inline std::string what_is_wrong(const record& r) {
 }
 
 /// Each question once: those that keep an objective from passing, or all with kept texts.
-inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
+inline vector<shown_answer> shown_answers_of(const load_plan& p, const repeat_list& variant,
                                              const vector<slo_verdict>& verdicts,
                                              answers_shown show) {
     const auto is_open = [&](metric_id m) {

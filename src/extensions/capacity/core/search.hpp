@@ -8,7 +8,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/capacity/load_search.hpp"
+#include "core/planning/load_search.hpp"
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // clamp, find_if, lower_bound, max, min

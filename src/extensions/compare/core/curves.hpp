@@ -4,7 +4,7 @@
 #include "api/metrics.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
-#include "core/capacity/load_search.hpp"
+#include "core/planning/load_search.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
 #include "core/judging/outcome.hpp"

@@ -13,6 +13,7 @@
 #include "core/planning/preparation.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "extensions/faults/core/recovery.hpp"
 
 #include <string>

@@ -15,7 +15,7 @@
 #include "core/metric/table.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/gate_fields.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/wire/series.hpp"
 #include "extensions/history/core/lines.hpp"

@@ -23,6 +23,7 @@
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 #include "extensions/machines/core/clock.hpp"
 
 #include <algorithm>  // max, min

@@ -12,6 +12,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/plan.hpp"
 
 #include <memory>  // shared_ptr
 #include <string>
