@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2733 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2737 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -91,6 +91,7 @@
 //   [C] the timeline of one answer
 //   [C] from bytes to the timeline of an answer
 //   [C] histograms of lateness and of gaps
+//   [C] what the client counts of its connections and reads
 //   [C] the programs that sent a load together
 //   [C] server metrics of a repeat
 //   [C] whether a load has settled
@@ -147,12 +148,13 @@
 //   [C] the part of a load that one of several programs sends
 //   [C] the interface of sources of prompts
 //   [C] sources of prompts and conversations
-//   [C] the plan of a gate
+//   [C] the plan of a load: what is sent, and when
 //   [C] answers compared and shown: an extension does it
+//   [C] the requests of a load
 //   [C] the hash of a plan's traffic
 //   [C] the number of requests that a plan expects
-//   [C] the requests of a plan
 //   [C] a workload's part of the plan
+//   [C] the plan of a gate: what is sent, and how it is judged
 //   [C] loads that are searched: an extension does it
 //   [C] which SLOs a scenario can have, and on which day they block
 //   [C] side tasks under a load, and profiles after it: an extension does them
@@ -197,6 +199,7 @@
 //   [E] variables of the environment
 //   [E] programs that send one load together, by an extension
 //   [E] settings from the environment
+//   [E] the directory of reports
 //   [E] signals, and other global state
 //   [E] system limits of a process
 //   [E] threads of the client
@@ -209,6 +212,7 @@
 //   [E] waiting for sockets: by epoll on Linux, by asio elsewhere
 //   [E] requests that are not measured
 //   [E] which socket of this machine listens behind an address
+//   [E] where requests go
 //   [E] the orders and results of a load
 //   [E] what one client thread has to send, and when
 //   [E] one thread's access to its target
@@ -2730,7 +2734,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,123 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,121 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -10420,6 +10424,37 @@ private:
 using gap_counts = octave_counts<8>;
 inline constexpr double gap_error = 1.0 / 512;
 
+// ===== [C] what the client counts of its connections and reads ===================================
+
+/// The prefix of errors where the client lacked a resource.
+inline constexpr std::string_view client_lacks = "client: ";
+/// A server may close a connection that was idle this long at any moment, even during a send.
+/// Servers keep connections for a few seconds, and users think as long.
+inline constexpr long long tires_after_ns = 1'000'000'000;
+
+/// Whether at most one read in a hundred lacks a kernel stamp.
+inline bool is_mostly_stamped(long long stamped_reads, long long reads) {
+    return stamped_reads > 0 && (reads - stamped_reads) * 100 <= reads;
+}
+
+/// What a client counts: one thread, or all of a repeat.
+struct client_counts {
+    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
+    long long connection_resets = 0;  // connections closed by the server after one answer
+    long long reads = 0, stamped_reads = 0;  // with bytes; of these, with kernel stamps
+    long long disturbed_requests = 0;  // while a thread without stamps lost over 20 ms
+
+    void add(const client_counts& o) {
+        connections_opened += o.connections_opened;
+        content_events += o.content_events;
+        coalesced_events += o.coalesced_events;
+        connection_resets += o.connection_resets;
+        reads += o.reads;
+        stamped_reads += o.stamped_reads;
+        disturbed_requests += o.disturbed_requests;
+    }
+};
+
 // ===== [C] the programs that sent a load together ================================================
 
 /// How far a machine's clock is ahead of the server's Date headers. These have whole seconds and
@@ -10746,11 +10781,6 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
 
 // ===== [C] the measurements of one repeat, and lists of repeats ==================================
 
-/// Whether at most one read in a hundred lacks a kernel stamp.
-inline bool is_mostly_stamped(long long stamped_reads, long long reads) {
-    return stamped_reads > 0 && (reads - stamped_reads) * 100 <= reads;
-}
-
 /// The source of arrival times.
 enum class arrival_stamps : unsigned char { read, kernel };
 inline const char* to_string(arrival_stamps s) {
@@ -10801,23 +10831,6 @@ struct kept_text {
     double same_characters = not_a_number;
 };
 
-/// What a client counts: one thread, or all of a repeat.
-struct client_counts {
-    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
-    long long connection_resets = 0;  // connections closed by the server after one answer
-    long long reads = 0, stamped_reads = 0;  // with bytes; of these, with kernel stamps
-    long long disturbed_requests = 0;  // while a thread without stamps lost over 20 ms
-
-    void add(const client_counts& o) {
-        connections_opened += o.connections_opened;
-        content_events += o.content_events;
-        coalesced_events += o.coalesced_events;
-        connection_resets += o.connection_resets;
-        reads += o.reads;
-        stamped_reads += o.stamped_reads;
-        disturbed_requests += o.disturbed_requests;
-    }
-};
 /// One repeat of one variant, without its requests.
 struct repeat_facts : client_counts {
     run_variant variant = run_variant::candidate;
@@ -10834,8 +10847,6 @@ struct repeat_facts : client_counts {
     long long short_prompts = 0;  // with under 80 % of the prompt tokens asked for
     long long equal_openings = 0;  // completed requests whose texts begin alike, of other prompts
     long long resends = 0;        // of requests whose kept connection closed without an answer
-    long long idle_resends = 0;   // of these, on connections idle for over a second
-    bool used_once = false;  // so no connection was reused any more
     // Prompt tokens of completed requests with reported cache hits, as far as the workload repeats
     // them; -1: none reported.
     long long shared_tokens = -1;
@@ -10963,8 +10974,6 @@ inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& whi
     return n;
 }
 
-/// The prefix of errors where the client lacked a resource.
-inline constexpr std::string_view client_lacks = "client: ";
 inline bool failed_by_client(const record& r) {
     return r.status == request_status::connect &&
            std::string_view(r.error.c_str()).substr(0, client_lacks.size()) == client_lacks;
@@ -11367,9 +11376,6 @@ void fail_unfinished(ForEach&& for_each) {
     });
 }
 
-/// A server may close a connection that was idle this long at any moment, even during a send.
-/// Servers keep connections for a few seconds, and users think as long.
-inline constexpr long long tires_after_ns = 1'000'000'000;
 /// Fails the resent requests of a repeat if they are over 1 % of the measured ones and more than
 /// one. A server that does this regularly is at fault. Idle connections and the warm-up are exempt.
 /// `parts`: the whole repeat, sent by several programs.
@@ -13184,14 +13190,9 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
 inline void way_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"resends", "of requests whose kept connection was closed without an answer"},
             d.resends);
-    v.whole({"idle_resends", "of these, on connections that had been idle for a second", if_any},
-            d.idle_resends);
     v.whole({"hang_ups", "connections that the server closed right after their first answer "
                          "without saying so"},
             d.connection_resets);
-    v.flag({"used_once", "whether it did so again and again, so that connections were used once "
-                         "from then on"},
-           d.used_once);
 }
 /// What the client says of itself.
 inline void client_fields(field_visitor& v, repeat_facts& d) {
@@ -21594,17 +21595,7 @@ struct user_prompts final : prompt_source {
     }
 };
 
-// ===== [C] the plan of a gate ====================================================================
-
-enum class scenario_use : unsigned char { measure, gate, find_capacity };
-
-/// The load that a search looks for.
-struct searched_load {
-    // the plan's own objectives are of the capacity
-    vector<slo> objectives_held{};
-    vector<double> asked{};  // loads that those name, the decisive ones first
-    bool to_the_interval = false; // else until these are decided
-};
+// ===== [C] the plan of a load: what is sent, and when ============================================
 
 /// The load of an earlier run as its file describes it. It cannot be sent again.
 struct described_load {
@@ -21676,79 +21667,15 @@ struct planned_traffic : planned_workloads, planned_load {
     described_load described{};  // in place of the data to send it
 };
 
-/// Repeats, or pairs. Nothing is decided before the first analysis.
-struct repeat_counts {
-    int first = first_analysis, most = last_analysis;
-    int max_if_noisy = 0;  // if an objective is still open; 0: no more
-};
-/// What is measured of one load or of a search, and by what it is judged.
-struct measured_load {
-    long long requests = 0;
-    repeat_counts repeats{};
-    judging_rule rule{};
-    vector<slo> slos{};
-    searched_load search{};
-};
-/// The number of repeats, and the objectives and baseline that judge them.
-struct planned_judging {
-    int first_repeats = first_analysis;  // nothing is decided before
-    int max_repeats = last_analysis;  // repeats, or pairs if there is a baseline
-    bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
-    int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
-    bool ends_at_first_miss = false;
-    bool has_baseline = false;       // a live one, measured in pairs
-    verdict_unit counted_in() const {
-        return has_baseline ? verdict_unit::pair : verdict_unit::repeat;
-    }
-    bool is_at_once = false;         // the pairs, and
-    bool by_slices = false;          // compared by slices of their time
-    bool has_stored_baseline = false;
-    stored_result stored{};
-    extension_baseline past{};  // if an extension has the baseline
-    judging_rule rule{};
-    vector<slo> slos{};
-    searched_load search{};
-    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
-    any_profile on_fail{};
-    /// The loads of a pair, one after the other.
-    int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
-    double usd_per_hour = 0;  // of its server, 0 if not given
-};
-
-/// The name of a gate, and its place in the source.
-struct gate_identity {
-    std::string name{};
-    std::string test_case{};  // "" outside of one
-    std::string file{};
-    int line = 0;
-};
-
-/// A checked scenario with all defaults filled in. Copies share traffic and judging.
-struct plan : gate_identity {
+/// What is sent in a load: the traffic, which copies share, and this program's part of it.
+struct load_plan {
     std::shared_ptr<const planned_traffic> sent = std::make_shared<const planned_traffic>();
-    std::shared_ptr<const planned_judging> judged = std::make_shared<const planned_judging>();
-    load_shard shard{};             // the part of the load that this program sends
-    double max_skew_s = infinity;  // between the starts of the programs that share a load
+    load_shard shard{};
     std::uint64_t nonce = 0;  // different in each execution, so that no cache has its words
     bool searches() const { return sent->searches(); }
     /// For functions that need only the traffic.
     operator const planned_traffic&() const { return *sent; }
 };
-
-template <class F>
-plan with_traffic(plan p, F&& change) {
-    planned_traffic t = *p.sent;
-    change(t);
-    p.sent = std::make_shared<const planned_traffic>(std::move(t));
-    return p;
-}
-template <class F>
-plan with_judging(plan p, F&& change) {
-    planned_judging j = *p.judged;
-    change(j);
-    p.judged = std::make_shared<const planned_judging>(std::move(j));
-    return p;
-}
 
 /// Returns the seconds to wait for the last answers.
 inline double drain_s(const planned_traffic& p) {
@@ -21924,14 +21851,6 @@ inline double expected_seconds(const planned_traffic& p) {
     return schedule_of(p).measured_to;
 }
 
-/// Returns the plan of one variant: the baseline may have another workload.
-inline plan plan_of_variant(const plan& p, run_variant variant) {
-    if (variant != run_variant::baseline || !p.sent->otherwise) return p;
-    return with_traffic(p, [](planned_traffic& t) {
-        static_cast<planned_workloads&>(t) = planned_workloads(*t.otherwise);
-    });
-}
-
 // ===== [C] answers compared and shown: an extension does it ======================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
@@ -21955,7 +21874,7 @@ public:
                          std::size_t max_shown,
                          const std::function<std::string(std::string)>& masked) const = 0;
     /// Each question once: those that keep an objective from passing, or all with kept texts.
-    virtual vector<shown_answer> shown(const plan& p, const repeat_list& variant,
+    virtual vector<shown_answer> shown(const load_plan& p, const repeat_list& variant,
                                        const vector<slo_verdict>& verdicts,
                                        answers_shown show) const = 0;
     virtual std::string page(const vector<shown_answer>& answers) const = 0;
@@ -21971,6 +21890,113 @@ inline const answer_keeping& the_answers() {
         refuse({"objectives on answers need #include \"llmbench_answers.hpp\" where LLMBENCH_MAIN "
                 "is"});
     return *known_answers;
+}
+
+// ===== [C] the requests of a load ================================================================
+
+/// Whether all prompts are synthetic, with given lengths.
+inline bool makes_up_prompts(const planned_traffic& p) {
+    return !any_part(p, [](const plan_part& part) {
+        return !part.source->facts().makes_up_prompts;
+    });
+}
+
+/// Whether nothing stands around a prompt, so that it may be a list of token ids.
+inline bool may_be_ids(const planned_traffic& p) {
+    return p.stride == 1 && p.common.system_prompt.empty() && p.parts.empty();
+}
+/// A request like those of each part, without its prompt.
+inline vector<request_spec> requests_like(const planned_traffic& p) {
+    vector<request_spec> all;
+    for_each_part(p, [&](const plan_part& part) {
+        all.push_back(part.common);
+        all.back().force_length = part.forces_length;
+    });
+    return all;
+}
+
+inline trace_item item_of(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    return of.part.source->item(of.at, parameters_of(p, of.part));
+}
+
+/// Returns the length of the shortest of the first prompts; 0 for other workloads.
+inline double shortest_prompt(const planned_traffic& p) {
+    if (!makes_up_prompts(p) || p.stride > 1) return 0;
+    constexpr std::size_t enough = 10000;
+    double shortest = 0;
+    for (std::size_t i = 0; i < enough; ++i) {
+        const double n = item_of(p, i).prompt_tokens;
+        if (i == 0 || n < shortest) shortest = n;
+        if (p.requests > 0 && static_cast<long long>(i) >= p.requests) break;
+    }
+    return shortest;
+}
+
+/// Returns the most bytes that one user holds of conversations with answers fed back, on the
+/// average of the first ones: about five a token, and the counter of each turn.
+inline double bytes_held_by_a_user(const planned_traffic& p) {
+    if (users_of(p) == 0 || p.stride == 1 || plays_sessions(p)) return 0;
+    constexpr std::size_t some = 200;
+    constexpr double token_bytes = 5, session_bytes = 240;
+    double bytes = 0;
+    for (std::size_t c = 0; c < some; ++c)
+        for (std::size_t i = 0, n = turns_of(p, c); i < n; ++i) {
+            bytes += sizeof(std::string) + 1;
+            if (i + 1 < n) bytes += item_of(p, c * p.stride + i).output_tokens * token_bytes;
+        }
+    return bytes / some + session_bytes;
+}
+
+/// Returns the tokens that a request forces, 0 if nothing forces them.
+inline int forced_tokens(const planned_traffic& p, std::size_t index) {
+    const plan_part& part = own_place_of(p, index).part;
+    if (!part.forces_length) return 0;
+    const int own = item_of(p, index).output_tokens;
+    return own > 0 ? own : part.common.max_tokens;
+}
+/// Whether answers of one token are expected: given, or forced to lengths that are not drawn.
+inline bool expects_short_outputs(const planned_traffic& p) {
+    return any_part(p, [](const plan_part& part) {
+        return part.forces_length && part.source->facts().expects_short_outputs;
+    });
+}
+
+/// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
+/// the words.
+inline std::uint64_t salt_of(const load_plan& p, run_variant variant, int repeat) {
+    return mixed(
+        p.sent->seed ^ p.nonce ^
+        mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_variant::baseline)));
+}
+
+/// Returns the request. `answers` are those to the earlier turns of its conversation.
+inline request_spec request_of(const load_plan& p, run_variant variant, int repeat,
+                               std::size_t index, const vector<std::string>& answers = {},
+                               const token_fit& fit = {}) {
+    const own_place of = own_place_of(p, index);
+    request_spec r = of.part.common;
+    r.force_length = of.part.forces_length;
+    // Each part has its own words: a prefix cache must not have those of another part.
+    const std::uint64_t salt = salt_of(p, variant, repeat);
+    const prompt_parameters words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit,
+                                  answers};
+    of.part.source->fill(r, of.at, parameters_of(p, of.part), words);
+    return r;
+}
+
+/// Whether a prompt has images, which only some APIs take.
+inline bool asks_about_images(const planned_traffic& p) {
+    return any_part(p, [](const plan_part& part) { return have_images(part.files->dialogues); });
+}
+
+/// Returns the tokens of a prompt, of the server's count, that others may have sent before.
+inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
+                               int prompt_tokens) {
+    const own_place of = own_place_of(p, index);
+    const double fresh = of.part.source->fresh_tokens(of.at, parameters_of(p, of.part), fit);
+    return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
+                      static_cast<long long>(prompt_tokens));
 }
 
 // ===== [C] the hash of a plan's traffic ==========================================================
@@ -22127,117 +22153,6 @@ inline long long selected_of(const counts_by_kind& counts, const vector<std::str
 }
 inline long long expected_first_turns(const planned_traffic& p) {
     return selected_of(expected_kinds(p), {}, turns(1, 1));
-}
-
-// ===== [C] the requests of a plan ================================================================
-
-/// Whether all prompts are synthetic, with given lengths.
-inline bool makes_up_prompts(const planned_traffic& p) {
-    return !any_part(p, [](const plan_part& part) {
-        return !part.source->facts().makes_up_prompts;
-    });
-}
-
-inline trace_item item_of(const planned_traffic& p, std::size_t index) {
-    const own_place of = own_place_of(p, index);
-    return of.part.source->item(of.at, parameters_of(p, of.part));
-}
-
-/// Returns the length of the shortest of the first prompts; 0 for other workloads.
-inline double shortest_prompt(const planned_traffic& p) {
-    if (!makes_up_prompts(p) || p.stride > 1) return 0;
-    constexpr std::size_t enough = 10000;
-    double shortest = 0;
-    for (std::size_t i = 0; i < enough; ++i) {
-        const double n = item_of(p, i).prompt_tokens;
-        if (i == 0 || n < shortest) shortest = n;
-        if (p.requests > 0 && static_cast<long long>(i) >= p.requests) break;
-    }
-    return shortest;
-}
-
-/// Returns the most bytes that one user holds of conversations with answers fed back, on the
-/// average of the first ones: about five a token, and the counter of each turn.
-inline double bytes_held_by_a_user(const planned_traffic& p) {
-    if (users_of(p) == 0 || p.stride == 1 || plays_sessions(p)) return 0;
-    constexpr std::size_t some = 200;
-    constexpr double token_bytes = 5, session_bytes = 240;
-    double bytes = 0;
-    for (std::size_t c = 0; c < some; ++c)
-        for (std::size_t i = 0, n = turns_of(p, c); i < n; ++i) {
-            bytes += sizeof(std::string) + 1;
-            if (i + 1 < n) bytes += item_of(p, c * p.stride + i).output_tokens * token_bytes;
-        }
-    return bytes / some + session_bytes;
-}
-
-/// Returns the tokens that a request forces, 0 if nothing forces them.
-inline int forced_tokens(const planned_traffic& p, std::size_t index) {
-    const plan_part& part = own_place_of(p, index).part;
-    if (!part.forces_length) return 0;
-    const int own = item_of(p, index).output_tokens;
-    return own > 0 ? own : part.common.max_tokens;
-}
-/// Whether answers of one token are expected: given, or forced to lengths that are not drawn.
-inline bool expects_short_outputs(const planned_traffic& p) {
-    return any_part(p, [](const plan_part& part) {
-        return part.forces_length && part.source->facts().expects_short_outputs;
-    });
-}
-
-/// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
-/// the words.
-inline std::uint64_t salt_of(const plan& p, run_variant variant, int repeat) {
-    return mixed(
-        p.sent->seed ^ p.nonce ^
-        mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_variant::baseline)));
-}
-
-/// Returns the request. `answers` are those to the earlier turns of its conversation.
-inline request_spec request_of(const plan& p, run_variant variant, int repeat, std::size_t index,
-                               const vector<std::string>& answers = {},
-                               const token_fit& fit = {}) {
-    const own_place of = own_place_of(p, index);
-    request_spec r = of.part.common;
-    r.force_length = of.part.forces_length;
-    // Each part has its own words: a prefix cache must not have those of another part.
-    const std::uint64_t salt = salt_of(p, variant, repeat);
-    const prompt_parameters words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit,
-                                  answers};
-    of.part.source->fill(r, of.at, parameters_of(p, of.part), words);
-    return r;
-}
-
-/// Whether a prompt has images, which only some APIs take.
-inline bool asks_about_images(const planned_traffic& p) {
-    return any_part(p, [](const plan_part& part) { return have_images(part.files->dialogues); });
-}
-
-inline load_conditions load_conditions_of(const plan& p) {
-    const planned_traffic& t = *p.sent;
-    load_conditions c;
-    c.arrival_cv2 =
-        is_batch(t.arrivals, t.files->trace) ? not_a_number : arrival_cv2_of(t.arrivals);
-    // A search counts each request, and turns arrive in batches of one conversation at most.
-    if (p.searches() && t.stride > 1)
-        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
-    c.is_at_once = p.judged->is_at_once;
-    c.by_slices = p.judged->by_slices;
-    c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
-    c.other_requests = static_cast<bool>(t.otherwise);
-    c.short_outputs_expected = expects_short_outputs(p);
-    c.spins = t.client.spin;
-    c.max_skew_s = p.max_skew_s;
-    return c;
-}
-
-/// Returns the tokens of a prompt, of the server's count, that others may have sent before.
-inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
-                               int prompt_tokens) {
-    const own_place of = own_place_of(p, index);
-    const double fresh = of.part.source->fresh_tokens(of.at, parameters_of(p, of.part), fit);
-    return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
-                      static_cast<long long>(prompt_tokens));
 }
 
 // ===== [C] a workload's part of the plan =========================================================
@@ -22521,6 +22436,112 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     if (arrivals.kind == arrival_kind::replay)
         as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
     return workload_of(as_recorded, arrivals, s.warmup, s.options, api);
+}
+
+// ===== [C] the plan of a gate: what is sent, and how it is judged ================================
+
+enum class scenario_use : unsigned char { measure, gate, find_capacity };
+
+/// The load that a search looks for.
+struct searched_load {
+    // the plan's own objectives are of the capacity
+    vector<slo> objectives_held{};
+    vector<double> asked{};  // loads that those name, the decisive ones first
+    bool to_the_interval = false; // else until these are decided
+};
+
+/// Repeats, or pairs. Nothing is decided before the first analysis.
+struct repeat_counts {
+    int first = first_analysis, most = last_analysis;
+    int max_if_noisy = 0;  // if an objective is still open; 0: no more
+};
+/// What is measured of one load or of a search, and by what it is judged.
+struct measured_load {
+    long long requests = 0;
+    repeat_counts repeats{};
+    judging_rule rule{};
+    vector<slo> slos{};
+    searched_load search{};
+};
+/// The number of repeats, and the objectives and baseline that judge them.
+struct planned_judging {
+    int first_repeats = first_analysis;  // nothing is decided before
+    int max_repeats = last_analysis;  // repeats, or pairs if there is a baseline
+    bool repeats_are_asked = false;  // by the gate: then advisory objectives are waited for, too
+    int max_if_noisy = 0;           // if noise leaves an objective open; 0: no more
+    bool ends_at_first_miss = false;
+    bool has_baseline = false;       // a live one, measured in pairs
+    verdict_unit counted_in() const {
+        return has_baseline ? verdict_unit::pair : verdict_unit::repeat;
+    }
+    bool is_at_once = false;         // the pairs, and
+    bool by_slices = false;          // compared by slices of their time
+    bool has_stored_baseline = false;
+    stored_result stored{};
+    extension_baseline past{};  // if an extension has the baseline
+    judging_rule rule{};
+    vector<slo> slos{};
+    searched_load search{};
+    maybe<recovery_parameters> recovery{};  // if an objective is on recovery
+    any_profile on_fail{};
+    /// The loads of a pair, one after the other.
+    int loads_of_pair() const { return has_baseline && !is_at_once ? 2 : 1; }
+    double usd_per_hour = 0;  // of its server, 0 if not given
+};
+
+/// The name of a gate, and its place in the source.
+struct gate_identity {
+    std::string name{};
+    std::string test_case{};  // "" outside of one
+    std::string file{};
+    int line = 0;
+};
+
+/// A checked scenario with all defaults filled in. Copies share traffic and judging.
+struct plan : gate_identity, load_plan {
+    std::shared_ptr<const planned_judging> judged = std::make_shared<const planned_judging>();
+    double max_skew_s = infinity;  // between the starts of the programs that share a load
+};
+
+template <class F>
+plan with_traffic(plan p, F&& change) {
+    planned_traffic t = *p.sent;
+    change(t);
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    return p;
+}
+template <class F>
+plan with_judging(plan p, F&& change) {
+    planned_judging j = *p.judged;
+    change(j);
+    p.judged = std::make_shared<const planned_judging>(std::move(j));
+    return p;
+}
+
+/// Returns the plan of one variant: the baseline may have another workload.
+inline plan plan_of_variant(const plan& p, run_variant variant) {
+    if (variant != run_variant::baseline || !p.sent->otherwise) return p;
+    return with_traffic(p, [](planned_traffic& t) {
+        static_cast<planned_workloads&>(t) = planned_workloads(*t.otherwise);
+    });
+}
+
+inline load_conditions load_conditions_of(const plan& p) {
+    const planned_traffic& t = *p.sent;
+    load_conditions c;
+    c.arrival_cv2 =
+        is_batch(t.arrivals, t.files->trace) ? not_a_number : arrival_cv2_of(t.arrivals);
+    // A search counts each request, and turns arrive in batches of one conversation at most.
+    if (p.searches() && t.stride > 1)
+        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
+    c.is_at_once = p.judged->is_at_once;
+    c.by_slices = p.judged->by_slices;
+    c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
+    c.other_requests = static_cast<bool>(t.otherwise);
+    c.short_outputs_expected = expects_short_outputs(p);
+    c.spins = t.client.spin;
+    c.max_skew_s = p.max_skew_s;
+    return c;
 }
 
 // ===== [C] loads that are searched: an extension does it =========================================
@@ -23810,7 +23831,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
                                  .on_fail = s.on_fail,
                                  .usd_per_hour = planned_cost(s, api)};
     const plan p{{},
-                 std::make_shared<const planned_traffic>(sent),
+                 {std::make_shared<const planned_traffic>(sent)},
                  std::make_shared<const planned_judging>(judged)};
     check_objectives(p);
     return p;
@@ -25998,39 +26019,6 @@ inline std::string status_text(const variant_figures& variant) {
           {"over_prompt", a.over_prompt}, {"over_content", a.over_content}});
     return t;
 }
-/// Adds the notes on the connection of client and server, a sentence each.
-template <class Add>
-void add_notes_on_the_way(const Add& add, const variant_figures& variant, const char* whose) {
-    long long resends = 0, idle = 0, connection_resets = 0, connections = 0;
-    bool used_once = false;
-    for (const repeat_figures& d : variant.repeats) {
-        resends += d.resends;
-        idle += d.idle_resends;
-        connection_resets += d.connection_resets;
-        connections += d.connections_opened;
-        used_once = used_once || d.used_once;
-    }
-    if (used_once)
-        add("{whose}connections were used once, as the server closes them within a second after "
-            "an answer without saying so: {opened} opened, {closed} closed so",
-            {{"whose", whose}, {"opened", connections}, {"closed", connection_resets}});
-    else if (connection_resets > 0)
-        add("{whose}the server closed {closed} of {opened} connections within a second after "
-            "their first answer without saying so",
-            {{"whose", whose}, {"closed", connection_resets}, {"opened", connections}});
-    add("[{is_any?}{whose}sent again, as the server closed the kept connection without an answer: "
-        "{requests} requests; more than one that are over 1 % of a repeat's are failures]",
-        {{"is_any", std::max(resends - idle, 0LL)}, {"whose", whose},
-         {"requests", resends - idle}});
-    add("[{requests?}{whose}sent again, as the server closed the connection, which had been idle "
-        "for a second or more, as they came: {requests} requests; that is nobody's failure, and "
-        "their times include it]", {{"requests", idle}, {"whose", whose}});
-    const answer_counts& a = variant.answers;
-    add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} more "
-        "began with over 5 % of their tokens at once]",
-        {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
-         {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
-}
 
 /// "kernel", "read", "kernel, but for 0.4 % of the reads; 12 gaps unknown"
 inline std::string stamps_text(const self_check_t& c) {
@@ -26246,7 +26234,11 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
         add("[{requests?}{whose}{requests} requests failed while a side task excused it, or the "
             "client had no means for them: they are counted apart, in no error rate and no "
             "latency]", {{"requests", variant->exempt}, {"whose", whose}});
-        add_notes_on_the_way(add, *variant, whose);
+        const answer_counts& a = variant->answers;
+        add("[{is_any?}{whose}{in_one_piece} of {answers} answers came in one piece, {others} more "
+            "began with over 5 % of their tokens at once]",
+            {{"is_any", a.in_a_burst}, {"whose", whose}, {"in_one_piece", a.in_one_piece},
+             {"answers", a.paced}, {"others", a.in_a_burst - a.in_one_piece}});
     }
     return notes;
 }
@@ -29363,6 +29355,12 @@ inline vector<std::string> whole_environment() {
     for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
     return all;
 }
+inline bool means_off(const std::string& v) {
+    return v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
+}
+inline bool is_yes(const std::string& v) {
+    return v == "1" || v == "true" || v == "yes" || v == "on";
+}
 
 // ===== [E] programs that send one load together, by an extension =================================
 
@@ -29438,12 +29436,6 @@ struct settings {
     bool keeps = false;  // gates are added to a history
 };
 
-inline bool means_off(const std::string& v) {
-    return v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
-}
-inline bool is_yes(const std::string& v) {
-    return v == "1" || v == "true" || v == "yes" || v == "on";
-}
 inline bool read_flag(const std::string& v, bool& into) {
     into = is_yes(v);
     return into || means_off(v);
@@ -29656,9 +29648,8 @@ inline void refuse_misspelt(const vector<std::string>& environment) {
     }
 }
 
-/// Where a program runs and where its reports go; read once, at the start.
+/// Where a program runs; read once, at the start.
 struct surroundings {
-    std::string report_directory = "llmbench-report";
     console_facts console{};
     bool verbose = false;
     bool on_github = false;
@@ -29678,9 +29669,6 @@ struct surroundings {
 };
 inline surroundings surroundings_of(const variable_lookup& look_up) {
     surroundings s;
-    // Apart from the reports of a measured run, which the model may be fitted to.
-    if (!means_off(look_up("LLMBENCH_REHEARSE"))) s.report_directory = "llmbench-rehearsal";
-    if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) s.report_directory = d;
     s.console = {false, look_up("NO_COLOR"), look_up("CLICOLOR_FORCE"), look_up("TERM"),
                  look_up("LC_ALL"), look_up("LC_CTYPE"), look_up("LANG")};
     s.verbose = is_yes(look_up("LLMBENCH_VERBOSE"));
@@ -29694,17 +29682,29 @@ inline const surroundings& surroundings_of_program() {
     static const surroundings* const s = [] {
         auto* const found = new surroundings(surroundings_of(environment));
         found->console.terminal = ::isatty(STDOUT_FILENO) == 1;
-        // reports belong to rank 0, each rank has its records
-        if (const int rank = rank_of_program()) {
-            found->report_directory += "/rank-" + std::to_string(rank);
-            found->step_summary.clear();
-        }
+        if (rank_of_program() > 0) found->step_summary.clear();  // reports belong to rank 0
         return found;
     }();
     return *s;
 }
-/// The directory of reports, and of logs of started servers.
-inline const std::string& report_directory() { return surroundings_of_program().report_directory; }
+
+// ===== [E] the directory of reports ==============================================================
+
+/// A rehearsal's are apart from those of a measured run, which its model may be fitted to.
+inline std::string report_directory_of(const variable_lookup& look_up) {
+    if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) return d;
+    return means_off(look_up("LLMBENCH_REHEARSE")) ? "llmbench-report" : "llmbench-rehearsal";
+}
+/// Of this program, with the logs of servers that it started; read once. Each rank has its records.
+inline const std::string& report_directory() {
+    // Never destroyed: reports may be written after static objects are gone.
+    static const std::string* const found = [] {
+        const int rank = rank_of_program();
+        return new std::string(report_directory_of(environment) +
+                               (rank > 0 ? "/rank-" + std::to_string(rank) : ""));
+    }();
+    return *found;
+}
 
 // ===== [E] signals, and other global state =======================================================
 
@@ -31653,7 +31653,7 @@ inline bool have_one_listener(const address& a, const address& b) {
     return !mine.empty() && mine == listener_of(b);
 }
 
-// ===== [E] the orders and results of a load ======================================================
+// ===== [E] where requests go =====================================================================
 
 /// The number of this program's run in the ids that it sends, so that a server's log tells runs
 /// apart. All virtual runs are alike.
@@ -31661,6 +31661,46 @@ inline std::uint32_t run_in_ids() {
     static const auto own = static_cast<std::uint32_t>(entropy());
     return current_environment ? virtual_run : own;
 }
+
+/// Common data of all requests of one load.
+struct load_target : http_server {
+    std::string whole_url{};  // as the gate gives it; may contain a key
+    std::string path{}, whole_path{};  // for streams, and for answers in one piece
+    std::string own_path{};  // the same if the gate names it
+    std::string fields{};  // header lines of all requests, authorization included
+    bool says_accept = false;  // they have their own "Accept"
+    std::string session_fields{};  // the same if one has "{session}", else ""
+    vector<std::string> secrets{};  // parts of them; never written
+    std::string model{};
+    const api_traits* api = &apis[0];
+    new_transport transport = nullptr;  // null: HTTP
+    token_fit tokens{};  // of synthetic prompts
+    int connection_resets = 0;  // in the check before the load, which is over HTTP
+
+    /// What they tell of this load's connections: nothing of those of another protocol.
+    int resets_before() const { return transport ? 0 : connection_resets; }
+};
+/// The path of a request, which may contain the model.
+inline std::string path_of(const load_target& to, const request_spec& r) {
+    if (r.model.empty() || !to.own_path.empty()) return r.stream ? to.path : to.whole_path;
+    return request_path(*to.api, r.stream ? to.api->path : to.api->whole_path, to.url.path,
+                        r.model) +
+           to.url.query;
+}
+/// Number of times that a server closes a connection right after its first answer, against its
+/// promise, until this counts as its policy: from then on no connection is used twice, because
+/// requests would be lost. Once is an accident, such as a restarted gateway.
+inline constexpr int resets_by_policy = 2;
+
+/// A request of the trace, its due time, and its user in a closed loop.
+struct planned_request {
+    std::size_t index = 0;
+    long long scheduled_ns = 0;
+    int user = -1;  // -1: open loop
+    bool warms_caches = false;  // caches: it belongs before the load
+};
+
+// ===== [E] the orders and results of a load ======================================================
 
 class progress_meter;
 
@@ -31814,44 +31854,6 @@ private:
     int quarters_ = 4;
 };
 
-/// Common data of all requests of one load.
-struct load_target : http_server {
-    std::string whole_url{};  // as the gate gives it; may contain a key
-    std::string path{}, whole_path{};  // for streams, and for answers in one piece
-    std::string own_path{};  // the same if the gate names it
-    std::string fields{};  // header lines of all requests, authorization included
-    bool says_accept = false;  // they have their own "Accept"
-    std::string session_fields{};  // the same if one has "{session}", else ""
-    vector<std::string> secrets{};  // parts of them; never written
-    std::string model{};
-    const api_traits* api = &apis[0];
-    new_transport transport = nullptr;  // null: HTTP
-    token_fit tokens{};  // of synthetic prompts
-    int connection_resets = 0;  // in the check before the load, which is over HTTP
-
-    /// What they tell of this load's connections: nothing of those of another protocol.
-    int resets_before() const { return transport ? 0 : connection_resets; }
-};
-/// The path of a request, which may contain the model.
-inline std::string path_of(const load_target& to, const request_spec& r) {
-    if (r.model.empty() || !to.own_path.empty()) return r.stream ? to.path : to.whole_path;
-    return request_path(*to.api, r.stream ? to.api->path : to.api->whole_path, to.url.path,
-                        r.model) +
-           to.url.query;
-}
-/// Number of times that a server closes a connection right after its first answer, against its
-/// promise, until this counts as its policy: from then on no connection is used twice, because
-/// requests would be lost. Once is an accident, such as a restarted gateway.
-inline constexpr int resets_by_policy = 2;
-
-/// A request of the trace, its due time, and its user in a closed loop.
-struct planned_request {
-    std::size_t index = 0;
-    long long scheduled_ns = 0;
-    int user = -1;  // -1: open loop
-    bool warms_caches = false;  // caches: it belongs before the load
-};
-
 /// Finished requests on their way to the disk.
 struct delivered_requests {
     vector<record> records{};
@@ -31919,11 +31921,12 @@ struct repeat_order {
     // once.
     std::function<long long()> start{};
     answers_shown show = answers_shown::open;
+    bool is_only_compared = false;  // without the baseline no objective is left
     decided_end* decided = nullptr;  // of a load that may end once all is decided
 };
 /// One stretch of load: requests `first` to `last` (not included) of the trace.
 struct load_order : repeat_order {
-    const plan* what = nullptr;
+    const load_plan* what = nullptr;
     const load_target* target = nullptr;
     long long ends_after = 0;  // requests, of a load to try a server; 0: as the plan says
     std::string id_prefix{};
@@ -32011,7 +32014,7 @@ inline bool ends_early(const load_order& o, const load_state& s, long long now_n
     if (s.server.is_lost(now_ns)) return true;
     return s.twin->server.is_lost(now_ns) &&
            (o.variant == run_variant::baseline ||
-            all_of(o.what->judged->slos, [](const slo& each) { return needs_baseline(each); }));
+            o.is_only_compared);
 }
 /// Returns the offset of the measured part; earlier than planned if the load is stable.
 inline long long measured_offset(const load_order& o, const load_state& shared) {
@@ -32400,11 +32403,12 @@ private:
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io : client_counts {
-    client_io(const load_target& t, const planned_traffic& p, network& all)
+    client_io(const load_target& t, const llmbench::limits& l, bool is_streamed,
+              const list<text>& local, network& all)
         : target(t),
-          limits(p.limits),
-          streamed(p.common.stream),
-          from(local_addresses(p.client.from)),
+          limits(l),
+          streamed(is_streamed),
+          from(local_addresses(local)),
           addresses(reached_from(from, t.addresses.in_order())),
           sockets(&all) {
         connection_resets = t.resets_before();  // before this load
@@ -33140,7 +33144,7 @@ public:
           agenda_(order, shared, index, count),
           book_(order, shared),
           answers_(order, shared),
-          io_(*order.target, *order.what, sockets),
+          io_(*order.target, sent_.limits, sent_.common.stream, sent_.client.from, sockets),
           pool_(io_, *this),
           max_ready_bytes_(max_ready_bytes_of_all / count),
           settled_ns_(order.decided ? &order.decided->add_worker() : nullptr),
@@ -33622,7 +33626,6 @@ inline void collect(const load_of_variant& l, load_worker& w, double cpu_utiliza
     if (io.is_stamped()) seen.disturbed_requests = 0;  // no late read changes times
     else into.lost_fraction = std::max(into.lost_fraction, io.alert.lost_fraction());
     into.add(seen);
-    into.used_once = into.used_once || !io.keeps_connections();
     into.stamp_lag.add(io.stamp_lag);
     into.cpu_utilization = std::max(into.cpu_utilization, cpu_utilization);
     into.thread_cpu_utilization.push_back(cpu_utilization);
@@ -34277,19 +34280,18 @@ inline load_check checked_load(const load_target& to, const request_spec& common
     return found;
 }
 
-/// Finds the word lengths of synthetic prompts, within `within_s`.
-inline token_fit learned_tokens(const plan& p, const load_target& to, double within_s) {
+/// Finds the word lengths of synthetic prompts, within `within_s`. `may_be_ids`: no request has
+/// text around its prompt.
+inline token_fit learned_tokens(const request_spec& common, bool may_be_ids, const load_target& to,
+                                double within_s) {
     const long long until = now_ns() + ns_of(within_s);
     const auto post = [&](const std::string& path, const std::string& body) {
         const double left_s = static_cast<double>(until - now_ns()) * 1e-9;
         return left_s <= 0 ? http_answer()
                            : blocking_post(to, path, to.fields, body, left_s);
     };
-    token_inquiry asked(to, p.sent->common, post);
-    return to.api->takes_token_ids && p.sent->stride == 1 &&
-                   p.sent->common.system_prompt.empty() && p.sent->parts.empty()
-               ? asked.fit_with_ids()
-               : asked.fit();
+    token_inquiry asked(to, common, post);
+    return to.api->takes_token_ids && may_be_ids ? asked.fit_with_ids() : asked.fit();
 }
 
 // ===== [E] started programs, which end with us, and their output =================================
@@ -34860,11 +34862,10 @@ public:
     }
     void end() { running_.reset(); }
     /// Returns why it ended, "" while it runs.
-    std::string how_it_went(const vector<std::string>& secrets) {
+    std::string how_it_went() {
         const std::string how = running_ ? running_->how_it_ended() : "";
         if (how.empty()) return {};
-        const std::string tail = without_secrets(running_->log_tail(), secrets);
-        return "the server process " + how + "; its log ends: " + printable(tail, 500);
+        return "the server process " + how + "; its log is " + log_;
     }
 
 private:
@@ -35283,9 +35284,7 @@ public:
     }
     /// Measures the time to a cold server's first answer to requests like these, within so many
     /// seconds. Refuses a target that is never cold, or an unused command.
-    void ask_first_answer(const vector<slo>& slos, const request_spec& like, double within_s) {
-        const bool is_asked = any_of(
-            slos, [](const slo& s) { return s.statistic.metric == metric_id::first_answer_time; });
+    void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
         const bool is_cold = is_process() || !at_.cold.empty();
         if (is_asked && !is_cold)
             refuse({"an objective on first_answer_time is refused: the target is no process, and "
@@ -35325,26 +35324,23 @@ public:
     }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
-        return process_ ? process_->how_it_went(load_.secrets) : std::string();
+        return process_ ? process_->how_it_went() : std::string();
     }
-    /// Refuses a server that cannot take the load; our own accept every request.
-    void check_answers(const planned_traffic& p) {
+    /// Refuses a server that cannot take requests like these; our own accept every request.
+    void check_answers(const vector<request_spec>& like) {
         if (own_) return;
         load_.connection_resets = 0;
-        for_each_part(p, [&](const plan_part& part) {
-            request_spec first = part.common;
-            first.force_length = part.forces_length;
+        for (const request_spec& first : like) {
             const load_check seen = checked_load(load_, first, facts_.url);
             load_.connection_resets = std::max(load_.connection_resets, seen.resets);
             auto& all = facts_.notes;
             if (!seen.note.empty() && std::find(all.begin(), all.end(), seen.note) == all.end())
                 all.push_back(seen.note);
-        });
+        }
     }
     /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.
-    void learn_tokens(const plan& p, double at_most_s) {
-        if (!makes_up_prompts(p)) return;
-        facts_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
+    void learn_tokens(const request_spec& common, bool may_be_ids, double at_most_s) {
+        facts_.tokens = learned_tokens(common, may_be_ids, load_, std::min(5.0, at_most_s));
         load_.tokens = facts_.tokens;
     }
     /// Seconds until a process was ready; once per start.
@@ -35601,13 +35597,6 @@ inline bool is_same_address(const address& a, const address& b) {
     return x.sin6_port == y.sin6_port &&
            std::memcmp(&x.sin6_addr, &y.sin6_addr, sizeof x.sin6_addr) == 0;
 }
-/// Whether every comparison is of a difference that the target may add, as a gateway does.
-inline bool asks_what_is_added(const vector<slo>& slos) {
-    const auto compares = [](const slo& s) { return s.factor > 0; };
-    return any_of(slos, compares) && all_of(slos, [&](const slo& s) {
-        return !compares(s) || (is_difference(s) && s.at_most && s.offset > 0);
-    });
-}
 /// Whether two targets lead to one listening socket, whatever their names.
 inline bool is_same_place(const load_target& a, const load_target& b) {
     if (a.url.socket.empty() != b.url.socket.empty()) return false;
@@ -35686,24 +35675,6 @@ inline std::string one_process_text(const std::string& one, const std::string& i
                                     const std::string& other, const std::string& other_url) {
     return one + " at " + printable(its_url) + " and " + other + " at " + printable(other_url) +
            " lead to one process, whose page counts what either of them is asked";
-}
-
-/// Refuses variants whose first requests, up to a hundred, differ only in their words.
-inline void check_other_requests(const plan& p, const load_target& to) {
-    const plan theirs = plan_of_variant(p, run_variant::baseline);
-    if (theirs.sent->beside.size() != p.sent->beside.size()) return;
-    const auto asked = [&](const plan& of, std::size_t i) {
-        const request_spec r = request_of(of, run_variant::candidate, 0, i * of.sent->stride);
-        return path_of(to, r) + " " + request_body(*to.api, to.model, r);
-    };
-    const long long n = expected_requests(p);
-    const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
-    bool differ = false;
-    for (std::size_t i = 0; i < most && !differ; ++i) differ = asked(p, i) != asked(theirs, i);
-    if (!differ)
-        refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
-                "give it options, a model or a workload that change them, or say .baseline = "
-                "otherwise{.same = true}"});
 }
 
 // ===== [E] records.jsonl and events.bin, written while the load runs =============================
@@ -36899,6 +36870,37 @@ inline void check_writable(const std::string& file) {
 
 // ===== [E] the servers of a gate =================================================================
 
+/// Whether every comparison is of a difference that the target may add, as a gateway does.
+inline bool asks_what_is_added(const vector<slo>& slos) {
+    const auto compares = [](const slo& s) { return s.factor > 0; };
+    return any_of(slos, compares) && all_of(slos, [&](const slo& s) {
+        return !compares(s) || (is_difference(s) && s.at_most && s.offset > 0);
+    });
+}
+/// Refuses variants whose first requests, up to a hundred, differ only in their words.
+inline void check_other_requests(const plan& p, const load_target& to) {
+    const plan theirs = plan_of_variant(p, run_variant::baseline);
+    if (theirs.sent->beside.size() != p.sent->beside.size()) return;
+    const auto asked = [&](const plan& of, std::size_t i) {
+        const request_spec r = request_of(of, run_variant::candidate, 0, i * of.sent->stride);
+        return path_of(to, r) + " " + request_body(*to.api, to.model, r);
+    };
+    const long long n = expected_requests(p);
+    const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
+    bool differ = false;
+    for (std::size_t i = 0; i < most && !differ; ++i) differ = asked(p, i) != asked(theirs, i);
+    if (!differ)
+        refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
+                "give it options, a model or a workload that change them, or say .baseline = "
+                "otherwise{.same = true}"});
+}
+
+/// Refuses a server that cannot take the load, and learns how it counts synthetic prompts.
+inline void learn_of(live_target& t, const planned_traffic& p, double at_most_s) {
+    t.check_answers(requests_like(p));
+    if (makes_up_prompts(p)) t.learn_tokens(p.common, may_be_ids(p), at_most_s);
+}
+
 /// The server of the candidate, and that of the baseline: another one, or the same.
 class gate_servers {
 public:
@@ -37364,7 +37366,6 @@ inline void note_answers(const plan& p, const load_target& target, const request
     const said_before said(*p.sent, all);
     for (const finished_request& f : all.requests()) {
         d.resends += f.what.resends;
-        if (f.what.idle_ns >= tires_after_ns) d.idle_resends += f.what.resends;
         if (!is_pooled(f.what)) continue;
         if (target.api->forces_lengths) note_length(*p.sent, f, d);
         note_prompt(*p.sent, target.tokens, f, said, d);
@@ -37516,6 +37517,7 @@ struct variant_repeat : not_copied {
         seen.plays_out = what.sent->plays_out;
         seen.usd_per_hour = what.judged->usd_per_hour;
         asked.what = &what;
+        asked.is_only_compared = all_of(what.judged->slos, needs_baseline);
         asked.target = &target.load();
         asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number, run_in_ids());
     }
@@ -37757,7 +37759,10 @@ public:
             return false;
         }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
-        servers_.candidate().ask_first_answer(judged_.slos, p_.sent->common,
+        const bool is_first_asked = any_of(judged_.slos, [](const slo& x) {
+            return x.statistic.metric == metric_id::first_answer_time;
+        });
+        servers_.candidate().ask_first_answer(is_first_asked, p_.sent->common,
                                               p_.sent->limits.total.seconds());
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) {
@@ -37769,10 +37774,7 @@ public:
         servers_.check_two_servers();
         all_.what = without_long_sessions(
             p_, [&](const std::string& model) { return servers_.room_of(model); });
-        servers_.each([&](live_target& t) {
-            t.check_answers(*p_.sent);
-            t.learn_tokens(p_, left_s());
-        });
+        servers_.each([&](live_target& t) { learn_of(t, *p_.sent, left_s()); });
         servers_.report(all_.target, all_.baseline);
         servers_.check_objectives();
         const bool judges = rank_of_program() == 0;

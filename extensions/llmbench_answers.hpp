@@ -713,7 +713,7 @@ inline std::string what_is_wrong(const record& r) {
 }
 
 /// Each question once: those that keep an objective from passing, or all with kept texts.
-inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
+inline vector<shown_answer> shown_answers_of(const load_plan& p, const repeat_list& variant,
                                              const vector<slo_verdict>& verdicts,
                                              answers_shown show) {
     const auto is_open = [&](metric_id m) {
@@ -819,7 +819,7 @@ public:
                  const std::function<std::string(std::string)>& masked) const override {
         compare_answers(mine, theirs, said, expected, max_shown, masked);
     }
-    vector<shown_answer> shown(const plan& p, const repeat_list& variant,
+    vector<shown_answer> shown(const load_plan& p, const repeat_list& variant,
                                const vector<slo_verdict>& verdicts,
                                answers_shown show) const override {
         return shown_answers_of(p, variant, verdicts, show);

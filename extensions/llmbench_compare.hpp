@@ -1682,8 +1682,7 @@ private:
             if (std::exchange(s.is_known, true)) return;
             check_images(s.all.what, *s.server.load().api);
             check_room(s);
-            s.server.check_answers(*s.all.what.sent);
-            s.server.learn_tokens(s.all.what, seconds_left());
+            learn_of(s.server, *s.all.what.sent, seconds_left());
             s.server.check_reports_metrics(s.all.what.judged->slos, s.all.what.sent->common);
             s.all.target = s.server.facts();
             for (const std::string& note : notes_on_profiles(s.server, s.number)) {

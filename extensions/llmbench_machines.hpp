@@ -276,9 +276,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.short_prompts += part.short_prompts;
     to.equal_openings += part.equal_openings;
     to.resends += part.resends;
-    to.idle_resends += part.idle_resends;
     to.add(part);
-    to.used_once = to.used_once || part.used_once;
     if (part.shared_tokens >= 0)
         to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
     // The slopes of sends over plan are averaged, weighted by the rates.
