@@ -13,8 +13,7 @@ done
 
 # Whole test cases stand as they are, fields become a scenario's, all else is the inside of a function.
 cd ../..
-# tell_somebody.md has parts of report.cpp, which is compiled as a whole.
-mapfile -t pages < <(find README.md ci examples guides src tests -name '*.md' -not -name tell_somebody.md -not -path '*/node_modules/*' |
+mapfile -t pages < <(find README.md ci examples guides src tests -name '*.md' -not -path '*/node_modules/*' |
     LC_ALL=C sort)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
