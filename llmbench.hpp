@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2737 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2738 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -109,6 +109,20 @@
 //   [C] grading and comparison of answers
 //   [C] the fields of a record and of a repeat
 //   [C] when a thread of the client did not run, and the kernel's times on its clock
+//   [C] common prefixes of recorded prompts
+//   [C] conversations, traces and lengths that were read from files
+//   [C] lengths
+//   [C] prompts of a given number of tokens
+//   [C] positions in a trace
+//   [C] arrivals and their send times
+//   [C] the part of a load that one of several programs sends
+//   [C] the interface of sources of prompts
+//   [C] sources of prompts and conversations
+//   [C] the plan of a load: what is sent, and when
+//   [C] answers compared and shown: an extension does it
+//   [C] the requests of a load
+//   [C] the hash of a plan's traffic
+//   [C] the number of requests that a plan expects
 //   [C] causes, and their numbers by name
 //   [C] the rule: distances from a limit, interim analyses, bounds, prior noise
 //   [C] decisions on objectives and their causes
@@ -136,29 +150,16 @@
 //   [C] verdicts in words
 //   [C] decisions in sentences
 //   [C] files of other tools, read value by value
+//   [C] dates of recordings
+//   [C] traces
 //   [C] conversations in rows of files
 //   [C] datasets
-//   [C] dates of recordings
-//   [C] common prefixes of recorded prompts
-//   [C] traces
-//   [C] lengths
-//   [C] prompts of a given number of tokens
-//   [C] positions in a trace
-//   [C] arrivals and their send times
-//   [C] the part of a load that one of several programs sends
-//   [C] the interface of sources of prompts
-//   [C] sources of prompts and conversations
-//   [C] the plan of a load: what is sent, and when
-//   [C] answers compared and shown: an extension does it
-//   [C] the requests of a load
-//   [C] the hash of a plan's traffic
-//   [C] the number of requests that a plan expects
-//   [C] a workload's part of the plan
 //   [C] the plan of a gate: what is sent, and how it is judged
 //   [C] loads that are searched: an extension does it
 //   [C] which SLOs a scenario can have, and on which day they block
 //   [C] side tasks under a load, and profiles after it: an extension does them
 //   [C] steps of tasks, and those before each repeat
+//   [C] a workload's part of the plan
 //   [C] the options of requests
 //   [C] the traffic of each variant of a gate
 //   [C] facts about a gate's server
@@ -2734,7 +2735,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,121 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,124 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -13400,6 +13401,1930 @@ private:
     bool is_known_ = false, is_proven_ = false;
 };
 
+// ===== [C] common prefixes of recorded prompts ===================================================
+// A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
+// node a prompt: the earlier prompt that it continues, and where.
+
+inline constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::size_t max_prompt_blocks = 20000000;  // of one scope, which differ
+
+/// The tokens of a prompt, from `from` to `to`, that no earlier prompt has. Those before are the
+/// parent's, of which it may have only the first.
+struct prefix_node {
+    std::uint32_t parent = nowhere;
+    int from = 0, to = 0;
+};
+/// A prompt is the path from the root to a node, cut after `tokens`.
+struct tree_prompt {
+    std::uint32_t node = nowhere;
+    int tokens = 0;
+    int kept = 0;  // of these, tokens of earlier prompts
+};
+
+struct prefix_tree {
+    vector<prefix_node> nodes{};
+
+    /// Returns a prompt of `tokens`, the first `kept` of which are those of the prompt that ends in
+    /// `parent`.
+    tree_prompt branch(std::uint32_t parent, int kept, int tokens) {
+        while (parent != nowhere && kept <= nodes[parent].from) parent = nodes[parent].parent;
+        if (kept >= tokens) return {parent, tokens, tokens};
+        nodes.push_back({parent, kept, tokens});
+        return {static_cast<std::uint32_t>(nodes.size() - 1), tokens, kept};
+    }
+    /// Calls `each(node, from, to)` for each piece of a prompt, the last first.
+    template <class Each>
+    void each_piece(const tree_prompt& p, Each&& each) const {
+        int end = p.tokens;
+        for (std::uint32_t n = p.node; n != nowhere && end > 0; n = nodes[n].parent) {
+            if (nodes[n].from < end) each(n, nodes[n].from, end);
+            end = std::min(end, nodes[n].from);
+        }
+    }
+    /// Returns the number of tokens with which both begin.
+    int common(tree_prompt a, tree_prompt b) const {
+        // Nodes come after their parents, so the later node is not on the other prompt's path.
+        while (a.node != b.node) {
+            const bool is_a = b.node == nowhere || (a.node != nowhere && a.node > b.node);
+            tree_prompt& later = is_a ? a : b;
+            later.tokens = std::min(later.tokens, nodes[later.node].from);
+            later.node = nodes[later.node].parent;
+        }
+        return a.node == nowhere ? 0 : std::min(a.tokens, b.tokens);
+    }
+};
+
+/// Finds the tokens of a block, one number for all prompts of a file. A prompt has ceil(tokens /
+/// size) blocks, or floor where a partly full last block is left out.
+class block_size {
+public:
+    /// Returns false if no size fits this prompt and all before it.
+    bool fits(int tokens, std::size_t blocks) {
+        const long long t = tokens, n = static_cast<long long>(blocks);
+        if (n == 0) return true;
+        with_last_ = {std::max(with_last_.least, (t + n - 1) / n),
+                      n == 1 ? with_last_.most : std::min(with_last_.most, (t - 1) / (n - 1))};
+        without_ = {std::max(without_.least, t / (n + 1) + 1), std::min(without_.most, t / n)};
+        return with_last_.least <= with_last_.most || without_.least <= without_.most;
+    }
+    /// Returns a common size, those of published traces first, else the only one; 0 if several fit.
+    int found() const {
+        const range& r = with_last_.least <= with_last_.most ? with_last_ : without_;
+        for (const int common : {512, 64, 16, 128, 256, 32})
+            if (r.least <= common && common <= r.most) return common;
+        return r.least == r.most ? static_cast<int>(r.least) : 0;
+    }
+
+private:
+    struct range { long long least = 1, most = 10000000; };
+    range with_last_{}, without_{};
+};
+
+/// Finds the earlier prompt with which a prompt begins. A block includes all before it.
+class block_index {
+public:
+    /// Returns false if there are too many blocks.
+    bool add(prefix_tree& tree, const vector<std::uint64_t>& ids, int block_tokens, int tokens,
+             tree_prompt& added) {
+        std::uint64_t prefix = 0;
+        std::uint32_t last = nowhere;
+        std::size_t known = 0;
+        vector<std::uint64_t> fresh;
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+            if (static_cast<double>(i) * block_tokens >= tokens) break;  // blocks after its end
+            prefix = mixed(prefix ^ mixed(ids[i] + 1));
+            const auto at = fresh.empty() ? nodes_.find(prefix) : nodes_.end();
+            if (at == nodes_.end()) { fresh.push_back(prefix); continue; }
+            last = at->second;
+            ++known;
+        }
+        // A known last block may have been only partly full in the earlier prompt.
+        const double shared = std::min(static_cast<double>(known) * block_tokens,
+                                       last == nowhere ? 0.0 : tree.nodes[last].to);
+        added = tree.branch(last, static_cast<int>(std::min<double>(shared, tokens)), tokens);
+        if (nodes_.size() + fresh.size() > max_prompt_blocks) return false;
+        for (const std::uint64_t p : fresh) nodes_.emplace(p, added.node);
+        return true;
+    }
+    void clear() { nodes_ = {}; }
+
+private:
+    std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
+};
+
+// ===== [C] conversations, traces and lengths that were read from files ===========================
+
+/// Counts the rows that have a field, for fields that are sent and for fields that are left out.
+class row_fields {
+public:
+    void send(const std::string& name, long long row) { count(sent_, name, row); }
+    void leave_out(const std::string& name, long long row) { count(left_out_, name, row); }
+    /// "sent as rows have them: tools (60 rows); left out: model (60 rows)".
+    std::string text() const {
+        const std::string sent = shown("sent as rows have them: ", sent_);
+        const std::string left_out = shown("left out: ", left_out_);
+        return sent + (sent.empty() || left_out.empty() ? "" : "; ") + left_out;
+    }
+
+private:
+    struct rows {
+        long long count = 0, last = -1;
+    };
+    using by_name = std::map<std::string, rows>;
+    static constexpr std::size_t max_names = 1000, max_shown = 8;
+
+    static void count(by_name& all, const std::string& name, long long row) {
+        if (all.size() == max_names && all.find(name) == all.end()) return;
+        rows& of = all[name];
+        of.count += of.last != row;
+        of.last = row;
+    }
+    static std::string shown(const char* what, const by_name& all) {
+        std::string t;
+        std::size_t n = 0;
+        for (const auto& [name, of] : all)
+            if (n++ < max_shown)
+                t += (t.empty() ? what : ", ") + printable(name, 60) +
+                     printed(" (%lld %s)", of.count, of.count == 1 ? "row" : "rows");
+        return n > max_shown ? t + printed(" and %zu more", n - max_shown) : t;
+    }
+
+    by_name sent_{}, left_out_{};
+};
+
+/// A user's message, and the length of its answer.
+struct dialogue_turn {
+    std::string prompt{};
+    std::string image{};    // a file below the directory of images, or a data: URL
+    int output_tokens = 0;  // 0: the file does not say
+};
+/// One conversation of a dataset; most have one turn.
+struct dialogue {
+    vector<chat_message> before{};  // the messages before the first turn
+    vector<dialogue_turn> turns{};
+    std::shared_ptr<const wanted_answer> wanted{};  // of a question
+    double temperature = not_a_number;  // of this conversation, if it has one
+    std::string fields{};               // other fields of its requests, ",\"name\":value" pairs
+};
+/// Without the vocabulary this is an estimate: close for English, high for most other text.
+inline int estimated_tokens(std::string_view s) {
+    std::size_t ascii = 0, others = 0;
+    for (const char c : s) {
+        const auto byte = static_cast<unsigned char>(c);
+        ascii += byte < 0x80;
+        others += byte >= 0xC0;  // the first byte of another character
+    }
+    return static_cast<int>(std::min<std::size_t>((ascii + 3) / 4 + others, 100000000));
+}
+inline int estimated_prompt_tokens(const dialogue& d) {
+    int n = estimated_tokens(d.turns.front().prompt);
+    for (const chat_message& m : d.before) n += estimated_tokens(m.content);
+    return n;
+}
+
+inline bool have_images(const vector<dialogue>& all) {
+    return any_of(all, [](const dialogue& d) {
+        return any_of(d.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
+    });
+}
+
+struct trace_row {
+    double at_s = 0;  // from the first one
+    int prompt_tokens = 0, output_tokens = 0;
+};
+struct recorded_trace {
+    std::string format{};
+    vector<trace_row> rows{};  // in order of time
+    /// Mooncake's content of prompts in blocks: equal numbers for equal content. Empty if the trace
+    /// does not have it.
+    prefix_tree tree{};
+    vector<tree_prompt> prompts{};
+    int block_tokens = 0;
+    long long left_out = 0;  // failed requests of the recording
+    row_fields fields{};     // columns that are not read
+};
+
+class read_workload;
+struct workload_files {
+    vector<double> prompt_values{}, output_values{};  // of empirical distributions
+    vector<dialogue> dialogues{};                     // a dataset's sample
+    recorded_trace trace{};                                // of replay
+    vector<workload_files> of_parts{};                // of a mix
+    vector<workload_files> of_baseline{};  // one, where it has another workload
+    std::shared_ptr<const read_workload> of_extension{};
+    row_fields fields{};  // of a dataset's rows
+};
+
+// ===== [C] lengths ===============================================================================
+
+/// Draws whole tokens, at least `least`. `values` are those of an empirical file.
+inline int drawn_length(const length_distribution& d, generator& random, int least,
+                        const vector<double>& values = {}) {
+    using shape = length_distribution::shape;
+    double x = d.a;
+    if (d.kind == shape::uniform)
+        x = d.a + static_cast<double>(random.below(static_cast<std::uint64_t>(d.b - d.a) + 1));
+    if (d.kind == shape::normal) x = d.a + d.b * random.normal();
+    if (d.kind == shape::lognormal) x = d.a * std::exp(d.b * random.normal());
+    if (d.kind == shape::empirical) x = values.empty() ? 1 : values[random.below(values.size())];
+    return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
+}
+
+inline bool is_fixed_to_one(const length_distribution& d) {
+    return d.kind == length_distribution::shape::fixed && d.a <= 1;
+}
+
+/// Draws seconds, the same for a seed and a stream. None is over a day.
+inline double drawn_seconds(const time_distribution& d, std::uint64_t seed, std::uint64_t stream) {
+    using shape = time_distribution::shape;
+    if (d.kind == shape::fixed) return d.a;
+    generator random(seed, stream);
+    if (d.kind == shape::uniform) return d.a + (d.b - d.a) * random.uniform();
+    return std::min(d.a * std::exp(d.b * random.normal()), 86400.0);
+}
+inline std::string distribution_text(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    return d.kind == shape::fixed     ? printed("%.9g s", d.a)
+           : d.kind == shape::uniform ? printed("uniform(%.9g s, %.9g s)", d.a, d.b)
+                                      : printed("lognormal(%.9g s, %.9g)", d.a, d.b);
+}
+/// Whether all times lie between 0 and a day.
+inline bool is_sound(const time_distribution& d) {
+    using shape = time_distribution::shape;
+    const bool is_time = d.a >= 0 && d.a <= 86400;
+    return d.kind == shape::uniform     ? is_time && d.b >= d.a && d.b <= 86400
+           : d.kind == shape::lognormal ? is_time && d.a > 0 && d.b >= 0 && d.b <= 5
+                                        : is_time;
+}
+
+inline std::string length_text(const length_distribution& d) {
+    using shape = length_distribution::shape;
+    switch (d.kind) {
+    case shape::fixed: return printed("%.9g", d.a);
+    case shape::uniform: return printed("uniform(%.9g, %.9g)", d.a, d.b);
+    case shape::normal: return printed("normal(%.9g, %.9g)", d.a, d.b);
+    case shape::lognormal: return printed("lognormal(%.9g, %.9g)", d.a, d.b);
+    case shape::empirical: return "empirical(" + str(d.file) + ")";
+    case shape::trace:
+        return d.a == 1 && d.b >= 1e7 ? "of the trace"
+               : d.b >= 1e7           ? printed("%.9g times the trace's", d.a)
+                                      : printed("%.9g times the trace's up to %.9g", d.a, d.b);
+    }
+    return "";
+}
+
+inline void check_length(const length_distribution& d, const char* field, double least) {
+    using shape = length_distribution::shape;
+    const bool finite = std::isfinite(d.a) && std::isfinite(d.b);
+    bool sound = finite;
+    if (d.kind == shape::fixed) sound = finite && d.a >= least && d.a <= 1e7;
+    if (d.kind == shape::uniform) sound = finite && d.a >= least && d.b >= d.a && d.b <= 1e7;
+    if (d.kind == shape::normal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0;
+    if (d.kind == shape::lognormal)
+        sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
+    if (d.kind == shape::trace) {
+        if (!(finite && d.a > 0 && d.a <= 1000 && d.b >= 1 && d.b <= 1e7))
+            refuse({printed("%s is from_trace(%.9g, %.9g): the scale is above 0 and at most 1000, "
+                            "the most tokens run from 1 to 10000000", field, d.a, d.b)});
+        return;
+    }
+    if (!sound)
+        refuse({printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered range "
+                        "and a spread that is not negative",
+                        field, length_text(d).c_str(), least)});
+}
+
+// ===== [C] prompts of a given number of tokens ===================================================
+
+// Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
+inline constexpr const char* prompt_words[] = {
+    "the",   "of",   "and",  "to",   "in",    "is",     "for",  "on",   "that", "by",    "this",
+    "with",  "you",  "it",   "not",  "or",    "be",     "are",  "from", "at",   "as",    "your",
+    "all",   "have", "new",  "more", "an",    "was",    "we",   "will", "home", "can",   "us",
+    "about", "if",   "page", "my",   "has",   "search", "free", "but",  "our",  "one",   "other",
+    "do",    "no",   "time", "they", "site",  "he",     "up",   "may",  "what", "which", "their",
+    "news",  "out",  "use",  "any",  "there", "see",    "only", "so",   "his"};
+
+/// Lower ids are often special tokens and single bytes.
+inline constexpr std::size_t first_token_id = 2000;
+
+/// How a server counts synthetic prompts, as far as it reported before the load. It determines
+/// their words and how many; the lengths, and so the trace, do not depend on the server.
+struct token_fit {
+    enum class quality : unsigned char { unknown, average, exact };
+    quality lengths = quality::unknown;
+    bool as_ids = false;               // prompts are lists of token ids, their "words" are ids
+    vector<std::size_t> words{};  // of prompt_words; empty: all of them
+    std::size_t last_id = 0;           // of those ids, 0 if only as many as words are known
+    double per_word = 1;               // tokens of a word after a space
+    double overhead = 0;               // tokens around the prompt
+    bool is_unanswered = false;        // not exact, and a question got no answer in time
+
+    std::string word(std::size_t i) const {
+        return as_ids ? std::to_string(first_token_id + i) : prompt_words[i];
+    }
+    int words_in(double tokens) const {
+        return static_cast<int>(std::llround(tokens / per_word));
+    }
+    /// A prompt has at least one word.
+    int words_of_prompt(double tokens) const { return std::max(1, words_in(tokens - overhead)); }
+    /// A word to go behind others. The first one has no space before it and may count otherwise; an
+    /// exact fit always takes the same one.
+    std::string drawn_word(generator& random, const std::string& others) const {
+        if (last_id > 0)
+            return std::to_string(first_token_id + random.below(last_id - first_token_id + 1));
+        if (words.empty()) return prompt_words[random.below(std::size(prompt_words))];
+        const std::size_t at = random.below(words.size());
+        return word(words[others.empty() && lengths == quality::exact && !as_ids ? 0 : at]);
+    }
+    std::string all_words() const {
+        std::string all;
+        for (const std::size_t i : words) all += (all.empty() ? "" : " ") + word(i);
+        return all;
+    }
+};
+inline std::string id_list(std::string words) {
+    std::replace(words.begin(), words.end(), ' ', ',');
+    return "[" + words + "]";
+}
+
+/// Returns prompt_words that are one token after a space, all or at least `enough`; none if
+/// `count(text)`, the tokens of a text, returns -1. A word has at least one token, so one count
+/// settles many of them.
+template <class Count>
+vector<std::size_t> one_token_vocabulary(Count&& count,
+                                         std::size_t enough = std::size(prompt_words)) {
+    const int start = count(prompt_words[0]);
+    vector<std::size_t> found;
+    bool reported = start > 0;
+    const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
+        if (found.size() >= enough) return;
+        vector<std::size_t> some;
+        for (std::size_t i = from; i < to; ++i) some.push_back(i);
+        const token_fit these{.words = some};
+        const int n = reported ? count(prompt_words[0] + (" " + these.all_words())) : -1;
+        reported = n >= start;
+        if (!reported) return;
+        if (n - start == static_cast<int>(to - from)) {
+            found.insert(found.end(), some.begin(), some.end());
+        } else if (to - from > 1) {
+            self(self, from, (from + to) / 2);
+            self(self, (from + to) / 2, to);
+        }
+    };
+    search(search, 0, std::size(prompt_words));
+    return reported ? found : vector<std::size_t>();
+}
+
+inline vector<std::size_t> whole_vocabulary() {
+    vector<std::size_t> all(std::size(prompt_words));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    return all;
+}
+
+/// Fits `fit` to `count(prompt)`, the server's count for a request with this prompt, or -1. A count
+/// below one token a word leaves out cached tokens, so it is ignored.
+template <class Count>
+token_fit fitted_vocabulary(token_fit fit, Count&& count) {
+    const std::string text = fit.all_words();
+    const int once = count(text);
+    const int twice = once > 0 ? count(text + " " + text) : -1;
+    const int n = static_cast<int>(fit.words.size());
+    fit.per_word = static_cast<double>(twice - once) / n;
+    fit.overhead = once - n * fit.per_word;
+    if (twice < 0 || fit.per_word < 1 || fit.per_word > 20 || fit.overhead <= -2) return {};
+    fit.lengths = twice - once == n ? token_fit::quality::exact : token_fit::quality::average;
+    return fit;
+}
+
+/// Returns words of one token each if there are enough, counted by `count_text` for a text or by
+/// `count_prompt` for a request, else all words. Requests are slow, so they search no further.
+template <class CountText, class CountPrompt>
+token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
+    constexpr std::size_t least_vocabulary = 16;
+    token_fit some{.words = one_token_vocabulary(count_text)};
+    if (some.words.size() >= least_vocabulary) return fitted_vocabulary(some, count_prompt);
+    const token_fit all = fitted_vocabulary({.words = whole_vocabulary()}, count_prompt);
+    if (all.lengths != token_fit::quality::average) return all;
+    some.words = one_token_vocabulary(count_prompt, least_vocabulary);
+    if (some.words.size() < least_vocabulary) return all;
+    some = fitted_vocabulary(some, count_prompt);
+    return some.lengths == token_fit::quality::exact ? some : all;
+}
+
+/// Returns characters of many scripts: their tokens lie all over a vocabulary, to its end.
+inline std::string text_of_many_scripts() {
+    constexpr struct { unsigned from, to, step; } scripts[] = {
+        {0x00c0, 0x024f, 3},  {0x0370, 0x052f, 5},   {0x05d0, 0x05ea, 1}, {0x0621, 0x064a, 1},
+        {0x0904, 0x0939, 1},  {0x0e01, 0x0e3a, 1},   {0x3041, 0x30fe, 3}, {0x4e00, 0x9fa5, 61},
+        {0xac00, 0xd7a3, 61}};
+    std::string all;
+    const auto put = [&](unsigned bits) { all += static_cast<char>(bits); };
+    for (const auto& s : scripts)
+        for (unsigned c = s.from; c <= s.to; c += s.step) {
+            if (c < 0x800) {
+                put(0xc0 | c >> 6);
+            } else {
+                put(0xe0 | c >> 12);
+                put(0x80 | (c >> 6 & 0x3f));
+            }
+            put(0x80 | (c & 0x3f));
+        }
+    return all;
+}
+
+/// Returns token ids instead of words if `count_ids(ids)`, the tokens of a request with this list
+/// as its prompt, counts one for each, else nothing. No id above `known`, the largest one that the
+/// tokenizer returned, is tried: some servers do not survive that.
+template <class CountIds>
+token_fit fitted_ids(CountIds&& count_ids, std::size_t known = 0) {
+    token_fit fit = fitted_vocabulary({.as_ids = true, .words = whole_vocabulary()}, count_ids);
+    if (fit.lengths != token_fit::quality::exact) return {};
+    if (known < first_token_id + std::size(prompt_words)) return fit;
+    constexpr std::size_t looks = 256;  // spread evenly over all ids
+    std::string some;
+    for (std::size_t i = 0; i < looks; ++i)
+        some += (i ? " " : "") +
+                std::to_string(first_token_id + (known - first_token_id) * i / (looks - 1));
+    if (count_ids(some) == std::lround(looks + fit.overhead)) fit.last_id = known;
+    return fit;
+}
+
+inline const char* to_string(token_fit::quality q) {
+    return name_at({"unknown", "average", "exact"}, q);
+}
+/// `shortest`: of the planned prompts, 0 if unknown.
+inline std::string fit_text(const token_fit& f, double shortest = 0) {
+    const std::string around = printed(", %.0f around a prompt", f.overhead);
+    const double least = f.overhead + 1;  // a prompt has at least one word
+    const bool is_too_short = shortest > 0 && shortest < least;
+    const std::string exact =
+        is_too_short ? printed("prompt lengths exact in tokens from %.0f on (%.0f are asked for)",
+                               least, shortest)
+                     : "prompt lengths exact in tokens";
+    switch (f.lengths) {
+    case token_fit::quality::exact:
+        if (f.as_ids) {
+            const std::string range =
+                f.last_id > 0 ? printed(" from %zu to %zu", first_token_id, f.last_id) : "";
+            return exact + ": lists of token ids" + range + around;
+        }
+        return exact + printed(": %zu words of one token", f.words.size()) + around;
+    case token_fit::quality::average:
+        return printed("prompt lengths right on the average: %.3g tokens a word", f.per_word) +
+               around + (f.is_unanswered ? "; the server did not answer in time for more" : "");
+    case token_fit::quality::unknown: break;
+    }
+    return std::string("prompt lengths in words: the server ") +
+           (f.is_unanswered ? "did not say in time" : "does not tell") +
+           " how many tokens they have";
+}
+
+inline void append_words(std::string& out, int count, generator& random,
+                         const token_fit& fit = {}) {
+    for (int i = 0; i < count; ++i) {
+        const std::string word = fit.drawn_word(random, out);
+        if (!out.empty()) out += ' ';
+        out += word;
+    }
+}
+
+// ===== [C] positions in a trace ==================================================================
+// A trace is a row of positions; each conversation takes as many as the longest one has turns. So
+// the request at a position does not depend on the lengths of other conversations.
+
+inline constexpr std::size_t max_session_steps = 10000;
+
+/// The position of a request: its conversation, and its turn in it.
+struct trace_position {
+    std::size_t conversation = 0, turn = 0;
+    std::size_t first = 0;  // the position of the conversation's first turn
+    std::size_t index() const { return first + turn; }
+};
+
+/// The lengths of a request, the same in every repeat and variant; 0 if they are not given.
+struct trace_item {
+    int prompt_tokens = 0;  // of the new message, without the earlier turns
+    int output_tokens = 0;
+};
+
+struct source_facts {
+    std::size_t most_turns = 1;    // positions that each of its conversations takes
+    bool makes_up_prompts = false; // with the lengths that are given
+    bool repeats_prompts = false;  // the same ones in every repeat and in both variants
+    bool shares_system_prompt = true;
+    bool is_graph = false;         // a step may wait for several others
+    bool plays_sessions = false;   // as recorded: each step has its own wait, no answer is fed back
+    int deepest = 0;               // of its steps
+    const vector<std::string>* labels = nullptr;  // of its steps, if there are several
+    bool expects_short_outputs = true;  // forced answers may have one token
+};
+
+/// A request in the graph of its session; a conversation is a graph without branches.
+struct graph_step {
+    vector<std::uint32_t> after{}, next{};  // waits for these, these wait for it
+    double wait_s = 0;  // after the last of the former
+    double at_s = 0;    // at the earliest, from its session's start
+    double max_wait_s = 1e8;  // after the last of the former, even if at_s is later
+    int turn = 0;       // in its line
+    int depth = 0;      // 0: the main line
+    std::uint32_t line = 0;  // a number, different for each line of a session
+    unsigned char label = 0;  // index among the workload's labels
+};
+inline graph_step step_of_line(std::size_t turn, std::size_t turns) {
+    graph_step s{.turn = static_cast<int>(turn)};
+    if (turn > 0) s.after = {static_cast<std::uint32_t>(turn - 1)};
+    if (turn + 1 < turns) s.next = {static_cast<std::uint32_t>(turn + 1)};
+    return s;
+}
+
+/// The source of lengths and turns, which are the same in every repeat and variant.
+struct trace_parameters {
+    std::uint64_t seed = 1;
+    const workload_files& files;
+};
+/// The source of words, which differ between repeats, variants and executions of a gate.
+struct prompt_parameters {
+    std::uint64_t salt = 0;
+    const token_fit& fit;
+    const vector<std::string>& answers;  // to the earlier turns of the conversation
+};
+
+/// The streams of random numbers, which must not overlap. Schedules have streams 1 and 2.
+namespace streams {
+inline constexpr std::uint64_t shared_words = 1;
+inline constexpr std::uint64_t shared_length = 3;
+inline constexpr std::uint64_t places = 1000;  // one for each position: its lengths, its words
+inline constexpr std::uint64_t turns = 1ull << 40;
+inline constexpr std::uint64_t parts = 1ull << 39;  // the order of a mix's parts
+inline constexpr std::uint64_t system_prompts = 1ull << 41;
+inline constexpr std::uint64_t groups = 1ull << 42;
+inline constexpr std::uint64_t blocks = 1ull << 43;
+inline constexpr std::uint64_t helpers = 3ull << 43;   // of a conversation's subagents
+inline constexpr std::uint64_t thinking = 5ull << 43;  // before a position
+inline constexpr std::uint64_t pauses = 7ull << 43;    // of users, after a position
+inline constexpr std::uint64_t group_words = 1ull << 44;  // between two groups
+inline constexpr std::uint64_t twins = 9ull << 43;
+}  // namespace streams
+
+/// Returns the length of the text that many requests share: it is drawn once.
+inline int shared_length(const length_distribution& d, std::uint64_t seed) {
+    generator random(seed, streams::shared_length);
+    return drawn_length(d, random, 0);
+}
+
+/// Puts a line into a request: earlier exchanges as history, its last position as the prompt. A
+/// failed exchange has no answer and is left out. If the server keeps the history, `answers` are
+/// the ids of responses, the last of which has all before it.
+template <class PromptOf>
+void add_turns(request_spec& r, const vector<std::size_t>& line,
+               const vector<std::string>& answers, PromptOf&& prompt_of) {
+    for (const std::size_t turn : line) {
+        if (turn == line.back()) break;
+        if (turn >= answers.size() || answers[turn].empty()) continue;
+        if (r.server_history) {
+            r.previous_response = answers[turn];
+            r.history.clear();
+            continue;
+        }
+        r.history.push_back({"user", prompt_of(turn)});
+        r.history.push_back({"assistant", answers[turn]});
+    }
+    r.prompt = prompt_of(line.back());
+}
+/// Returns the line of a conversation without subagents.
+inline vector<std::size_t> line_to(std::size_t last) {
+    vector<std::size_t> line(last + 1);
+    for (std::size_t turn = 0; turn <= last; ++turn) line[turn] = turn;
+    return line;
+}
+
+/// Appends at most `most` words of a recorded prompt, `scale` for each of its tokens, and returns
+/// how many. The words of a node are the same in all prompts that have it.
+inline int append_prompt(std::string& words, const prefix_tree& tree, const tree_prompt& p,
+                         double scale, int most, const prompt_parameters& w) {
+    vector<std::pair<std::uint32_t, int>> pieces;  // node, its end in the prompt
+    tree.each_piece(p, [&](std::uint32_t node, int, int to) { pieces.emplace_back(node, to); });
+    int done = 0;
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+        generator random(w.salt, streams::blocks + piece->first);
+        const int to = std::min(most, w.fit.words_in(piece->second * scale));
+        append_words(words, to - done, random, w.fit);
+        done = std::max(done, to);
+    }
+    return done;
+}
+
+/// The length keeps "ab", "c" apart from "a", "bc".
+inline void add_text(fnv1a& h, const std::string& s) {
+    h.add(static_cast<long long>(s.size()));
+    h.add(s.data(), s.size());
+}
+
+// ===== [C] arrivals and their send times =========================================================
+
+/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
+/// which lasts from `measured_from` to, as planned, `measured_to`.
+struct schedule {
+    vector<double> at{};
+    std::size_t warmup = 0;
+    double measured_from = 0;
+    double measured_to = 0;
+};
+
+/// Returns `n` gaps of mean 1.
+inline vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
+    vector<double> gaps(n, 1);
+    if (a.kind == arrival_kind::gamma)
+        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
+    else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
+        for (double& g : gaps) g = random.exponential();
+    return gaps;
+}
+
+/// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
+/// sum, so that the rate is the given one and not one draw of it.
+inline void append_stationary(vector<double>& at, const arrival_data& a, std::size_t n,
+                              double from, double rate, generator& random) {
+    const vector<double> gaps = unit_gaps(a, n, random);
+    double sum = 0;
+    for (const double g : gaps) sum += g;
+    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
+    double t = from;
+    for (const double g : gaps) {
+        at.push_back(t);
+        t += g * scale;
+    }
+}
+
+inline bool has_planned_change(const arrival_data& a) {
+    return a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
+}
+/// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
+inline double expected_arrivals(const arrival_data& a, double t) {
+    if (a.kind == arrival_kind::ramp) {
+        const double inside = std::min(t, a.over_s);
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        return a.rate * inside + 0.5 * slope * inside * inside +
+               a.rate_to * std::max(0.0, t - a.over_s);
+    }
+    double sum = 0, left = t;
+    for (const load_step& s : a.stages) {
+        const double inside = std::min(left, s.lasts.seconds());
+        sum += s.rate.per_second * inside;
+        left -= inside;
+    }
+    return sum;
+}
+/// Returns its inverse, infinite beyond the last stage.
+inline double time_of_arrivals(const arrival_data& a, double n) {
+    if (a.kind == arrival_kind::ramp) {
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        const double inside = 0.5 * (a.rate + a.rate_to) * a.over_s;
+        if (n > inside) return a.over_s + (n - inside) / a.rate_to;
+        return 2 * n / (a.rate + std::sqrt(std::max(0.0, a.rate * a.rate + 2 * slope * n)));
+    }
+    double t = 0;
+    for (const load_step& s : a.stages) {
+        const double inside = s.rate.per_second * s.lasts.seconds();
+        if (n <= inside) return t + n / s.rate.per_second;
+        n -= inside;
+        t += s.lasts.seconds();
+    }
+    return infinity;
+}
+inline double planned_length(const arrival_data& a) {
+    if (a.kind == arrival_kind::ramp) return a.over_s;
+    double sum = 0;
+    for (const load_step& s : a.stages) sum += s.lasts.seconds();
+    return sum;
+}
+
+/// Returns the seconds after which arrivals end by themselves, else 0. A replay plays `trace`.
+inline double own_length(const arrival_data& a, const recorded_trace& trace) {
+    if (a.kind == arrival_kind::steps) return planned_length(a);
+    if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
+    return std::max(trace.rows.back().at_s / a.speed, 1e-3);
+}
+/// Whether the rows of a trace start at about the same time: they are sent as a batch.
+inline bool is_batch(const arrival_data& a, const recorded_trace& trace) {
+    return a.kind == arrival_kind::replay && own_length(a, trace) < batch_s;
+}
+/// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
+inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
+    if (a.kind == arrival_kind::replay) {
+        const auto after = std::upper_bound(
+            trace.rows.begin(), trace.rows.end(), seconds * a.speed * (1 + 1e-12),
+            [](double t, const trace_row& row) { return t < row.at_s; });
+        return static_cast<double>(after - trace.rows.begin());
+    }
+    return has_planned_change(a) ? expected_arrivals(a, seconds) : a.rate * seconds;
+}
+
+/// Returns the requests/s at the start of the measured part, and in the warm-up.
+inline double starting_rate(const arrival_data& a) {
+    return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+}
+/// Returns how many sends of an open loop warm up: the given number, or as many as fit the time.
+inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
+    if (warmup_s <= 0) return asked;
+    return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
+}
+/// The warm-up of an open loop that does not send all at once.
+inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double warmup_s,
+                                std::uint64_t seed) {
+    schedule s;
+    generator random(seed, 1);
+    s.warmup = warmup_sends(a, asked, warmup_s);
+    append_stationary(s.at, a, s.warmup, 0, starting_rate(a), random);
+    s.measured_from = static_cast<double>(s.warmup) / starting_rate(a);
+    return s;
+}
+
+/// Returns the send times of a replay, up to `requests` (0: no limit) or `duration_s` (0: none) of
+/// the measured part or to the end of the trace, whichever comes first.
+inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
+                                std::size_t warmup_requests, double warmup_s, std::size_t requests,
+                                double duration_s, std::uint64_t seed) {
+    schedule s = warmup_schedule(a, warmup_requests, warmup_s, seed);
+    const double length = duration_s > 0 ? duration_s : infinity;
+    double last = 0;
+    for (const trace_row& row : trace.rows) {
+        const double t = row.at_s / a.speed;
+        if (t > length * (1 + 1e-12) || (requests > 0 && s.at.size() == s.warmup + requests)) break;
+        s.at.push_back(s.measured_from + t);
+        last = t;
+    }
+    s.measured_to = s.measured_from + last;
+    return s;
+}
+
+/// Returns the send times of an open loop, up to `requests` (0: no limit) or `duration_s` (0: none)
+/// of the measured part, whichever comes first. The warm-up has the rate at its start.
+inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
+                                   double warmup_s, long long requests, double duration_s,
+                                   std::uint64_t seed) {
+    const auto warmup = static_cast<std::size_t>(warmup_requests);
+    if (a.kind == arrival_kind::all_at_once)
+        return {.at = vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
+                .warmup = warmup};
+    schedule s = warmup_schedule(a, warmup, warmup_s, seed);
+    generator random(seed, 2);
+    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+    if (stationary) {
+        auto n = requests > 0 ? requests : std::llround(duration_s * a.rate);
+        if (duration_s > 0)
+            n = std::min(n, static_cast<long long>(std::llround(duration_s * a.rate)));
+        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, a.rate, random);
+        s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
+        return s;
+    }
+    // A Poisson process of varying rate is one of rate 1 on the scale of expected arrivals.
+    const double length = duration_s > 0                  ? duration_s
+                          : a.kind == arrival_kind::steps ? planned_length(a)
+                                                          : infinity;
+    double expected = 0, t = 0;
+    for (long long i = 0; requests == 0 || i < requests; ++i) {
+        expected += random.exponential();
+        t = std::min(length, time_of_arrivals(a, expected));
+        if (t >= length * (1 - 1e-12)) break;
+        s.at.push_back(s.measured_from + t);
+    }
+    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
+    return s;
+}
+
+inline const char* to_string(arrival_kind k) {
+    return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
+                    "closed_loop"}, k);
+}
+
+inline bool is_counted_in_users(const arrival_data& a) {
+    return a.kind == arrival_kind::closed_loop;
+}
+
+inline std::string arrival_text(const arrival_data& a) {
+    if (!a.described.empty()) return str(a.described);
+    std::string t = to_string(a.kind);
+    const char* most = a.is_searched ? "up to " : "";
+    switch (a.kind) {
+        case arrival_kind::constant:
+        case arrival_kind::poisson: t += printed("(%s%.9g req/s)", most, a.rate); break;
+        case arrival_kind::gamma:
+            t += printed("(%s%.9g req/s, burstiness %.9g)", most, a.rate, a.burstiness);
+            break;
+        case arrival_kind::ramp:
+            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
+            break;
+        case arrival_kind::steps:
+            t += "(";
+            for (std::size_t i = 0; i < a.stages.size(); ++i)
+                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
+                             a.stages[i].lasts.seconds());
+            t += ")";
+            break;
+        case arrival_kind::replay:
+            t += "(" + file_name(str(a.file)) +
+                 (a.unit_s > 0 ? ", unit " + time_text(a.unit_s) : "") +
+                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
+            break;
+        case arrival_kind::closed_loop:
+            t += printed("(%s%lld users", most, a.users) +
+                 (a.think.a + a.think.b > 0 ? ", think " + distribution_text(a.think) : "") +
+                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
+            break;
+        default: break;
+    }
+    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
+}
+
+inline void check_arrivals(const arrival_data& a) {
+    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    if (a.kind == arrival_kind::closed_loop) {
+        check_numbers({{"users", static_cast<double>(a.users), 1, 100000},
+                       {"ramp", a.users_ramp_s, 0, 86400, " s"}}, given);
+        if (!is_sound(a.think))
+            refuse({given, "think time cannot be negative, and lasts at most 86400 s"});
+        return;
+    }
+    check_numbers({{"max_in_flight", static_cast<double>(a.max_in_flight), 0, infinity, "",
+                    "must be at least 1"}}, given);
+    if (a.kind == arrival_kind::all_at_once) return;
+    if (a.kind == arrival_kind::replay) {
+        if (a.file.empty()) refuse({given, "it must name a file"});
+        check_numbers({{"speed", a.speed, 1e-6, 1e6, "", "runs from 0.000001 to 1000000"}}, given);
+        if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
+            refuse({given, "its unit runs from 1 ns to a day"});
+        return;
+    }
+    if (a.kind == arrival_kind::steps) {
+        if (a.stages.size() == 0) refuse({given, "it needs at least one stage"});
+        for (const load_step& s : a.stages)
+            if (!(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0))
+                refuse({given, "every stage needs a rate and a time above zero"});
+        check_numbers({{"their length", planned_length(a), 0, 86400, " s"}}, given);
+        return;
+    }
+    if (!rate_ok(a.rate))
+        refuse({given, "the rate must be above 0 and at most 1000000 requests/s"});
+    if (a.kind == arrival_kind::gamma)
+        check_numbers({{"burstiness", a.burstiness, 0.01, 1000}}, given);
+    if (a.kind == arrival_kind::ramp)
+        if (!(rate_ok(a.rate_to) && a.over_s > 0))
+            refuse({given, "both rates and the time must be above zero"});
+}
+
+/// Returns the squared coefficient of variation of the gaps: infinite if the load grows or bursts
+/// by design, NaN if it has no rate.
+inline double arrival_cv2_of(const arrival_data& a) {
+    switch (a.kind) {
+    case arrival_kind::constant: return 0;
+    case arrival_kind::poisson: return 1;
+    case arrival_kind::gamma: return 1 / a.burstiness;
+    case arrival_kind::closed_loop:
+    case arrival_kind::all_at_once: return not_a_number;
+    default: return infinity;
+    }
+}
+
+inline bool saturates(const arrival_data& a) {
+    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
+}
+
+// ===== [C] the part of a load that one of several programs sends =================================
+
+inline constexpr std::size_t max_shards = 10000;
+
+/// One of `count` programs that send one plan together, counted from 0. It takes every count-th
+/// start of the trace, user or conversation, at its planned time: nothing is sent twice.
+struct load_shard {
+    std::size_t index = 0, count = 1;
+    bool is_whole() const { return count == 1; }
+    /// Returns the size of its part of `all`.
+    std::size_t of(std::size_t all) const { return all / count + (index < all % count); }
+};
+
+/// Returns why the requests of one shard are not judged.
+inline std::string shard_text(const load_shard& s) {
+    return printed("shard %zu of %zu is measured: judge_shards judges all of them", s.index,
+                   s.count);
+}
+
+/// Returns the shard of one of `threads` threads, of which every program has as many.
+inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::size_t threads) {
+    return {s.index + s.count * thread, s.count * threads};
+}
+
+// ===== [C] the interface of sources of prompts ===================================================
+
+struct shorter_source;
+/// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
+/// is its name in requests, "" if they name the target's.
+using room_of_models = std::function<int(const std::string& model)>;
+
+/// The source of a workload. It does not change, and its results depend on the arguments only.
+struct prompt_source {
+    virtual ~prompt_source() = default;
+    virtual source_facts facts() const = 0;
+    virtual std::size_t turns(std::size_t /* conversation */, const trace_parameters&) const {
+        return 1;
+    }
+    /// Returns the steps that a position waits for, and those that wait for it.
+    virtual graph_step step(const trace_position& at, const trace_parameters& t) const {
+        return step_of_line(at.turn, turns(at.conversation, t));
+    }
+    virtual trace_item item(const trace_position&, const trace_parameters&) const { return {}; }
+    virtual void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
+                      const prompt_parameters& w) const = 0;
+    /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
+    /// its first new word on; 0 if unknown, or if the same prompts are sent again.
+    virtual double fresh_tokens(const trace_position&, const trace_parameters&,
+                                const token_fit&) const {
+        return 0;
+    }
+    virtual const wanted_answer* wanted(std::size_t /* conversation */,
+                                        const trace_parameters&) const {
+        return nullptr;
+    }
+    /// Returns the number of what it asks: the same where a prompt comes again.
+    virtual std::size_t question(std::size_t conversation, const trace_parameters&) const {
+        return conversation;
+    }
+    /// Leaves out conversations that a server has no room for; nullptr if it has room for all.
+    virtual std::shared_ptr<const shorter_source> without_long(const room_of_models&,
+                                                               bool /* is forced */) const {
+        return nullptr;
+    }
+    /// These add everything that makes its traffic different.
+    virtual void hash_all(fnv1a&, const trace_parameters&) const {}
+    virtual void hash_conversation(fnv1a& h, std::size_t conversation,
+                                   const trace_parameters& t) const = 0;
+};
+using traffic_source = std::shared_ptr<const prompt_source>;
+
+struct shorter_source {
+    traffic_source source{};
+    std::string text{};  // of the workload
+    long long left_out = 0;
+};
+
+// ===== [C] sources of prompts and conversations ==================================================
+
+struct given_prompts final : prompt_source {
+    vector<std::string> prompts{};
+    explicit given_prompts(vector<std::string> given) : prompts(std::move(given)) {}
+
+    source_facts facts() const override { return {.repeats_prompts = true}; }
+    std::size_t question(std::size_t conversation, const trace_parameters&) const override {
+        return conversation % prompts.size();
+    }
+    void fill(request_spec& r, const trace_position& at, const trace_parameters&,
+              const prompt_parameters&) const override {
+        r.prompt = prompts[at.conversation % prompts.size()];
+    }
+    void hash_conversation(fnv1a& h, std::size_t conversation,
+                           const trace_parameters&) const override {
+        add_text(h, prompts[conversation % prompts.size()]);
+    }
+};
+
+/// Synthetic prompts of drawn lengths, or of the lengths of a recorded trace.
+struct synthetic_prompts final : prompt_source {
+    synthetic said;
+    std::size_t warmup;  // prompts that warm up; a trace begins after them
+    explicit synthetic_prompts(const synthetic& w = {.prompt_tokens = {}, .output_tokens = {}},
+                               std::size_t before = 0)
+        : said(w), warmup(before) {}
+
+    source_facts facts() const override {
+        return {.makes_up_prompts = true,
+                .expects_short_outputs = is_fixed_to_one(said.output_tokens)};
+    }
+    trace_item item(const trace_position& at, const trace_parameters& t) const override {
+        generator random(t.seed, streams::places + at.index());
+        const auto length = [&](const length_distribution& d, int trace_row::*recorded,
+                                const vector<double>& values) {
+            if (d.kind != length_distribution::shape::trace)
+                return drawn_length(d, random, 1, values);
+            const double n = t.files.trace.rows[row(at.index(), t)].*recorded;
+            return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
+        };
+        const int n = length(said.prompt_tokens, &trace_row::prompt_tokens, t.files.prompt_values);
+        return {n, length(said.output_tokens, &trace_row::output_tokens, t.files.output_values)};
+    }
+    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
+              const prompt_parameters& w) const override {
+        const trace_item asked = item(at, t);
+        r.max_tokens = asked.output_tokens;
+        r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
+        if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
+    }
+    void hash_all(fnv1a& h, const trace_parameters& t) const override {
+        if (const int common = shared_length(said.shared_prefix, t.seed); common > 0) h.add(common);
+        if (!has_groups()) return;
+        h.add(said.prefix_groups);
+        h.add(std::llround(said.prefix_fraction.value * 1e9));
+    }
+    void hash_conversation(fnv1a& h, std::size_t index, const trace_parameters& t) const override {
+        if (has_blocks(t)) {
+            const tree_prompt& recorded = t.files.trace.prompts[row(index, t)];
+            h.add(recorded.node);
+            h.add(recorded.kept);
+        }
+        const trace_item asked = item({index, 0, index}, t);
+        h.add(asked.prompt_tokens);
+        h.add(asked.output_tokens);
+    }
+
+    double fresh_tokens(const trace_position& at, const trace_parameters& t,
+                        const token_fit& fit) const override {
+        if (has_blocks(t)) return 0;
+        const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
+        const int shared = group(at.index(), t.seed) < 0
+                               ? 0 : fit.words_in(shared_length(said.shared_prefix, t.seed));
+        return (all - std::min(shared, all)) * fit.per_word;
+    }
+    /// Returns the group whose prefix a prompt starts with, -1 for none.
+    long long group(std::size_t index, std::uint64_t seed) const {
+        if (!has_groups()) return 0;
+        generator random(seed, streams::groups + index);
+        if (random.uniform() >= said.prefix_fraction.value) return -1;
+        const long long n = said.prefix_groups;
+        return static_cast<long long>(random.below(static_cast<std::uint64_t>(n)));
+    }
+
+private:
+    bool has_groups() const { return said.prefix_groups != 1 || said.prefix_fraction.value != 1; }
+    /// Returns the row of a recorded trace for a prompt; the warm-up uses the first rows, too.
+    std::size_t row(std::size_t index, const trace_parameters& t) const {
+        return (index < warmup ? index : index - warmup) % t.files.trace.rows.size();
+    }
+    /// Whether the recording has the shared parts of its prompts.
+    bool has_blocks(const trace_parameters& t) const {
+        return said.prompt_tokens.kind == length_distribution::shape::trace &&
+               !t.files.trace.prompts.empty();
+    }
+    std::string prompt(std::size_t index, int count, const trace_parameters& t,
+                       const prompt_parameters& w) const {
+        std::string words;
+        if (has_blocks(t)) {
+            // These prompts share the parts that the recorded ones share.
+            count -= append_prompt(words, t.files.trace.tree, t.files.trace.prompts[row(index, t)],
+                                   said.prompt_tokens.a, count, w);
+        } else if (const long long g = group(index, t.seed); g >= 0) {
+            generator shared(w.salt, streams::shared_words +
+                                         static_cast<std::uint64_t>(g) * streams::group_words);
+            const int prefix = shared_length(said.shared_prefix, t.seed);
+            const int n = std::min(w.fit.words_in(prefix), count);
+            append_words(words, n, shared, w.fit);
+            count -= n;
+        }
+        generator own(w.salt, streams::places + index);
+        append_words(words, count, own, w.fit);
+        return words;
+    }
+};
+
+/// Begins a prompt with a line of new words, so that no cache has it.
+inline void add_salt(std::string& text, const trace_position& place, const prompt_parameters& w) {
+    std::string words;
+    generator own(w.salt, streams::places + place.first);
+    append_words(words, 5, own);
+    text = words + "\n" + text;
+}
+
+/// The sample of a dataset in its order, over and over.
+struct recorded_dialogues final : prompt_source {
+    std::size_t most_turns = 1;
+    bool salted = false;    // prompts begin with a line of new words
+
+    const dialogue& at(std::size_t conversation, const workload_files& files) const {
+        return files.dialogues[conversation % files.dialogues.size()];
+    }
+    source_facts facts() const override {
+        return {.most_turns = most_turns, .repeats_prompts = !salted};
+    }
+    std::size_t turns(std::size_t conversation, const trace_parameters& t) const override {
+        return at(conversation, t.files).turns.size();
+    }
+    const wanted_answer* wanted(std::size_t conversation,
+                                const trace_parameters& t) const override {
+        return at(conversation, t.files).wanted.get();
+    }
+    std::size_t question(std::size_t conversation, const trace_parameters& t) const override {
+        return conversation % t.files.dialogues.size();
+    }
+    trace_item item(const trace_position& place, const trace_parameters& t) const override {
+        const dialogue& d = at(place.conversation, t.files);
+        const dialogue_turn& turn = d.turns[place.turn];
+        return {place.turn == 0 ? estimated_prompt_tokens(d) : estimated_tokens(turn.prompt),
+                turn.output_tokens};
+    }
+    void fill(request_spec& r, const trace_position& place, const trace_parameters& t,
+              const prompt_parameters& w) const override {
+        const dialogue& d = at(place.conversation, t.files);
+        if (const int recorded = d.turns[place.turn].output_tokens; recorded > 0)
+            r.max_tokens = recorded;
+        r.force_length = r.force_length && r.max_tokens > 0;
+        r.history = d.before;
+        if (salted && !d.before.empty()) add_salt(r.history.front().content, place, w);
+        if (!r.history.empty() && r.history.front().role == "system") {
+            r.system_prompt += (r.system_prompt.empty() ? "" : "\n") + r.history.front().content;
+            r.history.erase(r.history.begin());
+        }
+        add_turns(r, line_to(place.turn), w.answers,
+                  [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
+        if (salted && d.before.empty() && r.previous_response.empty())
+            add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
+        r.image = d.turns[place.turn].image;
+        if (std::isnan(r.temperature)) r.temperature = d.temperature;
+        r.extra_fields += d.fields;
+    }
+    /// Only a first turn is salted: a later one follows the text of its conversation. Few tokens of
+    /// text have over eight bytes.
+    double fresh_tokens(const trace_position& place, const trace_parameters& t,
+                        const token_fit&) const override {
+        if (!salted || place.turn > 0) return 0;
+        const dialogue& d = at(place.conversation, t.files);
+        std::size_t bytes = d.turns[0].prompt.size();
+        for (const chat_message& m : d.before) bytes += m.content.size();
+        return static_cast<double>(bytes) / 8;
+    }
+    void hash_conversation(fnv1a& h, std::size_t conversation,
+                           const trace_parameters& t) const override {
+        const dialogue& d = at(conversation, t.files);
+        for (const chat_message& m : d.before) add_text(h, m.role + m.content + m.fields);
+        if (!d.fields.empty()) add_text(h, d.fields);
+        if (!std::isnan(d.temperature)) add_text(h, json_number(d.temperature));
+        for (const dialogue_turn& turn : d.turns) {
+            add_text(h, turn.prompt);
+            add_text(h, turn.image);
+            h.add(turn.output_tokens);
+        }
+    }
+};
+
+/// Conversations of drawn lengths, with the server's answers fed back. The turns of subagents stand
+/// between a turn and the one that follows.
+struct synthetic_conversations final : prompt_source {
+    conversations said{};
+    std::size_t most_turns = 1;
+    std::size_t max_own_turns = 1000;  // without those of subagents
+    explicit synthetic_conversations(const conversations& c) : said(c) {}
+
+    source_facts facts() const override {
+        return {.most_turns = most_turns,
+                .makes_up_prompts = true,
+                .shares_system_prompt = said.shared_system_prompt,
+                .is_graph = said.subagents.value > 0,
+                .deepest = said.subagents.value > 0,
+                .expects_short_outputs = is_fixed_to_one(said.output_tokens)};
+    }
+    std::size_t turns(std::size_t conversation, const trace_parameters& t) const override {
+        std::size_t all = 0;
+        if (said.subagents.value > 0) {
+            for_each_turn(conversation, t, [&](const own_turn& turn) { all = turn.end(); });
+            return all;
+        }
+        return std::min(own_turns(conversation, t), most_turns);
+    }
+    graph_step step(const trace_position& at, const trace_parameters& t) const override {
+        if (said.subagents.value <= 0) return step_of_line(at.turn, turns(at.conversation, t));
+        graph_step s;
+        own_turn before;
+        for_each_turn(at.conversation, t, [&](const own_turn& turn) {
+            if (at.turn == turn.place) {
+                s.turn = turn.number;
+                if (turn.number > 0) s.after = before.last();
+                for (const auto& [first, n] : turn.helpers) s.next.push_back(as_step(first));
+                if (!turn.is_last) s.next.push_back(as_step(turn.end()));
+            }
+            for (const auto& [first, n] : turn.helpers) {
+                if (at.turn < first || at.turn >= first + n) continue;
+                s.turn = static_cast<int>(at.turn - first);
+                s.depth = 1;
+                s.line = as_step(first);
+                s.after = {as_step(at.turn == first ? turn.place : at.turn - 1)};
+                s.next = {as_step(at.turn + 1 < first + n ? at.turn + 1 : turn.end())};
+            }
+            before = turn;
+        });
+        return s;
+    }
+    trace_item item(const trace_position& at, const trace_parameters& t) const override {
+        generator random(t.seed, streams::places + at.index());
+        const int user = drawn_length(said.user_tokens, random, 1, t.files.prompt_values);
+        return {user, drawn_length(said.output_tokens, random, 1, t.files.output_values)};
+    }
+    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
+              const prompt_parameters& w) const override {
+        r.max_tokens = item(at, t).output_tokens;
+        generator system(w.salt, said.shared_system_prompt
+                                     ? streams::shared_words
+                                     : streams::system_prompts + at.conversation);
+        append_words(r.system_prompt, w.fit.words_in(shared_length(said.system_tokens, t.seed)),
+                     system, w.fit);
+        add_turns(r, line_of(at, t), w.answers, [&](std::size_t turn) {
+            const trace_position asked{at.conversation, turn, at.first};
+            std::string words;
+            generator own(w.salt, streams::places + asked.index());
+            append_words(words, std::max(1, w.fit.words_in(item(asked, t).prompt_tokens)), own,
+                         w.fit);
+            return words;
+        });
+    }
+    double fresh_tokens(const trace_position& at, const trace_parameters& t,
+                        const token_fit& fit) const override {
+        double words = std::max(1, fit.words_in(item(at, t).prompt_tokens));
+        if (!said.shared_system_prompt && at.turn == 0)
+            words += fit.words_in(shared_length(said.system_tokens, t.seed));
+        return words * fit.per_word;
+    }
+    void hash_all(fnv1a& h, const trace_parameters& t) const override {
+        if (const int common = shared_length(said.system_tokens, t.seed); common > 0) h.add(common);
+    }
+    void hash_conversation(fnv1a& h, std::size_t conversation,
+                           const trace_parameters& t) const override {
+        for (std::size_t turn = 0; turn < turns(conversation, t); ++turn) {
+            const trace_item asked = item({conversation, turn, conversation * most_turns}, t);
+            h.add(asked.prompt_tokens);
+            h.add(asked.output_tokens);
+            if (said.subagents.value > 0) h.add(step({conversation, turn, 0}, t).depth);
+        }
+    }
+
+private:
+    /// A turn of the conversation itself; the indices of its subagents' turns follow its own.
+    struct own_turn {
+        std::size_t place = 0;
+        int number = 0;
+        bool is_last = false;
+        vector<std::pair<std::size_t, std::size_t>> helpers{};  // first index, turns
+        std::size_t end() const {
+            return helpers.empty() ? place + 1 : helpers.back().first + helpers.back().second;
+        }
+        /// Returns the steps for which the next turn waits.
+        vector<std::uint32_t> last() const {
+            vector<std::uint32_t> all{as_step(place)};
+            for (const auto& [first, n] : helpers) all.push_back(as_step(first + n - 1));
+            return all;
+        }
+    };
+    static std::uint32_t as_step(std::size_t place) { return static_cast<std::uint32_t>(place); }
+    std::size_t own_turns(std::size_t conversation, const trace_parameters& t) const {
+        generator random(t.seed, streams::turns + conversation);
+        return std::min(static_cast<std::size_t>(drawn_length(said.turns, random, 1)),
+                        max_own_turns);
+    }
+    template <class F>
+    void for_each_turn(std::size_t conversation, const trace_parameters& t, F&& f) const {
+        const auto own = static_cast<int>(own_turns(conversation, t));
+        generator random(t.seed, streams::helpers + conversation);
+        own_turn turn;
+        for (; turn.number < own; ++turn.number) {
+            turn.is_last = turn.number + 1 == own;
+            turn.helpers.clear();
+            std::size_t next = turn.place + 1;
+            const bool is_helped = random.uniform() < said.subagents.value && !turn.is_last;
+            const int some = is_helped ? drawn_length(said.helpers, random, 1) : 0;
+            for (int i = 0; i < some; ++i) {
+                const auto n = static_cast<std::size_t>(drawn_length(said.helper_turns, random, 1));
+                turn.helpers.emplace_back(next, n);
+                next += n;
+            }
+            f(std::as_const(turn));
+            turn.place = next;
+        }
+    }
+    vector<std::size_t> line_of(const trace_position& at, const trace_parameters& t) const {
+        if (said.subagents.value <= 0) return line_to(at.turn);
+        vector<std::size_t> line, own;
+        for_each_turn(at.conversation, t, [&](const own_turn& turn) {
+            if (turn.place <= at.turn) own.push_back(turn.place);
+            for (const auto& [first, n] : turn.helpers)
+                for (std::size_t i = first; i <= at.turn && at.turn < first + n; ++i)
+                    line.push_back(i);
+        });
+        return line.empty() ? own : line;
+    }
+};
+
+struct user_prompts final : prompt_source {
+    prompt (*own)(request_index, draw&);
+    bool salted;
+    explicit user_prompts(const generated_prompts& g) : own(g.of), salted(g.salted) {}
+
+    /// Throws std::invalid_argument if the function returns a prompt that cannot be sent.
+    prompt at(std::size_t conversation, std::uint64_t seed) const {
+        const auto i = static_cast<request_index>(conversation);
+        const std::string given =
+            printed("workload is generated: for request %lld its function ", i);
+        generator random(seed, streams::places + conversation);
+        draw drawn(random);
+        prompt p;
+        std::string why;
+        try {
+            p = own(i, drawn);
+        } catch (const std::exception& e) {
+            why = "throws: " + printable(e.what(), 200);
+        } catch (...) {
+            why = "throws";
+        }
+        if (why.empty() && p.text.empty()) why = "gives an empty prompt";
+        if (why.empty() && !(p.output_tokens >= 0 && p.output_tokens <= 10000000))
+            why = printed("asks for %lld output tokens: they run from 0 to 10000000",
+                          static_cast<long long>(p.output_tokens));
+        if (!why.empty()) refuse({given, why});
+        return p;
+    }
+    source_facts facts() const override { return {.repeats_prompts = !salted}; }
+    trace_item item(const trace_position& place, const trace_parameters& t) const override {
+        const prompt p = at(place.conversation, t.seed);
+        return {estimated_tokens(str(p.text)),
+                static_cast<int>(static_cast<long long>(p.output_tokens))};
+    }
+    void fill(request_spec& r, const trace_position& place, const trace_parameters& t,
+              const prompt_parameters& w) const override {
+        const prompt p = at(place.conversation, t.seed);
+        if (p.output_tokens > 0) r.max_tokens = static_cast<int>(p.output_tokens);
+        r.force_length = r.force_length && r.max_tokens > 0;
+        r.prompt = str(p.text);
+        if (salted) add_salt(r.prompt, place, w);
+    }
+    double fresh_tokens(const trace_position& place, const trace_parameters& t,
+                        const token_fit&) const override {
+        return salted ? static_cast<double>(at(place.conversation, t.seed).text.size()) / 8 : 0;
+    }
+    void hash_conversation(fnv1a& h, std::size_t conversation,
+                           const trace_parameters& t) const override {
+        const prompt p = at(conversation, t.seed);
+        add_text(h, str(p.text));
+        h.add(p.output_tokens);
+    }
+};
+
+// ===== [C] the plan of a load: what is sent, and when ============================================
+
+/// The load of an earlier run as its file describes it. It cannot be sent again.
+struct described_load {
+    bool is_there = false;
+    long long requests = 0;  // measured ones of a repeat, 0 if unknown
+    bool has_turns = false;  // requests are turns, `first_turns` of them first ones
+    long long first_turns = 0;
+    int deepest = 0;  // of sessions, at most
+    std::string extent{}, options{}, limits{};
+    std::string plan{}, repeats{};  // "": told by the rest
+};
+
+inline constexpr std::size_t max_parts = 64;
+
+/// The requests of a whole workload, or of one part of a mix.
+struct plan_part {
+    std::string label{};
+    std::size_t weight = 1;  // relative to those of all parts
+    std::string workload_text{};
+    std::string sent_as_given{};  // "prompts" or "images" that are the same in every repeat and run
+    traffic_source source = std::make_shared<const synthetic_prompts>();
+    std::size_t stride = 1;  // positions that a conversation takes; its turns are the first
+    time_distribution think{};  // before a later turn
+    /// Read for this workload; copies of a plan share it.
+    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
+    bool forces_length = false;
+    request_spec common{};  // the same for all its requests
+};
+/// A task that runs beside the load.
+struct planned_task {
+    std::string name{};
+    double every_s = 0, first_s = 0;  // 0: all steps once; after the start of the measured part
+    bool may_fail = false;
+    double excuses_s = 0;
+    vector<task_step> steps{};
+};
+/// The traffic of one variant. A mix sends its parts; the members beside them then hold for all
+/// parts: the longest stride, whether answers are streamed.
+struct planned_workloads : plan_part {
+    vector<plan_part> parts{};
+    vector<std::string> labels{};  // of the parts
+    vector<planned_task> beside{};
+    vector<task_step> prepare{};  // steps before each repeat
+    bool has_other_prompts = false;  // different from the candidate's
+};
+
+/// When requests are sent, how many, and by what client: the same for both variants.
+struct planned_load {
+    arrival_data arrivals{};
+    long long warmup_requests = 0;
+    double warmup_s = 0;
+    bool warmup_until_stable = false;  // for at most warmup_s
+    long long requests = 0;
+    double duration_s = 0;
+    std::uint64_t seed = 1;
+    std::string scores{};   // the API, if it generates nothing; "" if answers have tokens
+    llmbench::limits limits{};
+    bool plays_out = false;  // the sessions in progress when the last one has begun
+    client_options client{};
+    bool compares_answers = false;  // with the other variant's, to the same prompts
+    bool searches() const { return arrivals.is_searched; }
+    bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
+};
+/// The traffic of one repeat, of all shards together.
+struct planned_traffic : planned_workloads, planned_load {
+    maybe<planned_workloads> otherwise{};  // of a baseline that is the target under other options
+    std::string hash{};  // its trace_hash, kept because long prompts take a while
+    bool is_read = false;  // from another tool's files: nothing is sent, the seed is unknown
+    described_load described{};  // in place of the data to send it
+};
+
+/// What is sent in a load: the traffic, which copies share, and this program's part of it.
+struct load_plan {
+    std::shared_ptr<const planned_traffic> sent = std::make_shared<const planned_traffic>();
+    load_shard shard{};
+    std::uint64_t nonce = 0;  // different in each execution, so that no cache has its words
+    bool searches() const { return sent->searches(); }
+    /// For functions that need only the traffic.
+    operator const planned_traffic&() const { return *sent; }
+};
+
+/// Returns the seconds to wait for the last answers.
+inline double drain_s(const planned_traffic& p) {
+    if (p.limits.drain) return (*p.limits.drain).seconds();
+    return p.plays_out ? 600 : 60;
+}
+
+inline trace_position place_of(const planned_traffic& p, std::size_t index) {
+    return {index / p.stride, index % p.stride, index - index % p.stride};
+}
+inline trace_parameters parameters_of(const planned_traffic& p, const plan_part& part) {
+    return {p.seed, *part.files};
+}
+template <class Parts, class F>
+void for_each_part(Parts& p, F&& f) {
+    if (p.parts.empty()) f(static_cast<std::conditional_t<std::is_const_v<Parts>, const plan_part,
+                                                          plan_part>&>(p));
+    for (auto& part : p.parts) f(part);
+}
+template <class IsSo>
+bool any_part(const planned_workloads& p, IsSo&& is_so) {
+    return p.parts.empty() ? is_so(static_cast<const plan_part&>(p)) : any_of(p.parts, is_so);
+}
+/// The part of a conversation, and its index in that part. Blocks of as many conversations as the
+/// weights add up to have an order drawn from the seed.
+struct part_place {
+    const plan_part& part;
+    std::size_t which = 0, conversation = 0;
+};
+inline part_place part_of(const planned_traffic& p, std::size_t conversation) {
+    if (p.parts.empty()) return {p, 0, conversation};
+    std::size_t all = 0, which = 0;
+    for (const plan_part& part : p.parts) all += part.weight;
+    const std::size_t block = conversation / all;
+    std::size_t rank = shuffled(mixed(p.seed ^ streams::parts) + block, conversation % all, all);
+    for (; rank >= p.parts[which].weight; ++which) rank -= p.parts[which].weight;
+    return {p.parts[which], which, block * p.parts[which].weight + rank};
+}
+/// The position of a request in the trace of its own part.
+struct own_place : part_place {
+    trace_position at{};
+};
+inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
+    const trace_position place = place_of(p, index);
+    const part_place of = part_of(p, place.conversation);
+    return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
+}
+inline const wanted_answer* wanted_of(const planned_traffic& p, const plan_part& part,
+                                      std::size_t conversation) {
+    return part.source->wanted(conversation, parameters_of(p, part));
+}
+inline const wanted_answer* wanted_at(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    return wanted_of(p, of.part, of.at.conversation);
+}
+/// Whether a part sends the same prompts, without answers, in every repeat and both variants.
+inline bool repeats_prompts(const plan_part& part) {
+    return part.source->facts().repeats_prompts && part.stride == 1;
+}
+/// The use of an answer: it is graded, or compared with the other variant's.
+struct answer_use {
+    const wanted_answer* wanted = nullptr;
+    bool is_compared = false, is_greedy = false;
+    long long question = -1;  // its number, different in each part of a mix
+    bool is_read() const { return wanted || is_compared; }
+};
+inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    answer_use use{wanted_of(p, of.part, of.at.conversation),
+                   p.compares_answers && repeats_prompts(of.part),
+                   of.part.common.temperature == 0};
+    if (!use.is_read()) return use;
+    const std::size_t parts = std::max<std::size_t>(1, p.parts.size());
+    const std::size_t number =
+        of.part.source->question(of.at.conversation, parameters_of(p, of.part));
+    use.question = static_cast<long long>(number * parts + of.which);
+    return use;
+}
+inline bool asks_questions(const planned_traffic& p) {
+    return any_part(p, [&](const plan_part& part) { return wanted_of(p, part, 0) != nullptr; });
+}
+inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
+inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
+    const part_place of = part_of(p, conversation);
+    return of.part.source->turns(of.conversation, parameters_of(p, of.part));
+}
+/// Returns the steps that a request waits for, and those that wait for it.
+inline graph_step step_of(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    graph_step s = of.part.source->step(of.at, parameters_of(p, of.part));
+    if (s.turn > 0 && !of.part.source->facts().plays_sessions)
+        s.wait_s = drawn_seconds(of.part.think, p.seed, streams::thinking + of.at.index());
+    if (!p.parts.empty()) s.label = static_cast<unsigned char>(of.which);
+    return s;
+}
+inline bool plays_sessions(const plan_part& p) { return p.source->facts().plays_sessions; }
+inline bool has_graphs(const planned_traffic& p) {
+    return any_part(p, [](const plan_part& part) { return part.source->facts().is_graph; });
+}
+/// The number of conversations that warm up, and that are measured (0: no limit). The last one may
+/// be cut to keep the number of requests, unless sessions are played out.
+struct conversation_counts {
+    std::size_t warmup = 0, measured = 0, last_turns = 1;
+};
+inline conversation_counts counted_conversations(const planned_traffic& p) {
+    const auto warmup = static_cast<std::size_t>(p.warmup_requests);
+    const auto requests = static_cast<std::size_t>(p.requests);
+    if (p.stride == 1) return {warmup, requests, 1};
+    conversation_counts c;
+    for (std::size_t turns = 0; turns < warmup; ++c.warmup) turns += turns_of(p, c.warmup);
+    for (std::size_t turns = 0; turns < requests; ++c.measured) {
+        const std::size_t more = turns_of(p, c.warmup + c.measured);
+        c.last_turns = p.plays_out ? more : std::min(more, requests - turns);
+        turns += more;
+    }
+    return c;
+}
+
+inline std::size_t users_of(const planned_traffic& p) {
+    return p.is_open_loop() ? 0 : static_cast<std::size_t>(p.arrivals.users);
+}
+inline double user_begins_s(const planned_traffic& p, std::size_t user) {
+    return p.arrivals.users_ramp_s * static_cast<double>(user) /
+           static_cast<double>(p.arrivals.users);
+}
+
+/// Returns the seconds before the measured part of a closed loop: all users have to be there first,
+/// whatever else warms up.
+inline double lead_seconds(const planned_traffic& p) {
+    return std::max(p.warmup_s, p.arrivals.users_ramp_s);
+}
+
+/// Returns the send times of an open loop; of conversations, those of their first turns.
+inline schedule schedule_of(const planned_traffic& p) {
+    const conversation_counts c = counted_conversations(p);
+    if (p.arrivals.kind == arrival_kind::replay)
+        return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
+                               p.duration_s, p.seed);
+    return open_loop_schedule(p.arrivals, static_cast<long long>(c.warmup), p.warmup_s,
+                              static_cast<long long>(c.measured), p.duration_s, p.seed);
+}
+/// Has one of each two twins, as drawn, sent up to a mean gap later, a second at most. A server
+/// that both share would answer twins of one time one after the other, a gateway's always last.
+inline void part_twins(vector<double>& at, std::uint64_t seed, run_variant variant) {
+    generator random(seed, streams::twins);
+    const double most = at.empty() ? 0 : std::min(1.0, at.back() / static_cast<double>(at.size()));
+    for (double& s : at) {
+        const bool is_later = (random.uniform() < 0.5) == (variant == run_variant::candidate);
+        const double by_s = most * random.uniform();
+        if (is_later) s += by_s;
+    }
+    std::sort(at.begin(), at.end());
+}
+/// Returns the end of the last position of an open loop with so many starts.
+inline std::size_t end_of_trace(const planned_traffic& p, std::size_t starts) {
+    const conversation_counts c = counted_conversations(p);
+    const bool whole = c.measured == 0 || starts < c.warmup + c.measured;
+    return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
+}
+
+inline long long requests_before(const planned_traffic& p, std::size_t last) {
+    if (p.stride == 1) return static_cast<long long>(last);
+    std::size_t n = 0;
+    for (std::size_t c = 0; c * p.stride < last; ++c)
+        n += std::min(turns_of(p, c), last - c * p.stride);
+    return static_cast<long long>(n);
+}
+
+/// Returns the least seconds of one repeat that the plan can tell, else 0.
+inline double expected_seconds(const planned_traffic& p) {
+    if (!p.is_open_loop()) return p.duration_s > 0 ? lead_seconds(p) + p.duration_s : 0;
+    if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
+    return schedule_of(p).measured_to;
+}
+
+// ===== [C] answers compared and shown: an extension does it ======================================
+
+/// A question, the expected answer (or the baseline's) and the answers given.
+struct shown_answer {
+    std::string id{};  // of the first request that got the answer
+    std::string is{};  // right, wrong, cut off, unreadable or different
+    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
+    double same_characters = not_a_number;  // before the first difference
+    long long times = 0, asked = 0;  // repeats with this result, and repeats that asked
+};
+
+/// One for the program: objectives on answers need it.
+class answer_keeping {
+public:
+    /// Marks the candidate's answers that equal the baseline's.
+    virtual void mark_same(repeat_data& mine, const repeat_data& theirs) const = 0;
+    /// The same, and keeps up to so many differences in its texts. `masked` makes an excerpt fit to
+    /// be shown.
+    virtual void compare(repeat_data& mine, const repeat_data& theirs,
+                         const vector<kept_text>& said, const vector<kept_text>& expected,
+                         std::size_t max_shown,
+                         const std::function<std::string(std::string)>& masked) const = 0;
+    /// Each question once: those that keep an objective from passing, or all with kept texts.
+    virtual vector<shown_answer> shown(const load_plan& p, const repeat_list& variant,
+                                       const vector<slo_verdict>& verdicts,
+                                       answers_shown show) const = 0;
+    virtual std::string page(const vector<shown_answer>& answers) const = 0;
+
+protected:
+    ~answer_keeping() = default;
+};
+/// The extension that is compiled in, or null.
+inline constinit const answer_keeping* known_answers = nullptr;
+/// Throws std::invalid_argument if there is none.
+inline const answer_keeping& the_answers() {
+    if (!known_answers)
+        refuse({"objectives on answers need #include \"llmbench_answers.hpp\" where LLMBENCH_MAIN "
+                "is"});
+    return *known_answers;
+}
+
+// ===== [C] the requests of a load ================================================================
+
+/// Whether all prompts are synthetic, with given lengths.
+inline bool makes_up_prompts(const planned_traffic& p) {
+    return !any_part(p, [](const plan_part& part) {
+        return !part.source->facts().makes_up_prompts;
+    });
+}
+
+/// Whether nothing stands around a prompt, so that it may be a list of token ids.
+inline bool may_be_ids(const planned_traffic& p) {
+    return p.stride == 1 && p.common.system_prompt.empty() && p.parts.empty();
+}
+/// A request like those of each part, without its prompt.
+inline vector<request_spec> requests_like(const planned_traffic& p) {
+    vector<request_spec> all;
+    for_each_part(p, [&](const plan_part& part) {
+        all.push_back(part.common);
+        all.back().force_length = part.forces_length;
+    });
+    return all;
+}
+
+inline trace_item item_of(const planned_traffic& p, std::size_t index) {
+    const own_place of = own_place_of(p, index);
+    return of.part.source->item(of.at, parameters_of(p, of.part));
+}
+
+/// Returns the length of the shortest of the first prompts; 0 for other workloads.
+inline double shortest_prompt(const planned_traffic& p) {
+    if (!makes_up_prompts(p) || p.stride > 1) return 0;
+    constexpr std::size_t enough = 10000;
+    double shortest = 0;
+    for (std::size_t i = 0; i < enough; ++i) {
+        const double n = item_of(p, i).prompt_tokens;
+        if (i == 0 || n < shortest) shortest = n;
+        if (p.requests > 0 && static_cast<long long>(i) >= p.requests) break;
+    }
+    return shortest;
+}
+
+/// Returns the most bytes that one user holds of conversations with answers fed back, on the
+/// average of the first ones: about five a token, and the counter of each turn.
+inline double bytes_held_by_a_user(const planned_traffic& p) {
+    if (users_of(p) == 0 || p.stride == 1 || plays_sessions(p)) return 0;
+    constexpr std::size_t some = 200;
+    constexpr double token_bytes = 5, session_bytes = 240;
+    double bytes = 0;
+    for (std::size_t c = 0; c < some; ++c)
+        for (std::size_t i = 0, n = turns_of(p, c); i < n; ++i) {
+            bytes += sizeof(std::string) + 1;
+            if (i + 1 < n) bytes += item_of(p, c * p.stride + i).output_tokens * token_bytes;
+        }
+    return bytes / some + session_bytes;
+}
+
+/// Returns the tokens that a request forces, 0 if nothing forces them.
+inline int forced_tokens(const planned_traffic& p, std::size_t index) {
+    const plan_part& part = own_place_of(p, index).part;
+    if (!part.forces_length) return 0;
+    const int own = item_of(p, index).output_tokens;
+    return own > 0 ? own : part.common.max_tokens;
+}
+/// Whether answers of one token are expected: given, or forced to lengths that are not drawn.
+inline bool expects_short_outputs(const planned_traffic& p) {
+    return any_part(p, [](const plan_part& part) {
+        return part.forces_length && part.source->facts().expects_short_outputs;
+    });
+}
+
+/// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
+/// the words.
+inline std::uint64_t salt_of(const load_plan& p, run_variant variant, int repeat) {
+    return mixed(
+        p.sent->seed ^ p.nonce ^
+        mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_variant::baseline)));
+}
+
+/// Returns the request. `answers` are those to the earlier turns of its conversation.
+inline request_spec request_of(const load_plan& p, run_variant variant, int repeat,
+                               std::size_t index, const vector<std::string>& answers = {},
+                               const token_fit& fit = {}) {
+    const own_place of = own_place_of(p, index);
+    request_spec r = of.part.common;
+    r.force_length = of.part.forces_length;
+    // Each part has its own words: a prefix cache must not have those of another part.
+    const std::uint64_t salt = salt_of(p, variant, repeat);
+    const prompt_parameters words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit,
+                                  answers};
+    of.part.source->fill(r, of.at, parameters_of(p, of.part), words);
+    return r;
+}
+
+/// Whether a prompt has images, which only some APIs take.
+inline bool asks_about_images(const planned_traffic& p) {
+    return any_part(p, [](const plan_part& part) { return have_images(part.files->dialogues); });
+}
+
+/// Returns the tokens of a prompt, of the server's count, that others may have sent before.
+inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
+                               int prompt_tokens) {
+    const own_place of = own_place_of(p, index);
+    const double fresh = of.part.source->fresh_tokens(of.at, parameters_of(p, of.part), fit);
+    return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
+                      static_cast<long long>(prompt_tokens));
+}
+
+// ===== [C] the hash of a plan's traffic ==========================================================
+
+inline void add_time(fnv1a& h, const time_distribution& d) {
+    h.add(std::llround(d.a * 1e6));
+    if (d.kind == time_distribution::shape::fixed) return;
+    h.add(static_cast<long long>(d.kind));
+    h.add(std::llround(d.b * 1e6));
+}
+
+inline void add_users(fnv1a& h, const arrival_data& a) {
+    h.add(a.users);
+    add_time(h, a.think);
+    if (a.users_ramp_s > 0) h.add(std::llround(a.users_ramp_s * 1e6));
+}
+
+/// Identifies the traffic: send times to the microsecond, and the text or the lengths of the first
+/// requests. Answers that are fed back are the server's, so they are not part of it.
+inline std::string trace_hash(const planned_traffic& p) {
+    if (!p.hash.empty()) return p.hash;
+    fnv1a h;
+    std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));
+    if (p.is_open_loop()) {
+        const schedule s = schedule_of(p);
+        for (const double t : s.at) h.add(std::llround(t * 1e6));
+        n = s.at.size();
+    } else {
+        add_users(h, p.arrivals);
+    }
+    for_each_part(p, [&](const plan_part& part) {
+        const trace_parameters of = parameters_of(p, part);
+        if (!part.label.empty()) add_text(h, part.label);
+        part.source->hash_all(h, of);
+        if (part.stride == 1) return;
+        add_time(h, part.think);
+        h.add(part.source->facts().shares_system_prompt);
+    });
+    for (const planned_task& t : p.beside) {
+        add_text(h, t.name);
+        h.add(std::llround(t.every_s * 1e6));
+        h.add(std::llround(t.first_s * 1e6));
+        for (const task_step& s : t.steps)
+            for (const text* of : {&s.path, &s.body, &s.line}) add_text(h, str(*of));
+    }
+    for (const task_step& s : p.prepare)
+        for (const text* of : {&s.path, &s.body}) add_text(h, str(*of));
+    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
+        const part_place of = part_of(p, c);
+        if (!p.parts.empty()) h.add(static_cast<long long>(of.which));
+        of.part.source->hash_conversation(h, of.conversation, parameters_of(p, of.part));
+    }
+    return h.text();
+}
+
+/// Identifies a load by its values, so that its description can change: the trace, the arrivals,
+/// the amount, and the fields of requests beside their prompts. "" if it is only described.
+inline std::string load_hash(const planned_traffic& p) {
+    if (p.described.is_there || p.is_read) return {};
+    fnv1a h;
+    const auto number = [&](double v) { add_text(h, printed("%.17g", v)); };
+    add_text(h, trace_hash(p));
+    const arrival_data& a = p.arrivals;
+    for (const double v : {static_cast<double>(a.kind), a.rate, a.rate_to, a.over_s, a.burstiness,
+                           a.speed, static_cast<double>(a.max_in_flight), a.is_searched ? 1.0 : 0.0,
+                           static_cast<double>(p.requests), p.duration_s,
+                           static_cast<double>(p.warmup_requests), p.warmup_s,
+                           p.warmup_until_stable ? 1.0 : 0.0})
+        number(v);
+    for (const load_step& s : a.stages) {
+        number(s.rate.per_second);
+        number(s.lasts.seconds());
+    }
+    add_users(h, a);
+    add_text(h, p.scores);
+    for_each_part(p, [&](const plan_part& part) {
+        const request_spec& r = part.common;
+        for (const double v : {static_cast<double>(r.max_tokens), static_cast<double>(r.documents),
+                               part.forces_length ? 1.0 : 0.0, r.stream ? 1.0 : 0.0,
+                               r.cancel_after_s, static_cast<double>(part.weight)})
+            number(v);
+        if (!std::isnan(r.temperature)) number(r.temperature);
+        for (const std::string* of : {&part.label, &r.system_prompt, &r.extra_fields})
+            add_text(h, *of);
+        for (const extra_object& o : r.extra_objects) {
+            add_text(h, o.name);
+            add_text(h, o.fields);
+        }
+    });
+    return h.text();
+}
+
+// ===== [C] the number of requests that a plan expects ============================================
+
+/// The number of requests, except those of side tasks, by turn, depth and part: selections treat
+/// those alike.
+using counts_by_kind = std::map<std::array<int, 3>, long long>;
+/// Returns the measured requests of one repeat, 0 if only the run can tell.
+inline long long expected_requests(const planned_traffic& p) {
+    if (p.described.is_there) return p.described.requests;
+    double by_time = infinity;
+    if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
+        const recorded_trace& trace = p.files->trace;
+        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p.arrivals, trace);
+        if (seconds > 0) by_time = arrivals_within(p.arrivals, trace, seconds);
+        if (seconds > 0 && p.stride > 1) {
+            const std::size_t warmup = counted_conversations(p).warmup;
+            const auto n = static_cast<std::size_t>(std::llround(by_time));
+            by_time = 0;
+            for (std::size_t c = 0; c < n; ++c)
+                by_time += static_cast<double>(turns_of(p, warmup + c));
+        }
+    } else if (p.duration_s > 0) {
+        return 0;
+    }
+    const double by_count = p.requests > 0 ? static_cast<double>(p.requests) : infinity;
+    const double n = std::min(by_time, by_count);
+    return std::isfinite(n) ? std::llround(n) : 0;
+}
+/// Counts all of these, none if only the run can tell.
+inline counts_by_kind expected_kinds(const planned_traffic& p) {
+    const long long n = expected_requests(p), first = p.described.first_turns;
+    if (p.described.is_there) return {{{0, 0, 0}, first}, {{1, 0, 0}, n - first}};
+    if (p.stride == 1 && p.parts.empty()) return {{{0, 0, 0}, n}};
+    counts_by_kind counts;
+    const bool is_graph = has_graphs(p);
+    auto left = static_cast<std::size_t>(n);
+    for (std::size_t c = counted_conversations(p).warmup; left > 0; ++c) {
+        const auto part = static_cast<unsigned char>(part_of(p, c).which);
+        const std::size_t steps = std::min(turns_of(p, c), left);
+        for (std::size_t i = 0; i < steps; ++i) {
+            graph_step s{.turn = static_cast<int>(i), .label = part};
+            if (is_graph) s = step_of(p, c * p.stride + i);
+            ++counts[{s.turn, s.depth, s.label}];
+        }
+        left -= steps;
+    }
+    return counts;
+}
+inline long long selected_of(const counts_by_kind& counts, const vector<std::string>& labels,
+                             const selection& which) {
+    repeat_facts d;
+    d.labels = labels;
+    const selects selected(which, d);
+    long long n = 0;
+    record r;
+    for (const auto& [of, count] : counts) {
+        r.turn = of[0];
+        r.depth = of[1];
+        r.part = static_cast<unsigned char>(of[2]);
+        n += selected.has(r) ? count : 0;
+    }
+    return n;
+}
+inline long long expected_first_turns(const planned_traffic& p) {
+    return selected_of(expected_kinds(p), {}, turns(1, 1));
+}
+
 // ===== [C] causes, and their numbers by name =====================================================
 
 /// Who is at fault.
@@ -19593,86 +21518,212 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
+// ===== [C] dates of recordings ===================================================================
+
+inline constexpr double latest_stamp_s = 1e11;  // the year 5000
+/// Seconds from UTC of "Z", "UTC", "+02:00", "-0530" or "", else NaN.
+inline double seconds_of_zone(std::string_view s) {
+    s = trimmed(s);
+    if (s.empty() || s == "Z" || s == "z" || s == "UTC" || s == "GMT") return 0;
+    std::string digits(s.substr(1));
+    if (digits.size() == 5 && digits[2] == ':') digits.erase(2, 1);
+    const int n = parsed_number<int>(digits).value_or(-1);
+    if ((s[0] != '+' && s[0] != '-') || n < 0 || (digits.size() != 2 && digits.size() != 4))
+        return not_a_number;
+    const int minutes = digits.size() == 2 ? 60 * n : 60 * (n / 100) + n % 100;
+    return s[0] == '-' ? -60 * minutes : 60 * minutes;
+}
+/// Seconds of "2023-11-16 18:15:46.6805900", else NaN. A zone may follow; without one it is UTC.
+inline double seconds_of_date(std::string_view s) {
+    int f[5] = {};
+    const char separators[] = "--  ::";
+    for (int i = 0; i < 5; ++i) {
+        f[i] = leading_number<int>(s).value_or(-1);
+        const char after = separators[i < 2 ? i : i + 1];
+        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
+            return not_a_number;
+        s.remove_prefix(1);
+    }
+    const auto second = leading_number<double>(s);
+    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 23 || f[4] > 59 ||
+        *second >= 61)
+        return not_a_number;
+    // Since 1998-11-01: the times of recent traces keep more digits than since 1970.
+    const auto days = static_cast<double>(days_of_date(f[0], f[1], f[2]) - 10531);
+    return days * 86400 + f[3] * 3600 + f[4] * 60 + *second - seconds_of_zone(s);
+}
+
+// ===== [C] traces ================================================================================
+
+inline constexpr std::size_t max_trace_blocks = 200000000;
+inline constexpr std::size_t max_trace_rows = 10000000;
+inline constexpr double longest_trace_s = 1e8;   // three years
+
+/// Adds a request, or counts it among those left out. Returns whether it was added.
+inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
+                          double prompt, double output) {
+    if (!(std::fabs(at) <= latest_stamp_s))
+        in.refuse(line, std::isnan(at) ? std::string("the time stamp is not a time")
+                                       : printed("the time stamp is %g s, up to %g s is allowed",
+                                                 at, latest_stamp_s));
+    for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
+        if (!(n >= 0 && n <= 1e7))
+            in.refuse(line,
+                      printed("the %s length is no number of tokens from 0 to 10000000", name));
+    if (output < 1) { ++t.left_out; return false; }
+    if (t.rows.size() == max_trace_rows)
+        in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
+    t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
+    return true;
+}
+
+inline constexpr const char* unknown_block_size =
+    ": its hash_ids do not show how many tokens a block has: several numbers fit all prompts, and "
+    "none of them is a power of two from 16 to 512";
+inline std::string misfit_text(const char* length, int tokens, std::size_t blocks) {
+    return printed("%s is %d and hash_ids has %zu blocks, and no number of tokens in a block fits "
+                   "this and all prompts before: a prompt has ceil(%s / size) of them", length,
+                   tokens, blocks, length);
+}
+
+/// The hint for a Mooncake file whose times look like seconds.
+inline constexpr const char* ask_for_unit =
+    "its time stamps are read as milliseconds; is it in seconds? say replay(...).unit(1_s), and "
+    ".unit(1_ms) if it is not";
+
+/// Mooncake's format: an object for each request. `unit_s`: the unit of its time stamps, 0 if not
+/// given.
+inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
+    recorded_trace t;
+    t.format = "Mooncake";
+    vector<std::uint64_t> blocks;   // of all prompts
+    vector<std::size_t> of_prompt;  // the number of them
+    block_size size;
+    each_json_value(in, [&](const auto&, const picojson::value& v, long long line) {
+        const auto number = [&](const char* name) {
+            const picojson::value* m = member(v, name);
+            if (!m || !m->template is<double>())
+                in.refuse(line, std::string(name) + " is not there or no number: each line "
+                                                    "needs timestamp, input_length and "
+                                                    "output_length");
+            return number_in(*m);
+        };
+        const double at = number("timestamp");
+        if (unit_s == 0 && at != std::floor(at))
+            in.refuse(line, "timestamp is " + json_number(at) +
+                                ", a fraction of a millisecond: " + ask_for_unit);
+        if (!add_trace_row(t, in, line, at * (unit_s > 0 ? unit_s : 1e-3), number("input_length"),
+                           number("output_length")))
+            return;
+        each_other_member(v, {"timestamp", "input_length", "output_length", "hash_ids"},
+                          [&](const auto& name, const auto&) { t.fields.leave_out(name, line); });
+        const picojson::value* ids = member(v, "hash_ids");
+        if (ids && !ids->template is<picojson::array>())
+            in.refuse(line, "hash_ids is not an array");
+        const picojson::array& all = array_member(v, "hash_ids");
+        for (const picojson::value& id : all)
+            blocks.push_back(static_cast<std::uint64_t>(
+                whole_from<long long>("", id, -max_count, max_count, "a whole number", [&] {
+                    return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
+                })));
+        of_prompt.push_back(all.size());
+        if (blocks.size() > max_trace_blocks)
+            in.refuse(line, "the prompts have over 200000000 blocks: cut the trace first");
+        if (const int tokens = t.rows.back().prompt_tokens; !size.fits(tokens, all.size()))
+            in.refuse(line, misfit_text("input_length", tokens, all.size()));
+    });
+    t.block_tokens = blocks.empty() ? 0 : size.found();
+    if (!blocks.empty() && t.block_tokens == 0) refuse({in.name(), unknown_block_size});
+    block_index index;
+    auto next = blocks.begin();
+    for (std::size_t i = 0; i < of_prompt.size() && !blocks.empty(); ++i) {
+        const vector<std::uint64_t> ids(next, next + static_cast<std::ptrdiff_t>(of_prompt[i]));
+        next += static_cast<std::ptrdiff_t>(of_prompt[i]);
+        const double in_blocks = static_cast<double>(ids.size()) * t.block_tokens;
+        const auto tokens = static_cast<int>(std::min<double>(in_blocks, t.rows[i].prompt_tokens));
+        t.prompts.emplace_back();
+        if (!index.add(t.tree, ids, t.block_tokens, tokens, t.prompts.back()))
+            refuse({in.name(), ": the prompts have over 20000000 blocks: cut the trace first"});
+    }
+    return t;
+}
+
+/// Azure's and BurstGPT's formats, told apart by their headers: a row a request.
+inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
+    recorded_trace t;
+    std::size_t at = 0, prompt = 0, output = 0;
+    vector<std::string> others;  // columns that are not read, "" for those that are
+    const auto on_header = [&](const vector<std::string>& names, long long line) {
+        at = prompt = output = names.size();
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const std::string_view name = trimmed(names[i]);
+            const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
+            if (is("timestamp")) at = i;
+            if (is("contexttokens") || is("request tokens")) prompt = i;
+            if (is("generatedtokens") || is("response tokens")) output = i;
+            if (is("contexttokens")) t.format = "Azure";
+            if (is("request tokens")) t.format = "BurstGPT";
+            others.emplace_back(is("total tokens") ? "" : name);
+        }
+        if (std::max({at, prompt, output}) == names.size())
+            in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
+                            "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
+                            "Request tokens,Response tokens) and Mooncake (JSONL with "
+                            "timestamp, input_length, output_length)");
+        for (const std::size_t i : {at, prompt, output}) others[i].clear();
+    };
+    each_csv_row(in, on_header, [&](const vector<std::string>& fields, long long line) {
+        const auto number = [&](std::size_t i) {
+            return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
+        };
+        const double plain = number(at) * (unit_s > 0 ? unit_s : 1);
+        if (!add_trace_row(t, in, line,
+                           std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
+                           number(prompt), number(output)))
+            return;
+        for (std::size_t i = 0; i < others.size(); ++i)
+            if (!others[i].empty() && !trimmed(fields[i]).empty() && number(i) != 0)
+                t.fields.leave_out(others[i], line);
+    });
+    return t;
+}
+
+/// Returns a trace in any format of `replay`, in the order of time, from 0 on.
+inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
+    in.skip_space();
+    recorded_trace t =
+        in.peek() == '{' || in.peek() == '[' ? read_json_trace(in, unit_s)
+                                             : read_csv_trace(in, unit_s);
+    if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
+    vector<std::size_t> order(t.rows.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
+    });
+    const double lasts_s = t.rows[order.back()].at_s - t.rows[order[0]].at_s;
+    if (!(lasts_s <= longest_trace_s))
+        refuse({in.name(), printed(": from its first time stamp to its last it takes %g s, up to "
+                                   "%g s is allowed", lasts_s, longest_trace_s)});
+    const auto n = static_cast<double>(t.rows.size());
+    if (unit_s == 0 && t.format == "Mooncake" && lasts_s > 0 && n > 1000 * lasts_s)
+        refuse({in.name(), printed(": %.0f requests in %.3g s, over 1000 a second: ", n, lasts_s),
+                ask_for_unit});
+    const vector<trace_row> rows = std::exchange(t.rows, {});
+    const vector<tree_prompt> prompts = std::exchange(t.prompts, {});
+    for (const std::size_t i : order) {
+        t.rows.push_back(rows[i]);
+        t.rows.back().at_s -= rows[order[0]].at_s;
+        if (!prompts.empty()) t.prompts.push_back(prompts[i]);
+    }
+    return t;
+}
+
 // ===== [C] conversations in rows of files ========================================================
 
-/// Counts the rows that have a field, for fields that are sent and for fields that are left out.
-class row_fields {
-public:
-    void send(const std::string& name, long long row) { count(sent_, name, row); }
-    void leave_out(const std::string& name, long long row) { count(left_out_, name, row); }
-    /// "sent as rows have them: tools (60 rows); left out: model (60 rows)".
-    std::string text() const {
-        const std::string sent = shown("sent as rows have them: ", sent_);
-        const std::string left_out = shown("left out: ", left_out_);
-        return sent + (sent.empty() || left_out.empty() ? "" : "; ") + left_out;
-    }
-
-private:
-    struct rows {
-        long long count = 0, last = -1;
-    };
-    using by_name = std::map<std::string, rows>;
-    static constexpr std::size_t max_names = 1000, max_shown = 8;
-
-    static void count(by_name& all, const std::string& name, long long row) {
-        if (all.size() == max_names && all.find(name) == all.end()) return;
-        rows& of = all[name];
-        of.count += of.last != row;
-        of.last = row;
-    }
-    static std::string shown(const char* what, const by_name& all) {
-        std::string t;
-        std::size_t n = 0;
-        for (const auto& [name, of] : all)
-            if (n++ < max_shown)
-                t += (t.empty() ? what : ", ") + printable(name, 60) +
-                     printed(" (%lld %s)", of.count, of.count == 1 ? "row" : "rows");
-        return n > max_shown ? t + printed(" and %zu more", n - max_shown) : t;
-    }
-
-    by_name sent_{}, left_out_{};
-};
-
-/// A user's message, and the length of its answer.
-struct dialogue_turn {
-    std::string prompt{};
-    std::string image{};    // a file below the directory of images, or a data: URL
-    int output_tokens = 0;  // 0: the file does not say
-};
-/// One conversation of a dataset; most have one turn.
-struct dialogue {
-    vector<chat_message> before{};  // the messages before the first turn
-    vector<dialogue_turn> turns{};
-    std::shared_ptr<const wanted_answer> wanted{};  // of a question
-    double temperature = not_a_number;  // of this conversation, if it has one
-    std::string fields{};               // other fields of its requests, ",\"name\":value" pairs
-};
 /// A message of a file, and the image that it is about.
 struct recorded_message : chat_message {
     std::string image{};
 };
-
-/// Without the vocabulary this is an estimate: close for English, high for most other text.
-inline int estimated_tokens(std::string_view s) {
-    std::size_t ascii = 0, others = 0;
-    for (const char c : s) {
-        const auto byte = static_cast<unsigned char>(c);
-        ascii += byte < 0x80;
-        others += byte >= 0xC0;  // the first byte of another character
-    }
-    return static_cast<int>(std::min<std::size_t>((ascii + 3) / 4 + others, 100000000));
-}
-inline int estimated_prompt_tokens(const dialogue& d) {
-    int n = estimated_tokens(d.turns.front().prompt);
-    for (const chat_message& m : d.before) n += estimated_tokens(m.content);
-    return n;
-}
-
-inline bool have_images(const vector<dialogue>& all) {
-    return any_of(all, [](const dialogue& d) {
-        return any_of(d.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
-    });
-}
 
 /// Calls `each(name, value)` for the members of an object that are not null and none of these.
 template <class Each>
@@ -20106,2336 +22157,6 @@ inline const char* image_type(std::string_view file) {
           std::pair{".gif", "image/gif"}})
         if (same_ignoring_case(end, known)) return type;
     return "";
-}
-
-// ===== [C] dates of recordings ===================================================================
-
-inline constexpr double latest_stamp_s = 1e11;  // the year 5000
-/// Seconds from UTC of "Z", "UTC", "+02:00", "-0530" or "", else NaN.
-inline double seconds_of_zone(std::string_view s) {
-    s = trimmed(s);
-    if (s.empty() || s == "Z" || s == "z" || s == "UTC" || s == "GMT") return 0;
-    std::string digits(s.substr(1));
-    if (digits.size() == 5 && digits[2] == ':') digits.erase(2, 1);
-    const int n = parsed_number<int>(digits).value_or(-1);
-    if ((s[0] != '+' && s[0] != '-') || n < 0 || (digits.size() != 2 && digits.size() != 4))
-        return not_a_number;
-    const int minutes = digits.size() == 2 ? 60 * n : 60 * (n / 100) + n % 100;
-    return s[0] == '-' ? -60 * minutes : 60 * minutes;
-}
-/// Seconds of "2023-11-16 18:15:46.6805900", else NaN. A zone may follow; without one it is UTC.
-inline double seconds_of_date(std::string_view s) {
-    int f[5] = {};
-    const char separators[] = "--  ::";
-    for (int i = 0; i < 5; ++i) {
-        f[i] = leading_number<int>(s).value_or(-1);
-        const char after = separators[i < 2 ? i : i + 1];
-        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
-            return not_a_number;
-        s.remove_prefix(1);
-    }
-    const auto second = leading_number<double>(s);
-    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 23 || f[4] > 59 ||
-        *second >= 61)
-        return not_a_number;
-    // Since 1998-11-01: the times of recent traces keep more digits than since 1970.
-    const auto days = static_cast<double>(days_of_date(f[0], f[1], f[2]) - 10531);
-    return days * 86400 + f[3] * 3600 + f[4] * 60 + *second - seconds_of_zone(s);
-}
-
-// ===== [C] common prefixes of recorded prompts ===================================================
-// A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
-// node a prompt: the earlier prompt that it continues, and where.
-
-inline constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
-inline constexpr std::size_t max_prompt_blocks = 20000000;  // of one scope, which differ
-
-/// The tokens of a prompt, from `from` to `to`, that no earlier prompt has. Those before are the
-/// parent's, of which it may have only the first.
-struct prefix_node {
-    std::uint32_t parent = nowhere;
-    int from = 0, to = 0;
-};
-/// A prompt is the path from the root to a node, cut after `tokens`.
-struct tree_prompt {
-    std::uint32_t node = nowhere;
-    int tokens = 0;
-    int kept = 0;  // of these, tokens of earlier prompts
-};
-
-struct prefix_tree {
-    vector<prefix_node> nodes{};
-
-    /// Returns a prompt of `tokens`, the first `kept` of which are those of the prompt that ends in
-    /// `parent`.
-    tree_prompt branch(std::uint32_t parent, int kept, int tokens) {
-        while (parent != nowhere && kept <= nodes[parent].from) parent = nodes[parent].parent;
-        if (kept >= tokens) return {parent, tokens, tokens};
-        nodes.push_back({parent, kept, tokens});
-        return {static_cast<std::uint32_t>(nodes.size() - 1), tokens, kept};
-    }
-    /// Calls `each(node, from, to)` for each piece of a prompt, the last first.
-    template <class Each>
-    void each_piece(const tree_prompt& p, Each&& each) const {
-        int end = p.tokens;
-        for (std::uint32_t n = p.node; n != nowhere && end > 0; n = nodes[n].parent) {
-            if (nodes[n].from < end) each(n, nodes[n].from, end);
-            end = std::min(end, nodes[n].from);
-        }
-    }
-    /// Returns the number of tokens with which both begin.
-    int common(tree_prompt a, tree_prompt b) const {
-        // Nodes come after their parents, so the later node is not on the other prompt's path.
-        while (a.node != b.node) {
-            const bool is_a = b.node == nowhere || (a.node != nowhere && a.node > b.node);
-            tree_prompt& later = is_a ? a : b;
-            later.tokens = std::min(later.tokens, nodes[later.node].from);
-            later.node = nodes[later.node].parent;
-        }
-        return a.node == nowhere ? 0 : std::min(a.tokens, b.tokens);
-    }
-};
-
-/// Finds the tokens of a block, one number for all prompts of a file. A prompt has ceil(tokens /
-/// size) blocks, or floor where a partly full last block is left out.
-class block_size {
-public:
-    /// Returns false if no size fits this prompt and all before it.
-    bool fits(int tokens, std::size_t blocks) {
-        const long long t = tokens, n = static_cast<long long>(blocks);
-        if (n == 0) return true;
-        with_last_ = {std::max(with_last_.least, (t + n - 1) / n),
-                      n == 1 ? with_last_.most : std::min(with_last_.most, (t - 1) / (n - 1))};
-        without_ = {std::max(without_.least, t / (n + 1) + 1), std::min(without_.most, t / n)};
-        return with_last_.least <= with_last_.most || without_.least <= without_.most;
-    }
-    /// Returns a common size, those of published traces first, else the only one; 0 if several fit.
-    int found() const {
-        const range& r = with_last_.least <= with_last_.most ? with_last_ : without_;
-        for (const int common : {512, 64, 16, 128, 256, 32})
-            if (r.least <= common && common <= r.most) return common;
-        return r.least == r.most ? static_cast<int>(r.least) : 0;
-    }
-
-private:
-    struct range { long long least = 1, most = 10000000; };
-    range with_last_{}, without_{};
-};
-
-/// Finds the earlier prompt with which a prompt begins. A block includes all before it.
-class block_index {
-public:
-    /// Returns false if there are too many blocks.
-    bool add(prefix_tree& tree, const vector<std::uint64_t>& ids, int block_tokens, int tokens,
-             tree_prompt& added) {
-        std::uint64_t prefix = 0;
-        std::uint32_t last = nowhere;
-        std::size_t known = 0;
-        vector<std::uint64_t> fresh;
-        for (std::size_t i = 0; i < ids.size(); ++i) {
-            if (static_cast<double>(i) * block_tokens >= tokens) break;  // blocks after its end
-            prefix = mixed(prefix ^ mixed(ids[i] + 1));
-            const auto at = fresh.empty() ? nodes_.find(prefix) : nodes_.end();
-            if (at == nodes_.end()) { fresh.push_back(prefix); continue; }
-            last = at->second;
-            ++known;
-        }
-        // A known last block may have been only partly full in the earlier prompt.
-        const double shared = std::min(static_cast<double>(known) * block_tokens,
-                                       last == nowhere ? 0.0 : tree.nodes[last].to);
-        added = tree.branch(last, static_cast<int>(std::min<double>(shared, tokens)), tokens);
-        if (nodes_.size() + fresh.size() > max_prompt_blocks) return false;
-        for (const std::uint64_t p : fresh) nodes_.emplace(p, added.node);
-        return true;
-    }
-    void clear() { nodes_ = {}; }
-
-private:
-    std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
-};
-
-// ===== [C] traces ================================================================================
-
-struct trace_row {
-    double at_s = 0;  // from the first one
-    int prompt_tokens = 0, output_tokens = 0;
-};
-struct recorded_trace {
-    std::string format{};
-    vector<trace_row> rows{};  // in order of time
-    /// Mooncake's content of prompts in blocks: equal numbers for equal content. Empty if the trace
-    /// does not have it.
-    prefix_tree tree{};
-    vector<tree_prompt> prompts{};
-    int block_tokens = 0;
-    long long left_out = 0;  // failed requests of the recording
-    row_fields fields{};     // columns that are not read
-};
-inline constexpr std::size_t max_trace_blocks = 200000000;
-inline constexpr std::size_t max_trace_rows = 10000000;
-inline constexpr double longest_trace_s = 1e8;   // three years
-
-/// Adds a request, or counts it among those left out. Returns whether it was added.
-inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
-                          double prompt, double output) {
-    if (!(std::fabs(at) <= latest_stamp_s))
-        in.refuse(line, std::isnan(at) ? std::string("the time stamp is not a time")
-                                       : printed("the time stamp is %g s, up to %g s is allowed",
-                                                 at, latest_stamp_s));
-    for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
-        if (!(n >= 0 && n <= 1e7))
-            in.refuse(line,
-                      printed("the %s length is no number of tokens from 0 to 10000000", name));
-    if (output < 1) { ++t.left_out; return false; }
-    if (t.rows.size() == max_trace_rows)
-        in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
-    t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
-    return true;
-}
-
-inline constexpr const char* unknown_block_size =
-    ": its hash_ids do not show how many tokens a block has: several numbers fit all prompts, and "
-    "none of them is a power of two from 16 to 512";
-inline std::string misfit_text(const char* length, int tokens, std::size_t blocks) {
-    return printed("%s is %d and hash_ids has %zu blocks, and no number of tokens in a block fits "
-                   "this and all prompts before: a prompt has ceil(%s / size) of them", length,
-                   tokens, blocks, length);
-}
-
-/// The hint for a Mooncake file whose times look like seconds.
-inline constexpr const char* ask_for_unit =
-    "its time stamps are read as milliseconds; is it in seconds? say replay(...).unit(1_s), and "
-    ".unit(1_ms) if it is not";
-
-/// Mooncake's format: an object for each request. `unit_s`: the unit of its time stamps, 0 if not
-/// given.
-inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
-    recorded_trace t;
-    t.format = "Mooncake";
-    vector<std::uint64_t> blocks;   // of all prompts
-    vector<std::size_t> of_prompt;  // the number of them
-    block_size size;
-    each_json_value(in, [&](const auto&, const picojson::value& v, long long line) {
-        const auto number = [&](const char* name) {
-            const picojson::value* m = member(v, name);
-            if (!m || !m->template is<double>())
-                in.refuse(line, std::string(name) + " is not there or no number: each line "
-                                                    "needs timestamp, input_length and "
-                                                    "output_length");
-            return number_in(*m);
-        };
-        const double at = number("timestamp");
-        if (unit_s == 0 && at != std::floor(at))
-            in.refuse(line, "timestamp is " + json_number(at) +
-                                ", a fraction of a millisecond: " + ask_for_unit);
-        if (!add_trace_row(t, in, line, at * (unit_s > 0 ? unit_s : 1e-3), number("input_length"),
-                           number("output_length")))
-            return;
-        each_other_member(v, {"timestamp", "input_length", "output_length", "hash_ids"},
-                          [&](const auto& name, const auto&) { t.fields.leave_out(name, line); });
-        const picojson::value* ids = member(v, "hash_ids");
-        if (ids && !ids->template is<picojson::array>())
-            in.refuse(line, "hash_ids is not an array");
-        const picojson::array& all = array_member(v, "hash_ids");
-        for (const picojson::value& id : all)
-            blocks.push_back(static_cast<std::uint64_t>(
-                whole_from<long long>("", id, -max_count, max_count, "a whole number", [&] {
-                    return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
-                })));
-        of_prompt.push_back(all.size());
-        if (blocks.size() > max_trace_blocks)
-            in.refuse(line, "the prompts have over 200000000 blocks: cut the trace first");
-        if (const int tokens = t.rows.back().prompt_tokens; !size.fits(tokens, all.size()))
-            in.refuse(line, misfit_text("input_length", tokens, all.size()));
-    });
-    t.block_tokens = blocks.empty() ? 0 : size.found();
-    if (!blocks.empty() && t.block_tokens == 0) refuse({in.name(), unknown_block_size});
-    block_index index;
-    auto next = blocks.begin();
-    for (std::size_t i = 0; i < of_prompt.size() && !blocks.empty(); ++i) {
-        const vector<std::uint64_t> ids(next, next + static_cast<std::ptrdiff_t>(of_prompt[i]));
-        next += static_cast<std::ptrdiff_t>(of_prompt[i]);
-        const double in_blocks = static_cast<double>(ids.size()) * t.block_tokens;
-        const auto tokens = static_cast<int>(std::min<double>(in_blocks, t.rows[i].prompt_tokens));
-        t.prompts.emplace_back();
-        if (!index.add(t.tree, ids, t.block_tokens, tokens, t.prompts.back()))
-            refuse({in.name(), ": the prompts have over 20000000 blocks: cut the trace first"});
-    }
-    return t;
-}
-
-/// Azure's and BurstGPT's formats, told apart by their headers: a row a request.
-inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
-    recorded_trace t;
-    std::size_t at = 0, prompt = 0, output = 0;
-    vector<std::string> others;  // columns that are not read, "" for those that are
-    const auto on_header = [&](const vector<std::string>& names, long long line) {
-        at = prompt = output = names.size();
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            const std::string_view name = trimmed(names[i]);
-            const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
-            if (is("timestamp")) at = i;
-            if (is("contexttokens") || is("request tokens")) prompt = i;
-            if (is("generatedtokens") || is("response tokens")) output = i;
-            if (is("contexttokens")) t.format = "Azure";
-            if (is("request tokens")) t.format = "BurstGPT";
-            others.emplace_back(is("total tokens") ? "" : name);
-        }
-        if (std::max({at, prompt, output}) == names.size())
-            in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
-                            "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
-                            "Request tokens,Response tokens) and Mooncake (JSONL with "
-                            "timestamp, input_length, output_length)");
-        for (const std::size_t i : {at, prompt, output}) others[i].clear();
-    };
-    each_csv_row(in, on_header, [&](const vector<std::string>& fields, long long line) {
-        const auto number = [&](std::size_t i) {
-            return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
-        };
-        const double plain = number(at) * (unit_s > 0 ? unit_s : 1);
-        if (!add_trace_row(t, in, line,
-                           std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
-                           number(prompt), number(output)))
-            return;
-        for (std::size_t i = 0; i < others.size(); ++i)
-            if (!others[i].empty() && !trimmed(fields[i]).empty() && number(i) != 0)
-                t.fields.leave_out(others[i], line);
-    });
-    return t;
-}
-
-/// Returns a trace in any format of `replay`, in the order of time, from 0 on.
-inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
-    in.skip_space();
-    recorded_trace t =
-        in.peek() == '{' || in.peek() == '[' ? read_json_trace(in, unit_s)
-                                             : read_csv_trace(in, unit_s);
-    if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
-    vector<std::size_t> order(t.rows.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
-    });
-    const double lasts_s = t.rows[order.back()].at_s - t.rows[order[0]].at_s;
-    if (!(lasts_s <= longest_trace_s))
-        refuse({in.name(), printed(": from its first time stamp to its last it takes %g s, up to "
-                                   "%g s is allowed", lasts_s, longest_trace_s)});
-    const auto n = static_cast<double>(t.rows.size());
-    if (unit_s == 0 && t.format == "Mooncake" && lasts_s > 0 && n > 1000 * lasts_s)
-        refuse({in.name(), printed(": %.0f requests in %.3g s, over 1000 a second: ", n, lasts_s),
-                ask_for_unit});
-    const vector<trace_row> rows = std::exchange(t.rows, {});
-    const vector<tree_prompt> prompts = std::exchange(t.prompts, {});
-    for (const std::size_t i : order) {
-        t.rows.push_back(rows[i]);
-        t.rows.back().at_s -= rows[order[0]].at_s;
-        if (!prompts.empty()) t.prompts.push_back(prompts[i]);
-    }
-    return t;
-}
-
-class read_workload;
-struct workload_files {
-    vector<double> prompt_values{}, output_values{};  // of empirical distributions
-    vector<dialogue> dialogues{};                     // a dataset's sample
-    recorded_trace trace{};                                // of replay
-    vector<workload_files> of_parts{};                // of a mix
-    vector<workload_files> of_baseline{};  // one, where it has another workload
-    std::shared_ptr<const read_workload> of_extension{};
-    row_fields fields{};  // of a dataset's rows
-};
-
-// ===== [C] lengths ===============================================================================
-
-/// Draws whole tokens, at least `least`. `values` are those of an empirical file.
-inline int drawn_length(const length_distribution& d, generator& random, int least,
-                        const vector<double>& values = {}) {
-    using shape = length_distribution::shape;
-    double x = d.a;
-    if (d.kind == shape::uniform)
-        x = d.a + static_cast<double>(random.below(static_cast<std::uint64_t>(d.b - d.a) + 1));
-    if (d.kind == shape::normal) x = d.a + d.b * random.normal();
-    if (d.kind == shape::lognormal) x = d.a * std::exp(d.b * random.normal());
-    if (d.kind == shape::empirical) x = values.empty() ? 1 : values[random.below(values.size())];
-    return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
-}
-
-inline bool is_fixed_to_one(const length_distribution& d) {
-    return d.kind == length_distribution::shape::fixed && d.a <= 1;
-}
-
-/// Draws seconds, the same for a seed and a stream. None is over a day.
-inline double drawn_seconds(const time_distribution& d, std::uint64_t seed, std::uint64_t stream) {
-    using shape = time_distribution::shape;
-    if (d.kind == shape::fixed) return d.a;
-    generator random(seed, stream);
-    if (d.kind == shape::uniform) return d.a + (d.b - d.a) * random.uniform();
-    return std::min(d.a * std::exp(d.b * random.normal()), 86400.0);
-}
-inline std::string distribution_text(const time_distribution& d) {
-    using shape = time_distribution::shape;
-    return d.kind == shape::fixed     ? printed("%.9g s", d.a)
-           : d.kind == shape::uniform ? printed("uniform(%.9g s, %.9g s)", d.a, d.b)
-                                      : printed("lognormal(%.9g s, %.9g)", d.a, d.b);
-}
-/// Whether all times lie between 0 and a day.
-inline bool is_sound(const time_distribution& d) {
-    using shape = time_distribution::shape;
-    const bool is_time = d.a >= 0 && d.a <= 86400;
-    return d.kind == shape::uniform     ? is_time && d.b >= d.a && d.b <= 86400
-           : d.kind == shape::lognormal ? is_time && d.a > 0 && d.b >= 0 && d.b <= 5
-                                        : is_time;
-}
-
-inline std::string length_text(const length_distribution& d) {
-    using shape = length_distribution::shape;
-    switch (d.kind) {
-    case shape::fixed: return printed("%.9g", d.a);
-    case shape::uniform: return printed("uniform(%.9g, %.9g)", d.a, d.b);
-    case shape::normal: return printed("normal(%.9g, %.9g)", d.a, d.b);
-    case shape::lognormal: return printed("lognormal(%.9g, %.9g)", d.a, d.b);
-    case shape::empirical: return "empirical(" + str(d.file) + ")";
-    case shape::trace:
-        return d.a == 1 && d.b >= 1e7 ? "of the trace"
-               : d.b >= 1e7           ? printed("%.9g times the trace's", d.a)
-                                      : printed("%.9g times the trace's up to %.9g", d.a, d.b);
-    }
-    return "";
-}
-
-inline void check_length(const length_distribution& d, const char* field, double least) {
-    using shape = length_distribution::shape;
-    const bool finite = std::isfinite(d.a) && std::isfinite(d.b);
-    bool sound = finite;
-    if (d.kind == shape::fixed) sound = finite && d.a >= least && d.a <= 1e7;
-    if (d.kind == shape::uniform) sound = finite && d.a >= least && d.b >= d.a && d.b <= 1e7;
-    if (d.kind == shape::normal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0;
-    if (d.kind == shape::lognormal)
-        sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
-    if (d.kind == shape::trace) {
-        if (!(finite && d.a > 0 && d.a <= 1000 && d.b >= 1 && d.b <= 1e7))
-            refuse({printed("%s is from_trace(%.9g, %.9g): the scale is above 0 and at most 1000, "
-                            "the most tokens run from 1 to 10000000", field, d.a, d.b)});
-        return;
-    }
-    if (!sound)
-        refuse({printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered range "
-                        "and a spread that is not negative",
-                        field, length_text(d).c_str(), least)});
-}
-
-// ===== [C] prompts of a given number of tokens ===================================================
-
-// Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
-inline constexpr const char* prompt_words[] = {
-    "the",   "of",   "and",  "to",   "in",    "is",     "for",  "on",   "that", "by",    "this",
-    "with",  "you",  "it",   "not",  "or",    "be",     "are",  "from", "at",   "as",    "your",
-    "all",   "have", "new",  "more", "an",    "was",    "we",   "will", "home", "can",   "us",
-    "about", "if",   "page", "my",   "has",   "search", "free", "but",  "our",  "one",   "other",
-    "do",    "no",   "time", "they", "site",  "he",     "up",   "may",  "what", "which", "their",
-    "news",  "out",  "use",  "any",  "there", "see",    "only", "so",   "his"};
-
-/// Lower ids are often special tokens and single bytes.
-inline constexpr std::size_t first_token_id = 2000;
-
-/// How a server counts synthetic prompts, as far as it reported before the load. It determines
-/// their words and how many; the lengths, and so the trace, do not depend on the server.
-struct token_fit {
-    enum class quality : unsigned char { unknown, average, exact };
-    quality lengths = quality::unknown;
-    bool as_ids = false;               // prompts are lists of token ids, their "words" are ids
-    vector<std::size_t> words{};  // of prompt_words; empty: all of them
-    std::size_t last_id = 0;           // of those ids, 0 if only as many as words are known
-    double per_word = 1;               // tokens of a word after a space
-    double overhead = 0;               // tokens around the prompt
-    bool is_unanswered = false;        // not exact, and a question got no answer in time
-
-    std::string word(std::size_t i) const {
-        return as_ids ? std::to_string(first_token_id + i) : prompt_words[i];
-    }
-    int words_in(double tokens) const {
-        return static_cast<int>(std::llround(tokens / per_word));
-    }
-    /// A prompt has at least one word.
-    int words_of_prompt(double tokens) const { return std::max(1, words_in(tokens - overhead)); }
-    /// A word to go behind others. The first one has no space before it and may count otherwise; an
-    /// exact fit always takes the same one.
-    std::string drawn_word(generator& random, const std::string& others) const {
-        if (last_id > 0)
-            return std::to_string(first_token_id + random.below(last_id - first_token_id + 1));
-        if (words.empty()) return prompt_words[random.below(std::size(prompt_words))];
-        const std::size_t at = random.below(words.size());
-        return word(words[others.empty() && lengths == quality::exact && !as_ids ? 0 : at]);
-    }
-    std::string all_words() const {
-        std::string all;
-        for (const std::size_t i : words) all += (all.empty() ? "" : " ") + word(i);
-        return all;
-    }
-};
-inline std::string id_list(std::string words) {
-    std::replace(words.begin(), words.end(), ' ', ',');
-    return "[" + words + "]";
-}
-
-/// Returns prompt_words that are one token after a space, all or at least `enough`; none if
-/// `count(text)`, the tokens of a text, returns -1. A word has at least one token, so one count
-/// settles many of them.
-template <class Count>
-vector<std::size_t> one_token_vocabulary(Count&& count,
-                                         std::size_t enough = std::size(prompt_words)) {
-    const int start = count(prompt_words[0]);
-    vector<std::size_t> found;
-    bool reported = start > 0;
-    const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
-        if (found.size() >= enough) return;
-        vector<std::size_t> some;
-        for (std::size_t i = from; i < to; ++i) some.push_back(i);
-        const token_fit these{.words = some};
-        const int n = reported ? count(prompt_words[0] + (" " + these.all_words())) : -1;
-        reported = n >= start;
-        if (!reported) return;
-        if (n - start == static_cast<int>(to - from)) {
-            found.insert(found.end(), some.begin(), some.end());
-        } else if (to - from > 1) {
-            self(self, from, (from + to) / 2);
-            self(self, (from + to) / 2, to);
-        }
-    };
-    search(search, 0, std::size(prompt_words));
-    return reported ? found : vector<std::size_t>();
-}
-
-inline vector<std::size_t> whole_vocabulary() {
-    vector<std::size_t> all(std::size(prompt_words));
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    return all;
-}
-
-/// Fits `fit` to `count(prompt)`, the server's count for a request with this prompt, or -1. A count
-/// below one token a word leaves out cached tokens, so it is ignored.
-template <class Count>
-token_fit fitted_vocabulary(token_fit fit, Count&& count) {
-    const std::string text = fit.all_words();
-    const int once = count(text);
-    const int twice = once > 0 ? count(text + " " + text) : -1;
-    const int n = static_cast<int>(fit.words.size());
-    fit.per_word = static_cast<double>(twice - once) / n;
-    fit.overhead = once - n * fit.per_word;
-    if (twice < 0 || fit.per_word < 1 || fit.per_word > 20 || fit.overhead <= -2) return {};
-    fit.lengths = twice - once == n ? token_fit::quality::exact : token_fit::quality::average;
-    return fit;
-}
-
-/// Returns words of one token each if there are enough, counted by `count_text` for a text or by
-/// `count_prompt` for a request, else all words. Requests are slow, so they search no further.
-template <class CountText, class CountPrompt>
-token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
-    constexpr std::size_t least_vocabulary = 16;
-    token_fit some{.words = one_token_vocabulary(count_text)};
-    if (some.words.size() >= least_vocabulary) return fitted_vocabulary(some, count_prompt);
-    const token_fit all = fitted_vocabulary({.words = whole_vocabulary()}, count_prompt);
-    if (all.lengths != token_fit::quality::average) return all;
-    some.words = one_token_vocabulary(count_prompt, least_vocabulary);
-    if (some.words.size() < least_vocabulary) return all;
-    some = fitted_vocabulary(some, count_prompt);
-    return some.lengths == token_fit::quality::exact ? some : all;
-}
-
-/// Returns characters of many scripts: their tokens lie all over a vocabulary, to its end.
-inline std::string text_of_many_scripts() {
-    constexpr struct { unsigned from, to, step; } scripts[] = {
-        {0x00c0, 0x024f, 3},  {0x0370, 0x052f, 5},   {0x05d0, 0x05ea, 1}, {0x0621, 0x064a, 1},
-        {0x0904, 0x0939, 1},  {0x0e01, 0x0e3a, 1},   {0x3041, 0x30fe, 3}, {0x4e00, 0x9fa5, 61},
-        {0xac00, 0xd7a3, 61}};
-    std::string all;
-    const auto put = [&](unsigned bits) { all += static_cast<char>(bits); };
-    for (const auto& s : scripts)
-        for (unsigned c = s.from; c <= s.to; c += s.step) {
-            if (c < 0x800) {
-                put(0xc0 | c >> 6);
-            } else {
-                put(0xe0 | c >> 12);
-                put(0x80 | (c >> 6 & 0x3f));
-            }
-            put(0x80 | (c & 0x3f));
-        }
-    return all;
-}
-
-/// Returns token ids instead of words if `count_ids(ids)`, the tokens of a request with this list
-/// as its prompt, counts one for each, else nothing. No id above `known`, the largest one that the
-/// tokenizer returned, is tried: some servers do not survive that.
-template <class CountIds>
-token_fit fitted_ids(CountIds&& count_ids, std::size_t known = 0) {
-    token_fit fit = fitted_vocabulary({.as_ids = true, .words = whole_vocabulary()}, count_ids);
-    if (fit.lengths != token_fit::quality::exact) return {};
-    if (known < first_token_id + std::size(prompt_words)) return fit;
-    constexpr std::size_t looks = 256;  // spread evenly over all ids
-    std::string some;
-    for (std::size_t i = 0; i < looks; ++i)
-        some += (i ? " " : "") +
-                std::to_string(first_token_id + (known - first_token_id) * i / (looks - 1));
-    if (count_ids(some) == std::lround(looks + fit.overhead)) fit.last_id = known;
-    return fit;
-}
-
-inline const char* to_string(token_fit::quality q) {
-    return name_at({"unknown", "average", "exact"}, q);
-}
-/// `shortest`: of the planned prompts, 0 if unknown.
-inline std::string fit_text(const token_fit& f, double shortest = 0) {
-    const std::string around = printed(", %.0f around a prompt", f.overhead);
-    const double least = f.overhead + 1;  // a prompt has at least one word
-    const bool is_too_short = shortest > 0 && shortest < least;
-    const std::string exact =
-        is_too_short ? printed("prompt lengths exact in tokens from %.0f on (%.0f are asked for)",
-                               least, shortest)
-                     : "prompt lengths exact in tokens";
-    switch (f.lengths) {
-    case token_fit::quality::exact:
-        if (f.as_ids) {
-            const std::string range =
-                f.last_id > 0 ? printed(" from %zu to %zu", first_token_id, f.last_id) : "";
-            return exact + ": lists of token ids" + range + around;
-        }
-        return exact + printed(": %zu words of one token", f.words.size()) + around;
-    case token_fit::quality::average:
-        return printed("prompt lengths right on the average: %.3g tokens a word", f.per_word) +
-               around + (f.is_unanswered ? "; the server did not answer in time for more" : "");
-    case token_fit::quality::unknown: break;
-    }
-    return std::string("prompt lengths in words: the server ") +
-           (f.is_unanswered ? "did not say in time" : "does not tell") +
-           " how many tokens they have";
-}
-
-inline void append_words(std::string& out, int count, generator& random,
-                         const token_fit& fit = {}) {
-    for (int i = 0; i < count; ++i) {
-        const std::string word = fit.drawn_word(random, out);
-        if (!out.empty()) out += ' ';
-        out += word;
-    }
-}
-
-// ===== [C] positions in a trace ==================================================================
-// A trace is a row of positions; each conversation takes as many as the longest one has turns. So
-// the request at a position does not depend on the lengths of other conversations.
-
-inline constexpr std::size_t max_session_steps = 10000;
-
-/// The position of a request: its conversation, and its turn in it.
-struct trace_position {
-    std::size_t conversation = 0, turn = 0;
-    std::size_t first = 0;  // the position of the conversation's first turn
-    std::size_t index() const { return first + turn; }
-};
-
-/// The lengths of a request, the same in every repeat and variant; 0 if they are not given.
-struct trace_item {
-    int prompt_tokens = 0;  // of the new message, without the earlier turns
-    int output_tokens = 0;
-};
-
-struct source_facts {
-    std::size_t most_turns = 1;    // positions that each of its conversations takes
-    bool makes_up_prompts = false; // with the lengths that are given
-    bool repeats_prompts = false;  // the same ones in every repeat and in both variants
-    bool shares_system_prompt = true;
-    bool is_graph = false;         // a step may wait for several others
-    bool plays_sessions = false;   // as recorded: each step has its own wait, no answer is fed back
-    int deepest = 0;               // of its steps
-    const vector<std::string>* labels = nullptr;  // of its steps, if there are several
-    bool expects_short_outputs = true;  // forced answers may have one token
-};
-
-/// A request in the graph of its session; a conversation is a graph without branches.
-struct graph_step {
-    vector<std::uint32_t> after{}, next{};  // waits for these, these wait for it
-    double wait_s = 0;  // after the last of the former
-    double at_s = 0;    // at the earliest, from its session's start
-    double max_wait_s = 1e8;  // after the last of the former, even if at_s is later
-    int turn = 0;       // in its line
-    int depth = 0;      // 0: the main line
-    std::uint32_t line = 0;  // a number, different for each line of a session
-    unsigned char label = 0;  // index among the workload's labels
-};
-inline graph_step step_of_line(std::size_t turn, std::size_t turns) {
-    graph_step s{.turn = static_cast<int>(turn)};
-    if (turn > 0) s.after = {static_cast<std::uint32_t>(turn - 1)};
-    if (turn + 1 < turns) s.next = {static_cast<std::uint32_t>(turn + 1)};
-    return s;
-}
-
-/// The source of lengths and turns, which are the same in every repeat and variant.
-struct trace_parameters {
-    std::uint64_t seed = 1;
-    const workload_files& files;
-};
-/// The source of words, which differ between repeats, variants and executions of a gate.
-struct prompt_parameters {
-    std::uint64_t salt = 0;
-    const token_fit& fit;
-    const vector<std::string>& answers;  // to the earlier turns of the conversation
-};
-
-/// The streams of random numbers, which must not overlap. Schedules have streams 1 and 2.
-namespace streams {
-inline constexpr std::uint64_t shared_words = 1;
-inline constexpr std::uint64_t shared_length = 3;
-inline constexpr std::uint64_t places = 1000;  // one for each position: its lengths, its words
-inline constexpr std::uint64_t turns = 1ull << 40;
-inline constexpr std::uint64_t parts = 1ull << 39;  // the order of a mix's parts
-inline constexpr std::uint64_t system_prompts = 1ull << 41;
-inline constexpr std::uint64_t groups = 1ull << 42;
-inline constexpr std::uint64_t blocks = 1ull << 43;
-inline constexpr std::uint64_t helpers = 3ull << 43;   // of a conversation's subagents
-inline constexpr std::uint64_t thinking = 5ull << 43;  // before a position
-inline constexpr std::uint64_t pauses = 7ull << 43;    // of users, after a position
-inline constexpr std::uint64_t group_words = 1ull << 44;  // between two groups
-inline constexpr std::uint64_t twins = 9ull << 43;
-}  // namespace streams
-
-/// Returns the length of the text that many requests share: it is drawn once.
-inline int shared_length(const length_distribution& d, std::uint64_t seed) {
-    generator random(seed, streams::shared_length);
-    return drawn_length(d, random, 0);
-}
-
-/// Puts a line into a request: earlier exchanges as history, its last position as the prompt. A
-/// failed exchange has no answer and is left out. If the server keeps the history, `answers` are
-/// the ids of responses, the last of which has all before it.
-template <class PromptOf>
-void add_turns(request_spec& r, const vector<std::size_t>& line,
-               const vector<std::string>& answers, PromptOf&& prompt_of) {
-    for (const std::size_t turn : line) {
-        if (turn == line.back()) break;
-        if (turn >= answers.size() || answers[turn].empty()) continue;
-        if (r.server_history) {
-            r.previous_response = answers[turn];
-            r.history.clear();
-            continue;
-        }
-        r.history.push_back({"user", prompt_of(turn)});
-        r.history.push_back({"assistant", answers[turn]});
-    }
-    r.prompt = prompt_of(line.back());
-}
-/// Returns the line of a conversation without subagents.
-inline vector<std::size_t> line_to(std::size_t last) {
-    vector<std::size_t> line(last + 1);
-    for (std::size_t turn = 0; turn <= last; ++turn) line[turn] = turn;
-    return line;
-}
-
-/// Appends at most `most` words of a recorded prompt, `scale` for each of its tokens, and returns
-/// how many. The words of a node are the same in all prompts that have it.
-inline int append_prompt(std::string& words, const prefix_tree& tree, const tree_prompt& p,
-                         double scale, int most, const prompt_parameters& w) {
-    vector<std::pair<std::uint32_t, int>> pieces;  // node, its end in the prompt
-    tree.each_piece(p, [&](std::uint32_t node, int, int to) { pieces.emplace_back(node, to); });
-    int done = 0;
-    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
-        generator random(w.salt, streams::blocks + piece->first);
-        const int to = std::min(most, w.fit.words_in(piece->second * scale));
-        append_words(words, to - done, random, w.fit);
-        done = std::max(done, to);
-    }
-    return done;
-}
-
-/// The length keeps "ab", "c" apart from "a", "bc".
-inline void add_text(fnv1a& h, const std::string& s) {
-    h.add(static_cast<long long>(s.size()));
-    h.add(s.data(), s.size());
-}
-
-// ===== [C] arrivals and their send times =========================================================
-
-/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
-/// which lasts from `measured_from` to, as planned, `measured_to`.
-struct schedule {
-    vector<double> at{};
-    std::size_t warmup = 0;
-    double measured_from = 0;
-    double measured_to = 0;
-};
-
-/// Returns `n` gaps of mean 1.
-inline vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
-    vector<double> gaps(n, 1);
-    if (a.kind == arrival_kind::gamma)
-        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
-    else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
-        for (double& g : gaps) g = random.exponential();
-    return gaps;
-}
-
-/// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
-/// sum, so that the rate is the given one and not one draw of it.
-inline void append_stationary(vector<double>& at, const arrival_data& a, std::size_t n,
-                              double from, double rate, generator& random) {
-    const vector<double> gaps = unit_gaps(a, n, random);
-    double sum = 0;
-    for (const double g : gaps) sum += g;
-    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
-    double t = from;
-    for (const double g : gaps) {
-        at.push_back(t);
-        t += g * scale;
-    }
-}
-
-inline bool has_planned_change(const arrival_data& a) {
-    return a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
-}
-/// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
-inline double expected_arrivals(const arrival_data& a, double t) {
-    if (a.kind == arrival_kind::ramp) {
-        const double inside = std::min(t, a.over_s);
-        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
-        return a.rate * inside + 0.5 * slope * inside * inside +
-               a.rate_to * std::max(0.0, t - a.over_s);
-    }
-    double sum = 0, left = t;
-    for (const load_step& s : a.stages) {
-        const double inside = std::min(left, s.lasts.seconds());
-        sum += s.rate.per_second * inside;
-        left -= inside;
-    }
-    return sum;
-}
-/// Returns its inverse, infinite beyond the last stage.
-inline double time_of_arrivals(const arrival_data& a, double n) {
-    if (a.kind == arrival_kind::ramp) {
-        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
-        const double inside = 0.5 * (a.rate + a.rate_to) * a.over_s;
-        if (n > inside) return a.over_s + (n - inside) / a.rate_to;
-        return 2 * n / (a.rate + std::sqrt(std::max(0.0, a.rate * a.rate + 2 * slope * n)));
-    }
-    double t = 0;
-    for (const load_step& s : a.stages) {
-        const double inside = s.rate.per_second * s.lasts.seconds();
-        if (n <= inside) return t + n / s.rate.per_second;
-        n -= inside;
-        t += s.lasts.seconds();
-    }
-    return infinity;
-}
-inline double planned_length(const arrival_data& a) {
-    if (a.kind == arrival_kind::ramp) return a.over_s;
-    double sum = 0;
-    for (const load_step& s : a.stages) sum += s.lasts.seconds();
-    return sum;
-}
-
-/// Returns the seconds after which arrivals end by themselves, else 0. A replay plays `trace`.
-inline double own_length(const arrival_data& a, const recorded_trace& trace) {
-    if (a.kind == arrival_kind::steps) return planned_length(a);
-    if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
-    return std::max(trace.rows.back().at_s / a.speed, 1e-3);
-}
-/// Whether the rows of a trace start at about the same time: they are sent as a batch.
-inline bool is_batch(const arrival_data& a, const recorded_trace& trace) {
-    return a.kind == arrival_kind::replay && own_length(a, trace) < batch_s;
-}
-/// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
-inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
-    if (a.kind == arrival_kind::replay) {
-        const auto after = std::upper_bound(
-            trace.rows.begin(), trace.rows.end(), seconds * a.speed * (1 + 1e-12),
-            [](double t, const trace_row& row) { return t < row.at_s; });
-        return static_cast<double>(after - trace.rows.begin());
-    }
-    return has_planned_change(a) ? expected_arrivals(a, seconds) : a.rate * seconds;
-}
-
-/// Returns the requests/s at the start of the measured part, and in the warm-up.
-inline double starting_rate(const arrival_data& a) {
-    return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
-}
-/// Returns how many sends of an open loop warm up: the given number, or as many as fit the time.
-inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
-    if (warmup_s <= 0) return asked;
-    return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
-}
-/// The warm-up of an open loop that does not send all at once.
-inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double warmup_s,
-                                std::uint64_t seed) {
-    schedule s;
-    generator random(seed, 1);
-    s.warmup = warmup_sends(a, asked, warmup_s);
-    append_stationary(s.at, a, s.warmup, 0, starting_rate(a), random);
-    s.measured_from = static_cast<double>(s.warmup) / starting_rate(a);
-    return s;
-}
-
-/// Returns the send times of a replay, up to `requests` (0: no limit) or `duration_s` (0: none) of
-/// the measured part or to the end of the trace, whichever comes first.
-inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
-                                std::size_t warmup_requests, double warmup_s, std::size_t requests,
-                                double duration_s, std::uint64_t seed) {
-    schedule s = warmup_schedule(a, warmup_requests, warmup_s, seed);
-    const double length = duration_s > 0 ? duration_s : infinity;
-    double last = 0;
-    for (const trace_row& row : trace.rows) {
-        const double t = row.at_s / a.speed;
-        if (t > length * (1 + 1e-12) || (requests > 0 && s.at.size() == s.warmup + requests)) break;
-        s.at.push_back(s.measured_from + t);
-        last = t;
-    }
-    s.measured_to = s.measured_from + last;
-    return s;
-}
-
-/// Returns the send times of an open loop, up to `requests` (0: no limit) or `duration_s` (0: none)
-/// of the measured part, whichever comes first. The warm-up has the rate at its start.
-inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
-                                   double warmup_s, long long requests, double duration_s,
-                                   std::uint64_t seed) {
-    const auto warmup = static_cast<std::size_t>(warmup_requests);
-    if (a.kind == arrival_kind::all_at_once)
-        return {.at = vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
-                .warmup = warmup};
-    schedule s = warmup_schedule(a, warmup, warmup_s, seed);
-    generator random(seed, 2);
-    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
-                            a.kind == arrival_kind::gamma;
-    if (stationary) {
-        auto n = requests > 0 ? requests : std::llround(duration_s * a.rate);
-        if (duration_s > 0)
-            n = std::min(n, static_cast<long long>(std::llround(duration_s * a.rate)));
-        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, a.rate, random);
-        s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
-        return s;
-    }
-    // A Poisson process of varying rate is one of rate 1 on the scale of expected arrivals.
-    const double length = duration_s > 0                  ? duration_s
-                          : a.kind == arrival_kind::steps ? planned_length(a)
-                                                          : infinity;
-    double expected = 0, t = 0;
-    for (long long i = 0; requests == 0 || i < requests; ++i) {
-        expected += random.exponential();
-        t = std::min(length, time_of_arrivals(a, expected));
-        if (t >= length * (1 - 1e-12)) break;
-        s.at.push_back(s.measured_from + t);
-    }
-    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
-    return s;
-}
-
-inline const char* to_string(arrival_kind k) {
-    return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
-                    "closed_loop"}, k);
-}
-
-inline bool is_counted_in_users(const arrival_data& a) {
-    return a.kind == arrival_kind::closed_loop;
-}
-
-inline std::string arrival_text(const arrival_data& a) {
-    if (!a.described.empty()) return str(a.described);
-    std::string t = to_string(a.kind);
-    const char* most = a.is_searched ? "up to " : "";
-    switch (a.kind) {
-        case arrival_kind::constant:
-        case arrival_kind::poisson: t += printed("(%s%.9g req/s)", most, a.rate); break;
-        case arrival_kind::gamma:
-            t += printed("(%s%.9g req/s, burstiness %.9g)", most, a.rate, a.burstiness);
-            break;
-        case arrival_kind::ramp:
-            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
-            break;
-        case arrival_kind::steps:
-            t += "(";
-            for (std::size_t i = 0; i < a.stages.size(); ++i)
-                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
-                             a.stages[i].lasts.seconds());
-            t += ")";
-            break;
-        case arrival_kind::replay:
-            t += "(" + file_name(str(a.file)) +
-                 (a.unit_s > 0 ? ", unit " + time_text(a.unit_s) : "") +
-                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
-            break;
-        case arrival_kind::closed_loop:
-            t += printed("(%s%lld users", most, a.users) +
-                 (a.think.a + a.think.b > 0 ? ", think " + distribution_text(a.think) : "") +
-                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
-            break;
-        default: break;
-    }
-    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
-}
-
-inline void check_arrivals(const arrival_data& a) {
-    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
-    const std::string given = "arrivals is " + arrival_text(a) + ": ";
-    if (a.kind == arrival_kind::closed_loop) {
-        check_numbers({{"users", static_cast<double>(a.users), 1, 100000},
-                       {"ramp", a.users_ramp_s, 0, 86400, " s"}}, given);
-        if (!is_sound(a.think))
-            refuse({given, "think time cannot be negative, and lasts at most 86400 s"});
-        return;
-    }
-    check_numbers({{"max_in_flight", static_cast<double>(a.max_in_flight), 0, infinity, "",
-                    "must be at least 1"}}, given);
-    if (a.kind == arrival_kind::all_at_once) return;
-    if (a.kind == arrival_kind::replay) {
-        if (a.file.empty()) refuse({given, "it must name a file"});
-        check_numbers({{"speed", a.speed, 1e-6, 1e6, "", "runs from 0.000001 to 1000000"}}, given);
-        if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
-            refuse({given, "its unit runs from 1 ns to a day"});
-        return;
-    }
-    if (a.kind == arrival_kind::steps) {
-        if (a.stages.size() == 0) refuse({given, "it needs at least one stage"});
-        for (const load_step& s : a.stages)
-            if (!(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0))
-                refuse({given, "every stage needs a rate and a time above zero"});
-        check_numbers({{"their length", planned_length(a), 0, 86400, " s"}}, given);
-        return;
-    }
-    if (!rate_ok(a.rate))
-        refuse({given, "the rate must be above 0 and at most 1000000 requests/s"});
-    if (a.kind == arrival_kind::gamma)
-        check_numbers({{"burstiness", a.burstiness, 0.01, 1000}}, given);
-    if (a.kind == arrival_kind::ramp)
-        if (!(rate_ok(a.rate_to) && a.over_s > 0))
-            refuse({given, "both rates and the time must be above zero"});
-}
-
-/// Returns the squared coefficient of variation of the gaps: infinite if the load grows or bursts
-/// by design, NaN if it has no rate.
-inline double arrival_cv2_of(const arrival_data& a) {
-    switch (a.kind) {
-    case arrival_kind::constant: return 0;
-    case arrival_kind::poisson: return 1;
-    case arrival_kind::gamma: return 1 / a.burstiness;
-    case arrival_kind::closed_loop:
-    case arrival_kind::all_at_once: return not_a_number;
-    default: return infinity;
-    }
-}
-
-inline bool saturates(const arrival_data& a) {
-    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
-}
-
-// ===== [C] the part of a load that one of several programs sends =================================
-
-inline constexpr std::size_t max_shards = 10000;
-
-/// One of `count` programs that send one plan together, counted from 0. It takes every count-th
-/// start of the trace, user or conversation, at its planned time: nothing is sent twice.
-struct load_shard {
-    std::size_t index = 0, count = 1;
-    bool is_whole() const { return count == 1; }
-    /// Returns the size of its part of `all`.
-    std::size_t of(std::size_t all) const { return all / count + (index < all % count); }
-};
-
-/// Returns why the requests of one shard are not judged.
-inline std::string shard_text(const load_shard& s) {
-    return printed("shard %zu of %zu is measured: judge_shards judges all of them", s.index,
-                   s.count);
-}
-
-/// Returns the shard of one of `threads` threads, of which every program has as many.
-inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::size_t threads) {
-    return {s.index + s.count * thread, s.count * threads};
-}
-
-// ===== [C] the interface of sources of prompts ===================================================
-
-struct shorter_source;
-/// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
-/// is its name in requests, "" if they name the target's.
-using room_of_models = std::function<int(const std::string& model)>;
-
-/// The source of a workload. It does not change, and its results depend on the arguments only.
-struct prompt_source {
-    virtual ~prompt_source() = default;
-    virtual source_facts facts() const = 0;
-    virtual std::size_t turns(std::size_t /* conversation */, const trace_parameters&) const {
-        return 1;
-    }
-    /// Returns the steps that a position waits for, and those that wait for it.
-    virtual graph_step step(const trace_position& at, const trace_parameters& t) const {
-        return step_of_line(at.turn, turns(at.conversation, t));
-    }
-    virtual trace_item item(const trace_position&, const trace_parameters&) const { return {}; }
-    virtual void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
-                      const prompt_parameters& w) const = 0;
-    /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
-    /// its first new word on; 0 if unknown, or if the same prompts are sent again.
-    virtual double fresh_tokens(const trace_position&, const trace_parameters&,
-                                const token_fit&) const {
-        return 0;
-    }
-    virtual const wanted_answer* wanted(std::size_t /* conversation */,
-                                        const trace_parameters&) const {
-        return nullptr;
-    }
-    /// Returns the number of what it asks: the same where a prompt comes again.
-    virtual std::size_t question(std::size_t conversation, const trace_parameters&) const {
-        return conversation;
-    }
-    /// Leaves out conversations that a server has no room for; nullptr if it has room for all.
-    virtual std::shared_ptr<const shorter_source> without_long(const room_of_models&,
-                                                               bool /* is forced */) const {
-        return nullptr;
-    }
-    /// These add everything that makes its traffic different.
-    virtual void hash_all(fnv1a&, const trace_parameters&) const {}
-    virtual void hash_conversation(fnv1a& h, std::size_t conversation,
-                                   const trace_parameters& t) const = 0;
-};
-using traffic_source = std::shared_ptr<const prompt_source>;
-
-struct shorter_source {
-    traffic_source source{};
-    std::string text{};  // of the workload
-    long long left_out = 0;
-};
-
-// ===== [C] sources of prompts and conversations ==================================================
-
-struct given_prompts final : prompt_source {
-    vector<std::string> prompts{};
-    explicit given_prompts(vector<std::string> given) : prompts(std::move(given)) {}
-
-    source_facts facts() const override { return {.repeats_prompts = true}; }
-    std::size_t question(std::size_t conversation, const trace_parameters&) const override {
-        return conversation % prompts.size();
-    }
-    void fill(request_spec& r, const trace_position& at, const trace_parameters&,
-              const prompt_parameters&) const override {
-        r.prompt = prompts[at.conversation % prompts.size()];
-    }
-    void hash_conversation(fnv1a& h, std::size_t conversation,
-                           const trace_parameters&) const override {
-        add_text(h, prompts[conversation % prompts.size()]);
-    }
-};
-
-/// Synthetic prompts of drawn lengths, or of the lengths of a recorded trace.
-struct synthetic_prompts final : prompt_source {
-    synthetic said;
-    std::size_t warmup;  // prompts that warm up; a trace begins after them
-    explicit synthetic_prompts(const synthetic& w = {.prompt_tokens = {}, .output_tokens = {}},
-                               std::size_t before = 0)
-        : said(w), warmup(before) {}
-
-    source_facts facts() const override {
-        return {.makes_up_prompts = true,
-                .expects_short_outputs = is_fixed_to_one(said.output_tokens)};
-    }
-    trace_item item(const trace_position& at, const trace_parameters& t) const override {
-        generator random(t.seed, streams::places + at.index());
-        const auto length = [&](const length_distribution& d, int trace_row::*recorded,
-                                const vector<double>& values) {
-            if (d.kind != length_distribution::shape::trace)
-                return drawn_length(d, random, 1, values);
-            const double n = t.files.trace.rows[row(at.index(), t)].*recorded;
-            return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
-        };
-        const int n = length(said.prompt_tokens, &trace_row::prompt_tokens, t.files.prompt_values);
-        return {n, length(said.output_tokens, &trace_row::output_tokens, t.files.output_values)};
-    }
-    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
-              const prompt_parameters& w) const override {
-        const trace_item asked = item(at, t);
-        r.max_tokens = asked.output_tokens;
-        r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
-        if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
-    }
-    void hash_all(fnv1a& h, const trace_parameters& t) const override {
-        if (const int common = shared_length(said.shared_prefix, t.seed); common > 0) h.add(common);
-        if (!has_groups()) return;
-        h.add(said.prefix_groups);
-        h.add(std::llround(said.prefix_fraction.value * 1e9));
-    }
-    void hash_conversation(fnv1a& h, std::size_t index, const trace_parameters& t) const override {
-        if (has_blocks(t)) {
-            const tree_prompt& recorded = t.files.trace.prompts[row(index, t)];
-            h.add(recorded.node);
-            h.add(recorded.kept);
-        }
-        const trace_item asked = item({index, 0, index}, t);
-        h.add(asked.prompt_tokens);
-        h.add(asked.output_tokens);
-    }
-
-    double fresh_tokens(const trace_position& at, const trace_parameters& t,
-                        const token_fit& fit) const override {
-        if (has_blocks(t)) return 0;
-        const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
-        const int shared = group(at.index(), t.seed) < 0
-                               ? 0 : fit.words_in(shared_length(said.shared_prefix, t.seed));
-        return (all - std::min(shared, all)) * fit.per_word;
-    }
-    /// Returns the group whose prefix a prompt starts with, -1 for none.
-    long long group(std::size_t index, std::uint64_t seed) const {
-        if (!has_groups()) return 0;
-        generator random(seed, streams::groups + index);
-        if (random.uniform() >= said.prefix_fraction.value) return -1;
-        const long long n = said.prefix_groups;
-        return static_cast<long long>(random.below(static_cast<std::uint64_t>(n)));
-    }
-
-private:
-    bool has_groups() const { return said.prefix_groups != 1 || said.prefix_fraction.value != 1; }
-    /// Returns the row of a recorded trace for a prompt; the warm-up uses the first rows, too.
-    std::size_t row(std::size_t index, const trace_parameters& t) const {
-        return (index < warmup ? index : index - warmup) % t.files.trace.rows.size();
-    }
-    /// Whether the recording has the shared parts of its prompts.
-    bool has_blocks(const trace_parameters& t) const {
-        return said.prompt_tokens.kind == length_distribution::shape::trace &&
-               !t.files.trace.prompts.empty();
-    }
-    std::string prompt(std::size_t index, int count, const trace_parameters& t,
-                       const prompt_parameters& w) const {
-        std::string words;
-        if (has_blocks(t)) {
-            // These prompts share the parts that the recorded ones share.
-            count -= append_prompt(words, t.files.trace.tree, t.files.trace.prompts[row(index, t)],
-                                   said.prompt_tokens.a, count, w);
-        } else if (const long long g = group(index, t.seed); g >= 0) {
-            generator shared(w.salt, streams::shared_words +
-                                         static_cast<std::uint64_t>(g) * streams::group_words);
-            const int prefix = shared_length(said.shared_prefix, t.seed);
-            const int n = std::min(w.fit.words_in(prefix), count);
-            append_words(words, n, shared, w.fit);
-            count -= n;
-        }
-        generator own(w.salt, streams::places + index);
-        append_words(words, count, own, w.fit);
-        return words;
-    }
-};
-
-/// Begins a prompt with a line of new words, so that no cache has it.
-inline void add_salt(std::string& text, const trace_position& place, const prompt_parameters& w) {
-    std::string words;
-    generator own(w.salt, streams::places + place.first);
-    append_words(words, 5, own);
-    text = words + "\n" + text;
-}
-
-/// The sample of a dataset in its order, over and over.
-struct recorded_dialogues final : prompt_source {
-    std::size_t most_turns = 1;
-    bool salted = false;    // prompts begin with a line of new words
-
-    const dialogue& at(std::size_t conversation, const workload_files& files) const {
-        return files.dialogues[conversation % files.dialogues.size()];
-    }
-    source_facts facts() const override {
-        return {.most_turns = most_turns, .repeats_prompts = !salted};
-    }
-    std::size_t turns(std::size_t conversation, const trace_parameters& t) const override {
-        return at(conversation, t.files).turns.size();
-    }
-    const wanted_answer* wanted(std::size_t conversation,
-                                const trace_parameters& t) const override {
-        return at(conversation, t.files).wanted.get();
-    }
-    std::size_t question(std::size_t conversation, const trace_parameters& t) const override {
-        return conversation % t.files.dialogues.size();
-    }
-    trace_item item(const trace_position& place, const trace_parameters& t) const override {
-        const dialogue& d = at(place.conversation, t.files);
-        const dialogue_turn& turn = d.turns[place.turn];
-        return {place.turn == 0 ? estimated_prompt_tokens(d) : estimated_tokens(turn.prompt),
-                turn.output_tokens};
-    }
-    void fill(request_spec& r, const trace_position& place, const trace_parameters& t,
-              const prompt_parameters& w) const override {
-        const dialogue& d = at(place.conversation, t.files);
-        if (const int recorded = d.turns[place.turn].output_tokens; recorded > 0)
-            r.max_tokens = recorded;
-        r.force_length = r.force_length && r.max_tokens > 0;
-        r.history = d.before;
-        if (salted && !d.before.empty()) add_salt(r.history.front().content, place, w);
-        if (!r.history.empty() && r.history.front().role == "system") {
-            r.system_prompt += (r.system_prompt.empty() ? "" : "\n") + r.history.front().content;
-            r.history.erase(r.history.begin());
-        }
-        add_turns(r, line_to(place.turn), w.answers,
-                  [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
-        if (salted && d.before.empty() && r.previous_response.empty())
-            add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
-        r.image = d.turns[place.turn].image;
-        if (std::isnan(r.temperature)) r.temperature = d.temperature;
-        r.extra_fields += d.fields;
-    }
-    /// Only a first turn is salted: a later one follows the text of its conversation. Few tokens of
-    /// text have over eight bytes.
-    double fresh_tokens(const trace_position& place, const trace_parameters& t,
-                        const token_fit&) const override {
-        if (!salted || place.turn > 0) return 0;
-        const dialogue& d = at(place.conversation, t.files);
-        std::size_t bytes = d.turns[0].prompt.size();
-        for (const chat_message& m : d.before) bytes += m.content.size();
-        return static_cast<double>(bytes) / 8;
-    }
-    void hash_conversation(fnv1a& h, std::size_t conversation,
-                           const trace_parameters& t) const override {
-        const dialogue& d = at(conversation, t.files);
-        for (const chat_message& m : d.before) add_text(h, m.role + m.content + m.fields);
-        if (!d.fields.empty()) add_text(h, d.fields);
-        if (!std::isnan(d.temperature)) add_text(h, json_number(d.temperature));
-        for (const dialogue_turn& turn : d.turns) {
-            add_text(h, turn.prompt);
-            add_text(h, turn.image);
-            h.add(turn.output_tokens);
-        }
-    }
-};
-
-/// Conversations of drawn lengths, with the server's answers fed back. The turns of subagents stand
-/// between a turn and the one that follows.
-struct synthetic_conversations final : prompt_source {
-    conversations said{};
-    std::size_t most_turns = 1;
-    std::size_t max_own_turns = 1000;  // without those of subagents
-    explicit synthetic_conversations(const conversations& c) : said(c) {}
-
-    source_facts facts() const override {
-        return {.most_turns = most_turns,
-                .makes_up_prompts = true,
-                .shares_system_prompt = said.shared_system_prompt,
-                .is_graph = said.subagents.value > 0,
-                .deepest = said.subagents.value > 0,
-                .expects_short_outputs = is_fixed_to_one(said.output_tokens)};
-    }
-    std::size_t turns(std::size_t conversation, const trace_parameters& t) const override {
-        std::size_t all = 0;
-        if (said.subagents.value > 0) {
-            for_each_turn(conversation, t, [&](const own_turn& turn) { all = turn.end(); });
-            return all;
-        }
-        return std::min(own_turns(conversation, t), most_turns);
-    }
-    graph_step step(const trace_position& at, const trace_parameters& t) const override {
-        if (said.subagents.value <= 0) return step_of_line(at.turn, turns(at.conversation, t));
-        graph_step s;
-        own_turn before;
-        for_each_turn(at.conversation, t, [&](const own_turn& turn) {
-            if (at.turn == turn.place) {
-                s.turn = turn.number;
-                if (turn.number > 0) s.after = before.last();
-                for (const auto& [first, n] : turn.helpers) s.next.push_back(as_step(first));
-                if (!turn.is_last) s.next.push_back(as_step(turn.end()));
-            }
-            for (const auto& [first, n] : turn.helpers) {
-                if (at.turn < first || at.turn >= first + n) continue;
-                s.turn = static_cast<int>(at.turn - first);
-                s.depth = 1;
-                s.line = as_step(first);
-                s.after = {as_step(at.turn == first ? turn.place : at.turn - 1)};
-                s.next = {as_step(at.turn + 1 < first + n ? at.turn + 1 : turn.end())};
-            }
-            before = turn;
-        });
-        return s;
-    }
-    trace_item item(const trace_position& at, const trace_parameters& t) const override {
-        generator random(t.seed, streams::places + at.index());
-        const int user = drawn_length(said.user_tokens, random, 1, t.files.prompt_values);
-        return {user, drawn_length(said.output_tokens, random, 1, t.files.output_values)};
-    }
-    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
-              const prompt_parameters& w) const override {
-        r.max_tokens = item(at, t).output_tokens;
-        generator system(w.salt, said.shared_system_prompt
-                                     ? streams::shared_words
-                                     : streams::system_prompts + at.conversation);
-        append_words(r.system_prompt, w.fit.words_in(shared_length(said.system_tokens, t.seed)),
-                     system, w.fit);
-        add_turns(r, line_of(at, t), w.answers, [&](std::size_t turn) {
-            const trace_position asked{at.conversation, turn, at.first};
-            std::string words;
-            generator own(w.salt, streams::places + asked.index());
-            append_words(words, std::max(1, w.fit.words_in(item(asked, t).prompt_tokens)), own,
-                         w.fit);
-            return words;
-        });
-    }
-    double fresh_tokens(const trace_position& at, const trace_parameters& t,
-                        const token_fit& fit) const override {
-        double words = std::max(1, fit.words_in(item(at, t).prompt_tokens));
-        if (!said.shared_system_prompt && at.turn == 0)
-            words += fit.words_in(shared_length(said.system_tokens, t.seed));
-        return words * fit.per_word;
-    }
-    void hash_all(fnv1a& h, const trace_parameters& t) const override {
-        if (const int common = shared_length(said.system_tokens, t.seed); common > 0) h.add(common);
-    }
-    void hash_conversation(fnv1a& h, std::size_t conversation,
-                           const trace_parameters& t) const override {
-        for (std::size_t turn = 0; turn < turns(conversation, t); ++turn) {
-            const trace_item asked = item({conversation, turn, conversation * most_turns}, t);
-            h.add(asked.prompt_tokens);
-            h.add(asked.output_tokens);
-            if (said.subagents.value > 0) h.add(step({conversation, turn, 0}, t).depth);
-        }
-    }
-
-private:
-    /// A turn of the conversation itself; the indices of its subagents' turns follow its own.
-    struct own_turn {
-        std::size_t place = 0;
-        int number = 0;
-        bool is_last = false;
-        vector<std::pair<std::size_t, std::size_t>> helpers{};  // first index, turns
-        std::size_t end() const {
-            return helpers.empty() ? place + 1 : helpers.back().first + helpers.back().second;
-        }
-        /// Returns the steps for which the next turn waits.
-        vector<std::uint32_t> last() const {
-            vector<std::uint32_t> all{as_step(place)};
-            for (const auto& [first, n] : helpers) all.push_back(as_step(first + n - 1));
-            return all;
-        }
-    };
-    static std::uint32_t as_step(std::size_t place) { return static_cast<std::uint32_t>(place); }
-    std::size_t own_turns(std::size_t conversation, const trace_parameters& t) const {
-        generator random(t.seed, streams::turns + conversation);
-        return std::min(static_cast<std::size_t>(drawn_length(said.turns, random, 1)),
-                        max_own_turns);
-    }
-    template <class F>
-    void for_each_turn(std::size_t conversation, const trace_parameters& t, F&& f) const {
-        const auto own = static_cast<int>(own_turns(conversation, t));
-        generator random(t.seed, streams::helpers + conversation);
-        own_turn turn;
-        for (; turn.number < own; ++turn.number) {
-            turn.is_last = turn.number + 1 == own;
-            turn.helpers.clear();
-            std::size_t next = turn.place + 1;
-            const bool is_helped = random.uniform() < said.subagents.value && !turn.is_last;
-            const int some = is_helped ? drawn_length(said.helpers, random, 1) : 0;
-            for (int i = 0; i < some; ++i) {
-                const auto n = static_cast<std::size_t>(drawn_length(said.helper_turns, random, 1));
-                turn.helpers.emplace_back(next, n);
-                next += n;
-            }
-            f(std::as_const(turn));
-            turn.place = next;
-        }
-    }
-    vector<std::size_t> line_of(const trace_position& at, const trace_parameters& t) const {
-        if (said.subagents.value <= 0) return line_to(at.turn);
-        vector<std::size_t> line, own;
-        for_each_turn(at.conversation, t, [&](const own_turn& turn) {
-            if (turn.place <= at.turn) own.push_back(turn.place);
-            for (const auto& [first, n] : turn.helpers)
-                for (std::size_t i = first; i <= at.turn && at.turn < first + n; ++i)
-                    line.push_back(i);
-        });
-        return line.empty() ? own : line;
-    }
-};
-
-struct user_prompts final : prompt_source {
-    prompt (*own)(request_index, draw&);
-    bool salted;
-    explicit user_prompts(const generated_prompts& g) : own(g.of), salted(g.salted) {}
-
-    /// Throws std::invalid_argument if the function returns a prompt that cannot be sent.
-    prompt at(std::size_t conversation, std::uint64_t seed) const {
-        const auto i = static_cast<request_index>(conversation);
-        const std::string given =
-            printed("workload is generated: for request %lld its function ", i);
-        generator random(seed, streams::places + conversation);
-        draw drawn(random);
-        prompt p;
-        std::string why;
-        try {
-            p = own(i, drawn);
-        } catch (const std::exception& e) {
-            why = "throws: " + printable(e.what(), 200);
-        } catch (...) {
-            why = "throws";
-        }
-        if (why.empty() && p.text.empty()) why = "gives an empty prompt";
-        if (why.empty() && !(p.output_tokens >= 0 && p.output_tokens <= 10000000))
-            why = printed("asks for %lld output tokens: they run from 0 to 10000000",
-                          static_cast<long long>(p.output_tokens));
-        if (!why.empty()) refuse({given, why});
-        return p;
-    }
-    source_facts facts() const override { return {.repeats_prompts = !salted}; }
-    trace_item item(const trace_position& place, const trace_parameters& t) const override {
-        const prompt p = at(place.conversation, t.seed);
-        return {estimated_tokens(str(p.text)),
-                static_cast<int>(static_cast<long long>(p.output_tokens))};
-    }
-    void fill(request_spec& r, const trace_position& place, const trace_parameters& t,
-              const prompt_parameters& w) const override {
-        const prompt p = at(place.conversation, t.seed);
-        if (p.output_tokens > 0) r.max_tokens = static_cast<int>(p.output_tokens);
-        r.force_length = r.force_length && r.max_tokens > 0;
-        r.prompt = str(p.text);
-        if (salted) add_salt(r.prompt, place, w);
-    }
-    double fresh_tokens(const trace_position& place, const trace_parameters& t,
-                        const token_fit&) const override {
-        return salted ? static_cast<double>(at(place.conversation, t.seed).text.size()) / 8 : 0;
-    }
-    void hash_conversation(fnv1a& h, std::size_t conversation,
-                           const trace_parameters& t) const override {
-        const prompt p = at(conversation, t.seed);
-        add_text(h, str(p.text));
-        h.add(p.output_tokens);
-    }
-};
-
-// ===== [C] the plan of a load: what is sent, and when ============================================
-
-/// The load of an earlier run as its file describes it. It cannot be sent again.
-struct described_load {
-    bool is_there = false;
-    long long requests = 0;  // measured ones of a repeat, 0 if unknown
-    bool has_turns = false;  // requests are turns, `first_turns` of them first ones
-    long long first_turns = 0;
-    int deepest = 0;  // of sessions, at most
-    std::string extent{}, options{}, limits{};
-    std::string plan{}, repeats{};  // "": told by the rest
-};
-
-inline constexpr std::size_t max_parts = 64;
-
-/// The requests of a whole workload, or of one part of a mix.
-struct plan_part {
-    std::string label{};
-    std::size_t weight = 1;  // relative to those of all parts
-    std::string workload_text{};
-    std::string sent_as_given{};  // "prompts" or "images" that are the same in every repeat and run
-    traffic_source source = std::make_shared<const synthetic_prompts>();
-    std::size_t stride = 1;  // positions that a conversation takes; its turns are the first
-    time_distribution think{};  // before a later turn
-    /// Read for this workload; copies of a plan share it.
-    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
-    bool forces_length = false;
-    request_spec common{};  // the same for all its requests
-};
-/// A task that runs beside the load.
-struct planned_task {
-    std::string name{};
-    double every_s = 0, first_s = 0;  // 0: all steps once; after the start of the measured part
-    bool may_fail = false;
-    double excuses_s = 0;
-    vector<task_step> steps{};
-};
-/// The traffic of one variant. A mix sends its parts; the members beside them then hold for all
-/// parts: the longest stride, whether answers are streamed.
-struct planned_workloads : plan_part {
-    vector<plan_part> parts{};
-    vector<std::string> labels{};  // of the parts
-    vector<planned_task> beside{};
-    vector<task_step> prepare{};  // steps before each repeat
-    bool has_other_prompts = false;  // different from the candidate's
-};
-
-/// When requests are sent, how many, and by what client: the same for both variants.
-struct planned_load {
-    arrival_data arrivals{};
-    long long warmup_requests = 0;
-    double warmup_s = 0;
-    bool warmup_until_stable = false;  // for at most warmup_s
-    long long requests = 0;
-    double duration_s = 0;
-    std::uint64_t seed = 1;
-    std::string scores{};   // the API, if it generates nothing; "" if answers have tokens
-    llmbench::limits limits{};
-    bool plays_out = false;  // the sessions in progress when the last one has begun
-    client_options client{};
-    bool compares_answers = false;  // with the other variant's, to the same prompts
-    bool searches() const { return arrivals.is_searched; }
-    bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
-};
-/// The traffic of one repeat, of all shards together.
-struct planned_traffic : planned_workloads, planned_load {
-    maybe<planned_workloads> otherwise{};  // of a baseline that is the target under other options
-    std::string hash{};  // its trace_hash, kept because long prompts take a while
-    bool is_read = false;  // from another tool's files: nothing is sent, the seed is unknown
-    described_load described{};  // in place of the data to send it
-};
-
-/// What is sent in a load: the traffic, which copies share, and this program's part of it.
-struct load_plan {
-    std::shared_ptr<const planned_traffic> sent = std::make_shared<const planned_traffic>();
-    load_shard shard{};
-    std::uint64_t nonce = 0;  // different in each execution, so that no cache has its words
-    bool searches() const { return sent->searches(); }
-    /// For functions that need only the traffic.
-    operator const planned_traffic&() const { return *sent; }
-};
-
-/// Returns the seconds to wait for the last answers.
-inline double drain_s(const planned_traffic& p) {
-    if (p.limits.drain) return (*p.limits.drain).seconds();
-    return p.plays_out ? 600 : 60;
-}
-
-inline trace_position place_of(const planned_traffic& p, std::size_t index) {
-    return {index / p.stride, index % p.stride, index - index % p.stride};
-}
-inline trace_parameters parameters_of(const planned_traffic& p, const plan_part& part) {
-    return {p.seed, *part.files};
-}
-template <class Parts, class F>
-void for_each_part(Parts& p, F&& f) {
-    if (p.parts.empty()) f(static_cast<std::conditional_t<std::is_const_v<Parts>, const plan_part,
-                                                          plan_part>&>(p));
-    for (auto& part : p.parts) f(part);
-}
-template <class IsSo>
-bool any_part(const planned_workloads& p, IsSo&& is_so) {
-    return p.parts.empty() ? is_so(static_cast<const plan_part&>(p)) : any_of(p.parts, is_so);
-}
-/// The part of a conversation, and its index in that part. Blocks of as many conversations as the
-/// weights add up to have an order drawn from the seed.
-struct part_place {
-    const plan_part& part;
-    std::size_t which = 0, conversation = 0;
-};
-inline part_place part_of(const planned_traffic& p, std::size_t conversation) {
-    if (p.parts.empty()) return {p, 0, conversation};
-    std::size_t all = 0, which = 0;
-    for (const plan_part& part : p.parts) all += part.weight;
-    const std::size_t block = conversation / all;
-    std::size_t rank = shuffled(mixed(p.seed ^ streams::parts) + block, conversation % all, all);
-    for (; rank >= p.parts[which].weight; ++which) rank -= p.parts[which].weight;
-    return {p.parts[which], which, block * p.parts[which].weight + rank};
-}
-/// The position of a request in the trace of its own part.
-struct own_place : part_place {
-    trace_position at{};
-};
-inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
-    const trace_position place = place_of(p, index);
-    const part_place of = part_of(p, place.conversation);
-    return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
-}
-inline const wanted_answer* wanted_of(const planned_traffic& p, const plan_part& part,
-                                      std::size_t conversation) {
-    return part.source->wanted(conversation, parameters_of(p, part));
-}
-inline const wanted_answer* wanted_at(const planned_traffic& p, std::size_t index) {
-    const own_place of = own_place_of(p, index);
-    return wanted_of(p, of.part, of.at.conversation);
-}
-/// Whether a part sends the same prompts, without answers, in every repeat and both variants.
-inline bool repeats_prompts(const plan_part& part) {
-    return part.source->facts().repeats_prompts && part.stride == 1;
-}
-/// The use of an answer: it is graded, or compared with the other variant's.
-struct answer_use {
-    const wanted_answer* wanted = nullptr;
-    bool is_compared = false, is_greedy = false;
-    long long question = -1;  // its number, different in each part of a mix
-    bool is_read() const { return wanted || is_compared; }
-};
-inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
-    const own_place of = own_place_of(p, index);
-    answer_use use{wanted_of(p, of.part, of.at.conversation),
-                   p.compares_answers && repeats_prompts(of.part),
-                   of.part.common.temperature == 0};
-    if (!use.is_read()) return use;
-    const std::size_t parts = std::max<std::size_t>(1, p.parts.size());
-    const std::size_t number =
-        of.part.source->question(of.at.conversation, parameters_of(p, of.part));
-    use.question = static_cast<long long>(number * parts + of.which);
-    return use;
-}
-inline bool asks_questions(const planned_traffic& p) {
-    return any_part(p, [&](const plan_part& part) { return wanted_of(p, part, 0) != nullptr; });
-}
-inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
-inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
-    const part_place of = part_of(p, conversation);
-    return of.part.source->turns(of.conversation, parameters_of(p, of.part));
-}
-/// Returns the steps that a request waits for, and those that wait for it.
-inline graph_step step_of(const planned_traffic& p, std::size_t index) {
-    const own_place of = own_place_of(p, index);
-    graph_step s = of.part.source->step(of.at, parameters_of(p, of.part));
-    if (s.turn > 0 && !of.part.source->facts().plays_sessions)
-        s.wait_s = drawn_seconds(of.part.think, p.seed, streams::thinking + of.at.index());
-    if (!p.parts.empty()) s.label = static_cast<unsigned char>(of.which);
-    return s;
-}
-inline bool plays_sessions(const plan_part& p) { return p.source->facts().plays_sessions; }
-inline bool has_graphs(const planned_traffic& p) {
-    return any_part(p, [](const plan_part& part) { return part.source->facts().is_graph; });
-}
-/// The number of conversations that warm up, and that are measured (0: no limit). The last one may
-/// be cut to keep the number of requests, unless sessions are played out.
-struct conversation_counts {
-    std::size_t warmup = 0, measured = 0, last_turns = 1;
-};
-inline conversation_counts counted_conversations(const planned_traffic& p) {
-    const auto warmup = static_cast<std::size_t>(p.warmup_requests);
-    const auto requests = static_cast<std::size_t>(p.requests);
-    if (p.stride == 1) return {warmup, requests, 1};
-    conversation_counts c;
-    for (std::size_t turns = 0; turns < warmup; ++c.warmup) turns += turns_of(p, c.warmup);
-    for (std::size_t turns = 0; turns < requests; ++c.measured) {
-        const std::size_t more = turns_of(p, c.warmup + c.measured);
-        c.last_turns = p.plays_out ? more : std::min(more, requests - turns);
-        turns += more;
-    }
-    return c;
-}
-
-inline std::size_t users_of(const planned_traffic& p) {
-    return p.is_open_loop() ? 0 : static_cast<std::size_t>(p.arrivals.users);
-}
-inline double user_begins_s(const planned_traffic& p, std::size_t user) {
-    return p.arrivals.users_ramp_s * static_cast<double>(user) /
-           static_cast<double>(p.arrivals.users);
-}
-
-/// Returns the seconds before the measured part of a closed loop: all users have to be there first,
-/// whatever else warms up.
-inline double lead_seconds(const planned_traffic& p) {
-    return std::max(p.warmup_s, p.arrivals.users_ramp_s);
-}
-
-/// Returns the send times of an open loop; of conversations, those of their first turns.
-inline schedule schedule_of(const planned_traffic& p) {
-    const conversation_counts c = counted_conversations(p);
-    if (p.arrivals.kind == arrival_kind::replay)
-        return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
-                               p.duration_s, p.seed);
-    return open_loop_schedule(p.arrivals, static_cast<long long>(c.warmup), p.warmup_s,
-                              static_cast<long long>(c.measured), p.duration_s, p.seed);
-}
-/// Has one of each two twins, as drawn, sent up to a mean gap later, a second at most. A server
-/// that both share would answer twins of one time one after the other, a gateway's always last.
-inline void part_twins(vector<double>& at, std::uint64_t seed, run_variant variant) {
-    generator random(seed, streams::twins);
-    const double most = at.empty() ? 0 : std::min(1.0, at.back() / static_cast<double>(at.size()));
-    for (double& s : at) {
-        const bool is_later = (random.uniform() < 0.5) == (variant == run_variant::candidate);
-        const double by_s = most * random.uniform();
-        if (is_later) s += by_s;
-    }
-    std::sort(at.begin(), at.end());
-}
-/// Returns the end of the last position of an open loop with so many starts.
-inline std::size_t end_of_trace(const planned_traffic& p, std::size_t starts) {
-    const conversation_counts c = counted_conversations(p);
-    const bool whole = c.measured == 0 || starts < c.warmup + c.measured;
-    return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
-}
-
-inline long long requests_before(const planned_traffic& p, std::size_t last) {
-    if (p.stride == 1) return static_cast<long long>(last);
-    std::size_t n = 0;
-    for (std::size_t c = 0; c * p.stride < last; ++c)
-        n += std::min(turns_of(p, c), last - c * p.stride);
-    return static_cast<long long>(n);
-}
-
-/// Returns the least seconds of one repeat that the plan can tell, else 0.
-inline double expected_seconds(const planned_traffic& p) {
-    if (!p.is_open_loop()) return p.duration_s > 0 ? lead_seconds(p) + p.duration_s : 0;
-    if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
-    return schedule_of(p).measured_to;
-}
-
-// ===== [C] answers compared and shown: an extension does it ======================================
-
-/// A question, the expected answer (or the baseline's) and the answers given.
-struct shown_answer {
-    std::string id{};  // of the first request that got the answer
-    std::string is{};  // right, wrong, cut off, unreadable or different
-    std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
-    double same_characters = not_a_number;  // before the first difference
-    long long times = 0, asked = 0;  // repeats with this result, and repeats that asked
-};
-
-/// One for the program: objectives on answers need it.
-class answer_keeping {
-public:
-    /// Marks the candidate's answers that equal the baseline's.
-    virtual void mark_same(repeat_data& mine, const repeat_data& theirs) const = 0;
-    /// The same, and keeps up to so many differences in its texts. `masked` makes an excerpt fit to
-    /// be shown.
-    virtual void compare(repeat_data& mine, const repeat_data& theirs,
-                         const vector<kept_text>& said, const vector<kept_text>& expected,
-                         std::size_t max_shown,
-                         const std::function<std::string(std::string)>& masked) const = 0;
-    /// Each question once: those that keep an objective from passing, or all with kept texts.
-    virtual vector<shown_answer> shown(const load_plan& p, const repeat_list& variant,
-                                       const vector<slo_verdict>& verdicts,
-                                       answers_shown show) const = 0;
-    virtual std::string page(const vector<shown_answer>& answers) const = 0;
-
-protected:
-    ~answer_keeping() = default;
-};
-/// The extension that is compiled in, or null.
-inline constinit const answer_keeping* known_answers = nullptr;
-/// Throws std::invalid_argument if there is none.
-inline const answer_keeping& the_answers() {
-    if (!known_answers)
-        refuse({"objectives on answers need #include \"llmbench_answers.hpp\" where LLMBENCH_MAIN "
-                "is"});
-    return *known_answers;
-}
-
-// ===== [C] the requests of a load ================================================================
-
-/// Whether all prompts are synthetic, with given lengths.
-inline bool makes_up_prompts(const planned_traffic& p) {
-    return !any_part(p, [](const plan_part& part) {
-        return !part.source->facts().makes_up_prompts;
-    });
-}
-
-/// Whether nothing stands around a prompt, so that it may be a list of token ids.
-inline bool may_be_ids(const planned_traffic& p) {
-    return p.stride == 1 && p.common.system_prompt.empty() && p.parts.empty();
-}
-/// A request like those of each part, without its prompt.
-inline vector<request_spec> requests_like(const planned_traffic& p) {
-    vector<request_spec> all;
-    for_each_part(p, [&](const plan_part& part) {
-        all.push_back(part.common);
-        all.back().force_length = part.forces_length;
-    });
-    return all;
-}
-
-inline trace_item item_of(const planned_traffic& p, std::size_t index) {
-    const own_place of = own_place_of(p, index);
-    return of.part.source->item(of.at, parameters_of(p, of.part));
-}
-
-/// Returns the length of the shortest of the first prompts; 0 for other workloads.
-inline double shortest_prompt(const planned_traffic& p) {
-    if (!makes_up_prompts(p) || p.stride > 1) return 0;
-    constexpr std::size_t enough = 10000;
-    double shortest = 0;
-    for (std::size_t i = 0; i < enough; ++i) {
-        const double n = item_of(p, i).prompt_tokens;
-        if (i == 0 || n < shortest) shortest = n;
-        if (p.requests > 0 && static_cast<long long>(i) >= p.requests) break;
-    }
-    return shortest;
-}
-
-/// Returns the most bytes that one user holds of conversations with answers fed back, on the
-/// average of the first ones: about five a token, and the counter of each turn.
-inline double bytes_held_by_a_user(const planned_traffic& p) {
-    if (users_of(p) == 0 || p.stride == 1 || plays_sessions(p)) return 0;
-    constexpr std::size_t some = 200;
-    constexpr double token_bytes = 5, session_bytes = 240;
-    double bytes = 0;
-    for (std::size_t c = 0; c < some; ++c)
-        for (std::size_t i = 0, n = turns_of(p, c); i < n; ++i) {
-            bytes += sizeof(std::string) + 1;
-            if (i + 1 < n) bytes += item_of(p, c * p.stride + i).output_tokens * token_bytes;
-        }
-    return bytes / some + session_bytes;
-}
-
-/// Returns the tokens that a request forces, 0 if nothing forces them.
-inline int forced_tokens(const planned_traffic& p, std::size_t index) {
-    const plan_part& part = own_place_of(p, index).part;
-    if (!part.forces_length) return 0;
-    const int own = item_of(p, index).output_tokens;
-    return own > 0 ? own : part.common.max_tokens;
-}
-/// Whether answers of one token are expected: given, or forced to lengths that are not drawn.
-inline bool expects_short_outputs(const planned_traffic& p) {
-    return any_part(p, [](const plan_part& part) {
-        return part.forces_length && part.source->facts().expects_short_outputs;
-    });
-}
-
-/// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
-/// the words.
-inline std::uint64_t salt_of(const load_plan& p, run_variant variant, int repeat) {
-    return mixed(
-        p.sent->seed ^ p.nonce ^
-        mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_variant::baseline)));
-}
-
-/// Returns the request. `answers` are those to the earlier turns of its conversation.
-inline request_spec request_of(const load_plan& p, run_variant variant, int repeat,
-                               std::size_t index, const vector<std::string>& answers = {},
-                               const token_fit& fit = {}) {
-    const own_place of = own_place_of(p, index);
-    request_spec r = of.part.common;
-    r.force_length = of.part.forces_length;
-    // Each part has its own words: a prefix cache must not have those of another part.
-    const std::uint64_t salt = salt_of(p, variant, repeat);
-    const prompt_parameters words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit,
-                                  answers};
-    of.part.source->fill(r, of.at, parameters_of(p, of.part), words);
-    return r;
-}
-
-/// Whether a prompt has images, which only some APIs take.
-inline bool asks_about_images(const planned_traffic& p) {
-    return any_part(p, [](const plan_part& part) { return have_images(part.files->dialogues); });
-}
-
-/// Returns the tokens of a prompt, of the server's count, that others may have sent before.
-inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
-                               int prompt_tokens) {
-    const own_place of = own_place_of(p, index);
-    const double fresh = of.part.source->fresh_tokens(of.at, parameters_of(p, of.part), fit);
-    return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
-                      static_cast<long long>(prompt_tokens));
-}
-
-// ===== [C] the hash of a plan's traffic ==========================================================
-
-inline void add_time(fnv1a& h, const time_distribution& d) {
-    h.add(std::llround(d.a * 1e6));
-    if (d.kind == time_distribution::shape::fixed) return;
-    h.add(static_cast<long long>(d.kind));
-    h.add(std::llround(d.b * 1e6));
-}
-
-inline void add_users(fnv1a& h, const arrival_data& a) {
-    h.add(a.users);
-    add_time(h, a.think);
-    if (a.users_ramp_s > 0) h.add(std::llround(a.users_ramp_s * 1e6));
-}
-
-/// Identifies the traffic: send times to the microsecond, and the text or the lengths of the first
-/// requests. Answers that are fed back are the server's, so they are not part of it.
-inline std::string trace_hash(const planned_traffic& p) {
-    if (!p.hash.empty()) return p.hash;
-    fnv1a h;
-    std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));
-    if (p.is_open_loop()) {
-        const schedule s = schedule_of(p);
-        for (const double t : s.at) h.add(std::llround(t * 1e6));
-        n = s.at.size();
-    } else {
-        add_users(h, p.arrivals);
-    }
-    for_each_part(p, [&](const plan_part& part) {
-        const trace_parameters of = parameters_of(p, part);
-        if (!part.label.empty()) add_text(h, part.label);
-        part.source->hash_all(h, of);
-        if (part.stride == 1) return;
-        add_time(h, part.think);
-        h.add(part.source->facts().shares_system_prompt);
-    });
-    for (const planned_task& t : p.beside) {
-        add_text(h, t.name);
-        h.add(std::llround(t.every_s * 1e6));
-        h.add(std::llround(t.first_s * 1e6));
-        for (const task_step& s : t.steps)
-            for (const text* of : {&s.path, &s.body, &s.line}) add_text(h, str(*of));
-    }
-    for (const task_step& s : p.prepare)
-        for (const text* of : {&s.path, &s.body}) add_text(h, str(*of));
-    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
-        const part_place of = part_of(p, c);
-        if (!p.parts.empty()) h.add(static_cast<long long>(of.which));
-        of.part.source->hash_conversation(h, of.conversation, parameters_of(p, of.part));
-    }
-    return h.text();
-}
-
-/// Identifies a load by its values, so that its description can change: the trace, the arrivals,
-/// the amount, and the fields of requests beside their prompts. "" if it is only described.
-inline std::string load_hash(const planned_traffic& p) {
-    if (p.described.is_there || p.is_read) return {};
-    fnv1a h;
-    const auto number = [&](double v) { add_text(h, printed("%.17g", v)); };
-    add_text(h, trace_hash(p));
-    const arrival_data& a = p.arrivals;
-    for (const double v : {static_cast<double>(a.kind), a.rate, a.rate_to, a.over_s, a.burstiness,
-                           a.speed, static_cast<double>(a.max_in_flight), a.is_searched ? 1.0 : 0.0,
-                           static_cast<double>(p.requests), p.duration_s,
-                           static_cast<double>(p.warmup_requests), p.warmup_s,
-                           p.warmup_until_stable ? 1.0 : 0.0})
-        number(v);
-    for (const load_step& s : a.stages) {
-        number(s.rate.per_second);
-        number(s.lasts.seconds());
-    }
-    add_users(h, a);
-    add_text(h, p.scores);
-    for_each_part(p, [&](const plan_part& part) {
-        const request_spec& r = part.common;
-        for (const double v : {static_cast<double>(r.max_tokens), static_cast<double>(r.documents),
-                               part.forces_length ? 1.0 : 0.0, r.stream ? 1.0 : 0.0,
-                               r.cancel_after_s, static_cast<double>(part.weight)})
-            number(v);
-        if (!std::isnan(r.temperature)) number(r.temperature);
-        for (const std::string* of : {&part.label, &r.system_prompt, &r.extra_fields})
-            add_text(h, *of);
-        for (const extra_object& o : r.extra_objects) {
-            add_text(h, o.name);
-            add_text(h, o.fields);
-        }
-    });
-    return h.text();
-}
-
-// ===== [C] the number of requests that a plan expects ============================================
-
-/// The number of requests, except those of side tasks, by turn, depth and part: selections treat
-/// those alike.
-using counts_by_kind = std::map<std::array<int, 3>, long long>;
-/// Returns the measured requests of one repeat, 0 if only the run can tell.
-inline long long expected_requests(const planned_traffic& p) {
-    if (p.described.is_there) return p.described.requests;
-    double by_time = infinity;
-    if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
-        const recorded_trace& trace = p.files->trace;
-        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p.arrivals, trace);
-        if (seconds > 0) by_time = arrivals_within(p.arrivals, trace, seconds);
-        if (seconds > 0 && p.stride > 1) {
-            const std::size_t warmup = counted_conversations(p).warmup;
-            const auto n = static_cast<std::size_t>(std::llround(by_time));
-            by_time = 0;
-            for (std::size_t c = 0; c < n; ++c)
-                by_time += static_cast<double>(turns_of(p, warmup + c));
-        }
-    } else if (p.duration_s > 0) {
-        return 0;
-    }
-    const double by_count = p.requests > 0 ? static_cast<double>(p.requests) : infinity;
-    const double n = std::min(by_time, by_count);
-    return std::isfinite(n) ? std::llround(n) : 0;
-}
-/// Counts all of these, none if only the run can tell.
-inline counts_by_kind expected_kinds(const planned_traffic& p) {
-    const long long n = expected_requests(p), first = p.described.first_turns;
-    if (p.described.is_there) return {{{0, 0, 0}, first}, {{1, 0, 0}, n - first}};
-    if (p.stride == 1 && p.parts.empty()) return {{{0, 0, 0}, n}};
-    counts_by_kind counts;
-    const bool is_graph = has_graphs(p);
-    auto left = static_cast<std::size_t>(n);
-    for (std::size_t c = counted_conversations(p).warmup; left > 0; ++c) {
-        const auto part = static_cast<unsigned char>(part_of(p, c).which);
-        const std::size_t steps = std::min(turns_of(p, c), left);
-        for (std::size_t i = 0; i < steps; ++i) {
-            graph_step s{.turn = static_cast<int>(i), .label = part};
-            if (is_graph) s = step_of(p, c * p.stride + i);
-            ++counts[{s.turn, s.depth, s.label}];
-        }
-        left -= steps;
-    }
-    return counts;
-}
-inline long long selected_of(const counts_by_kind& counts, const vector<std::string>& labels,
-                             const selection& which) {
-    repeat_facts d;
-    d.labels = labels;
-    const selects selected(which, d);
-    long long n = 0;
-    record r;
-    for (const auto& [of, count] : counts) {
-        r.turn = of[0];
-        r.depth = of[1];
-        r.part = static_cast<unsigned char>(of[2]);
-        n += selected.has(r) ? count : 0;
-    }
-    return n;
-}
-inline long long expected_first_turns(const planned_traffic& p) {
-    return selected_of(expected_kinds(p), {}, turns(1, 1));
-}
-
-// ===== [C] a workload's part of the plan =========================================================
-
-inline void check_think(const time_distribution& d) {
-    if (!is_sound(d))
-        refuse({"workload.think is ", distribution_text(d), ": it runs from 0 to 86400 s, with an "
-                "ordered range and a sigma from 0 to 5"});
-}
-inline void check_dataset(const dataset& d) {
-    if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
-    check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6},
-                   {"workload.max_turns", static_cast<double>(d.max_turns), 1, 1000}});
-    for (const auto& [name, least, most] :
-         {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
-          std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
-        if (!(least >= 0 && most >= 0 && (most == 0 || least <= most)))
-            refuse({printed("workload.min_%s_tokens is %lld and max_%s_tokens is %lld: they cannot "
-                            "be negative, and the first is at most the second", name,
-                            static_cast<long long>(least), name, static_cast<long long>(most))});
-    check_think(d.think);
-}
-
-/// A workload of an extension, read from its files.
-class read_workload {
-public:
-    virtual ~read_workload() = default;
-    /// Fills in defaults that this workload knows.
-    virtual scenario completed(scenario s, const api_traits&) const { return s; }
-    virtual plan_part planned(const scenario& s, const arrival_data& a,
-                              std::uint64_t seed) const = 0;
-    /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
-    virtual maybe<recorded_trace> starts(const arrival_data&) const { return {}; }
-};
-/// Reads workloads of one extension. Throws std::invalid_argument.
-class workload_extension {
-public:
-    /// Puts its read_workload and other data into `into`.
-    virtual void read(const box& said, const scenario& s, std::uint64_t seed,
-                      workload_files& into) const = 0;
-    /// Sessions cannot be in a mix, and both variants play the same ones.
-    virtual bool plays_sessions() const { return false; }
-
-protected:
-    ~workload_extension() = default;
-};
-
-inline std::string think_text(const time_distribution& d) {
-    return d.a + d.b > 0 ? ", think " + distribution_text(d) : "";
-}
-
-inline plan_part workload_of(const prompt_list& list, const request_options& o) {
-    if (list.items.size() == 0) refuse({"workload is prompts({}): it needs at least one prompt"});
-    vector<std::string> given;
-    for (const text& t : list.items) given.push_back(str(t));
-    return {.workload_text = printed("%zu prompts", list.items.size()),
-            .sent_as_given = "prompts",
-            .source = std::make_shared<const given_prompts>(std::move(given)),
-            .forces_length = o.ignore_eos};
-}
-
-/// Refuses a function that gives two prompts for one request: its repeats would differ.
-inline plan_part workload_of(const generated_prompts& g, const request_options& o,
-                                    std::uint64_t seed) {
-    if (!g.of) refuse({"workload is generated(nullptr): it needs a function"});
-    const auto source = std::make_shared<const user_prompts>(g);
-    constexpr std::size_t tried = 100;
-    double tokens = 0;
-    for (std::size_t i = 0; i < tried; ++i) {
-        const prompt once = source->at(i, seed), again = source->at(i, seed);
-        if (!(once.text == again.text && once.output_tokens == again.output_tokens))
-            refuse({printed("workload is generated: asked twice for request %zu, its function "
-                            "gives two prompts: what is left to chance is drawn from its draw&",
-                            i)});
-        tokens += estimated_tokens(str(once.text));
-    }
-    return {.workload_text = joined({printed("generated prompts, about %.0f tokens each",
-                                             tokens / static_cast<double>(tried)),
-                                     g.force_output ? "" : ", answers as long as they get",
-                                     g.salted ? "" : ", not salted"}),
-            .sent_as_given = g.salted ? "" : "prompts",
-            .source = source,
-            .forces_length = g.force_output || o.ignore_eos};
-}
-
-inline plan_part workload_of(const dataset& d, const request_options& o,
-                                    const vector<dialogue>& sample) {
-    check_dataset(d);
-    if (sample.empty()) refuse({str(d.path), " was not read"});
-    const auto source = std::make_shared<recorded_dialogues>();
-    source->salted = d.salted;
-    double prompt_tokens = 0;
-    std::size_t turns = 0;
-    for (const dialogue& x : sample) {
-        source->most_turns = std::max(source->most_turns, x.turns.size());
-        turns += x.turns.size();
-        prompt_tokens += estimated_prompt_tokens(x);
-    }
-    const double n = static_cast<double>(sample.size());
-    return {.workload_text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
-                                     format_name(d.format), "), about ",
-                                     printed("%.0f tokens each", prompt_tokens / n),
-                                     source->most_turns == 1
-                                         ? ""
-                                         : printed(", %.1f turns each",
-                                                   static_cast<double>(turns) / n),
-                                     think_text(d.think),
-                                     d.force_output ? "" : ", answers as long as they get",
-                                     d.salted ? "" : ", not salted"}),
-            .sent_as_given = !d.salted ? "prompts" : have_images(sample) ? "images" : "",
-            .source = source,
-            .think = d.think,
-            .forces_length = d.force_output || o.ignore_eos};
-}
-
-inline void check_conversations(const conversations& c) {
-    using shape = length_distribution::shape;
-    for (const auto& [d, field, least] :
-         {std::tuple{&c.turns, "workload.turns", 1.0},
-          std::tuple{&c.user_tokens, "workload.user_tokens", 1.0},
-          std::tuple{&c.output_tokens, "workload.output_tokens", 1.0},
-          std::tuple{&c.system_tokens, "workload.system_tokens", 0.0}}) {
-        check_length(*d, field, least);
-        if (d->kind == shape::trace ||
-            (d->kind == shape::empirical && d != &c.user_tokens && d != &c.output_tokens))
-            refuse({field, " is ", length_text(*d),
-                    ": files are read for user_tokens and output_tokens only"});
-    }
-}
-/// Returns the turns of the longest conversation that can be drawn.
-inline std::size_t max_turns_of(const conversations& c) {
-    using shape = length_distribution::shape;
-    constexpr double limit = 1000;
-    const bool is_open = c.turns.kind == shape::normal || c.turns.kind == shape::lognormal;
-    const double most = is_open ? c.turns.a : std::max(c.turns.a, c.turns.b);
-    if (most > limit)
-        refuse({"workload.turns is ", length_text(c.turns),
-                ": a conversation has 1 to 1000 turns"});
-    return static_cast<std::size_t>(is_open ? limit : most);
-}
-
-/// Returns the steps of the longest conversation, with its subagents' turns.
-inline std::size_t max_steps_of(const conversations& c, std::size_t most_turns) {
-    const double subagents = c.subagents.value;
-    check_numbers({{"workload.subagents", subagents * 100, 0, 100, " %"}});
-    double max_each = 1;
-    for (const auto& [d, field, most] :
-         {std::tuple{&c.helpers, "workload.helpers", 64.0},
-          std::tuple{&c.helper_turns, "workload.helper_turns", 1000.0}}) {
-        const bool is_given = d->kind != length_distribution::shape::fixed || d->a != 0;
-        if (is_given != (subagents > 0))
-            refuse({field, is_given ? " is given, and subagents is 0 %: no turn starts any"
-                                    : " is not given, and subagents says that turns start some"});
-        if (!is_given) continue;
-        const bool has_end = d->kind == length_distribution::shape::fixed ||
-                             d->kind == length_distribution::shape::uniform;
-        const double end = std::max(d->a, d->b);
-        if (!has_end || !(d->a >= 1 && end <= most))
-            refuse({field, " is ", length_text(*d),
-                    printed(": give a number, or uniform(low, high), from 1 to %g", most)});
-        check_length(*d, field, 1);
-        max_each *= end;
-    }
-    if (subagents == 0) return most_turns;
-    if (most_turns == 1)
-        refuse({"workload.subagents is given, and conversations have one turn: a turn that another "
-                "follows starts helpers"});
-    const double steps = static_cast<double>(most_turns) +
-                         static_cast<double>(most_turns - 1) * max_each;
-    if (steps > max_session_steps)
-        refuse({printed("a conversation may have %.0f steps, its helpers' among them: at most %zu "
-                        "are allowed", steps, max_session_steps)});
-    return static_cast<std::size_t>(steps);
-}
-inline std::string helpers_text(const conversations& c) {
-    if (c.subagents.value == 0) return "";
-    return joined({printed(", %.9g %% of the turns helped by ", c.subagents.value * 100),
-                   length_text(c.helpers), " of ", length_text(c.helper_turns), " turns each"});
-}
-
-inline plan_part workload_of(const conversations& c, const request_options& o) {
-    check_conversations(c);
-    const std::size_t most_turns = max_turns_of(c);
-    check_think(c.think);
-    const std::size_t max_steps = max_steps_of(c, most_turns);
-    const std::string system =
-        c.system_tokens.a > 0 ? ", a system prompt of " + length_text(c.system_tokens) +
-                                    (c.shared_system_prompt ? " shared by all" : " of their own")
-                              : "";
-    const bool is_forced = c.force_output || o.ignore_eos;
-    plan_part w{.workload_text = joined({"conversations, ", length_text(c.turns),
-                                         " turns, messages of ", length_text(c.user_tokens),
-                                         " tokens, answers of ", is_forced ? "" : "at most ",
-                                         length_text(c.output_tokens), system, helpers_text(c),
-                                         think_text(c.think)}),
-                .think = c.think,
-                .forces_length = is_forced};
-    // Conversations of one turn are prompts, and the system prompt is their shared prefix.
-    if (most_turns == 1) {
-        w.source = std::make_shared<const synthetic_prompts>(
-            synthetic{.prompt_tokens = c.user_tokens,
-                      .output_tokens = c.output_tokens,
-                      .shared_prefix = c.system_tokens});
-        return w;
-    }
-    const auto made = std::make_shared<synthetic_conversations>(c);
-    made->most_turns = max_steps;
-    made->max_own_turns = most_turns;
-    w.source = made;
-    return w;
-}
-
-inline void check_own_lengths(const arrival_data& a, const length_distribution& d,
-                              const char* field) {
-    if (d.kind == length_distribution::shape::trace && a.kind != arrival_kind::replay)
-        refuse({field, " is from_trace(): arrivals must be replay(...), they are ",
-                arrival_text(a)});
-}
-inline void check_synthetic(const synthetic& w, const arrival_data& a) {
-    using shape = length_distribution::shape;
-    check_length(w.prompt_tokens, "workload.prompt_tokens", 1);
-    check_length(w.output_tokens, "workload.output_tokens", 1);
-    check_length(w.shared_prefix, "workload.shared_prefix", 0);
-    check_own_lengths(a, w.prompt_tokens, "workload.prompt_tokens");
-    check_own_lengths(a, w.output_tokens, "workload.output_tokens");
-    if (w.shared_prefix.kind == shape::empirical || w.shared_prefix.kind == shape::trace)
-        refuse({"workload.shared_prefix is ", length_text(w.shared_prefix),
-                ": files are read for prompt_tokens and output_tokens only"});
-    check_numbers({{"workload.prefix_groups", static_cast<double>(w.prefix_groups), 1, 1e6},
-                   {"workload.prefix_fraction", w.prefix_fraction.value * 100, 0, 100, " %"}});
-}
-inline plan_part workload_of(const synthetic& w, const arrival_data& a,
-                                    const warmup_amount& warmup, const request_options& o,
-                                    const api_traits& api) {
-    check_synthetic(w, a);
-    const bool is_forced = w.force_output || o.ignore_eos;
-    const auto before =
-        warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds());
-    std::string prefix;
-    if (w.shared_prefix.a > 0) {
-        prefix = ", shared prefix " + length_text(w.shared_prefix) + " tokens";
-        if (w.prefix_groups > 1)
-            prefix += printed(" in %lld groups", static_cast<long long>(w.prefix_groups));
-        if (w.prefix_fraction.value < 1)
-            prefix += printed(" for %.9g %% of the prompts", w.prefix_fraction.value * 100);
-    }
-    return {.workload_text = joined({"synthetic, prompt ", length_text(w.prompt_tokens), " tokens",
-                                     api.generates ? ", output " : "",
-                                     api.generates && !is_forced ? "at most " : "",
-                                     api.generates ? length_text(w.output_tokens) + " tokens" : "",
-                                     prefix}),
-            .source = std::make_shared<const synthetic_prompts>(w, before),
-            .forces_length = is_forced};
-}
-
-inline void check_no_max_tokens(const request_options& o) {
-    if (o.max_tokens)
-        refuse({printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
-                        *o.max_tokens)});
-}
-
-inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
-                                    const workload_files& files, const api_traits& api,
-                                    std::uint64_t default_seed) {
-    const box& w = s.workload.what();
-    if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
-    if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
-    const long long given_seed = s.seed;
-    const std::uint64_t seed = given_seed > 0 ? static_cast<std::uint64_t>(given_seed)
-                                              : default_seed;
-    if (const auto* own = w.get<generated_prompts>()) return workload_of(*own, s.options, seed);
-    if (w.get<extension_workload>()) {
-        if (!files.of_extension) refuse({"workload was not read"});
-        return files.of_extension->planned(s, arrivals, seed);
-    }
-    check_no_max_tokens(s.options);
-    if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
-    if (const auto* made = w.get<synthetic>())
-        return workload_of(*made, arrivals, s.warmup, s.options, api);
-    synthetic as_recorded;
-    if (arrivals.kind == arrival_kind::replay)
-        as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
-    return workload_of(as_recorded, arrivals, s.warmup, s.options, api);
 }
 
 // ===== [C] the plan of a gate: what is sent, and how it is judged ================================
@@ -23158,6 +22879,289 @@ inline std::string preparation_text(const vector<task_step>& steps) {
     for (const task_step& step : steps)
         t += (t.empty() ? "; before each repeat " : ", ") + step_name(step);
     return t;
+}
+
+// ===== [C] a workload's part of the plan =========================================================
+
+inline void check_think(const time_distribution& d) {
+    if (!is_sound(d))
+        refuse({"workload.think is ", distribution_text(d), ": it runs from 0 to 86400 s, with an "
+                "ordered range and a sigma from 0 to 5"});
+}
+inline void check_dataset(const dataset& d) {
+    if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
+    check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6},
+                   {"workload.max_turns", static_cast<double>(d.max_turns), 1, 1000}});
+    for (const auto& [name, least, most] :
+         {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
+          std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
+        if (!(least >= 0 && most >= 0 && (most == 0 || least <= most)))
+            refuse({printed("workload.min_%s_tokens is %lld and max_%s_tokens is %lld: they cannot "
+                            "be negative, and the first is at most the second", name,
+                            static_cast<long long>(least), name, static_cast<long long>(most))});
+    check_think(d.think);
+}
+
+/// A workload of an extension, read from its files.
+class read_workload {
+public:
+    virtual ~read_workload() = default;
+    /// Fills in defaults that this workload knows.
+    virtual scenario completed(scenario s, const api_traits&) const { return s; }
+    virtual plan_part planned(const scenario& s, const arrival_data& a,
+                              std::uint64_t seed) const = 0;
+    /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
+    virtual maybe<recorded_trace> starts(const arrival_data&) const { return {}; }
+};
+/// Reads workloads of one extension. Throws std::invalid_argument.
+class workload_extension {
+public:
+    /// Puts its read_workload and other data into `into`.
+    virtual void read(const box& said, const scenario& s, std::uint64_t seed,
+                      workload_files& into) const = 0;
+    /// Sessions cannot be in a mix, and both variants play the same ones.
+    virtual bool plays_sessions() const { return false; }
+
+protected:
+    ~workload_extension() = default;
+};
+
+inline std::string think_text(const time_distribution& d) {
+    return d.a + d.b > 0 ? ", think " + distribution_text(d) : "";
+}
+
+inline plan_part workload_of(const prompt_list& list, const request_options& o) {
+    if (list.items.size() == 0) refuse({"workload is prompts({}): it needs at least one prompt"});
+    vector<std::string> given;
+    for (const text& t : list.items) given.push_back(str(t));
+    return {.workload_text = printed("%zu prompts", list.items.size()),
+            .sent_as_given = "prompts",
+            .source = std::make_shared<const given_prompts>(std::move(given)),
+            .forces_length = o.ignore_eos};
+}
+
+/// Refuses a function that gives two prompts for one request: its repeats would differ.
+inline plan_part workload_of(const generated_prompts& g, const request_options& o,
+                                    std::uint64_t seed) {
+    if (!g.of) refuse({"workload is generated(nullptr): it needs a function"});
+    const auto source = std::make_shared<const user_prompts>(g);
+    constexpr std::size_t tried = 100;
+    double tokens = 0;
+    for (std::size_t i = 0; i < tried; ++i) {
+        const prompt once = source->at(i, seed), again = source->at(i, seed);
+        if (!(once.text == again.text && once.output_tokens == again.output_tokens))
+            refuse({printed("workload is generated: asked twice for request %zu, its function "
+                            "gives two prompts: what is left to chance is drawn from its draw&",
+                            i)});
+        tokens += estimated_tokens(str(once.text));
+    }
+    return {.workload_text = joined({printed("generated prompts, about %.0f tokens each",
+                                             tokens / static_cast<double>(tried)),
+                                     g.force_output ? "" : ", answers as long as they get",
+                                     g.salted ? "" : ", not salted"}),
+            .sent_as_given = g.salted ? "" : "prompts",
+            .source = source,
+            .forces_length = g.force_output || o.ignore_eos};
+}
+
+inline plan_part workload_of(const dataset& d, const request_options& o,
+                                    const vector<dialogue>& sample) {
+    check_dataset(d);
+    if (sample.empty()) refuse({str(d.path), " was not read"});
+    const auto source = std::make_shared<recorded_dialogues>();
+    source->salted = d.salted;
+    double prompt_tokens = 0;
+    std::size_t turns = 0;
+    for (const dialogue& x : sample) {
+        source->most_turns = std::max(source->most_turns, x.turns.size());
+        turns += x.turns.size();
+        prompt_tokens += estimated_prompt_tokens(x);
+    }
+    const double n = static_cast<double>(sample.size());
+    return {.workload_text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
+                                     format_name(d.format), "), about ",
+                                     printed("%.0f tokens each", prompt_tokens / n),
+                                     source->most_turns == 1
+                                         ? ""
+                                         : printed(", %.1f turns each",
+                                                   static_cast<double>(turns) / n),
+                                     think_text(d.think),
+                                     d.force_output ? "" : ", answers as long as they get",
+                                     d.salted ? "" : ", not salted"}),
+            .sent_as_given = !d.salted ? "prompts" : have_images(sample) ? "images" : "",
+            .source = source,
+            .think = d.think,
+            .forces_length = d.force_output || o.ignore_eos};
+}
+
+inline void check_conversations(const conversations& c) {
+    using shape = length_distribution::shape;
+    for (const auto& [d, field, least] :
+         {std::tuple{&c.turns, "workload.turns", 1.0},
+          std::tuple{&c.user_tokens, "workload.user_tokens", 1.0},
+          std::tuple{&c.output_tokens, "workload.output_tokens", 1.0},
+          std::tuple{&c.system_tokens, "workload.system_tokens", 0.0}}) {
+        check_length(*d, field, least);
+        if (d->kind == shape::trace ||
+            (d->kind == shape::empirical && d != &c.user_tokens && d != &c.output_tokens))
+            refuse({field, " is ", length_text(*d),
+                    ": files are read for user_tokens and output_tokens only"});
+    }
+}
+/// Returns the turns of the longest conversation that can be drawn.
+inline std::size_t max_turns_of(const conversations& c) {
+    using shape = length_distribution::shape;
+    constexpr double limit = 1000;
+    const bool is_open = c.turns.kind == shape::normal || c.turns.kind == shape::lognormal;
+    const double most = is_open ? c.turns.a : std::max(c.turns.a, c.turns.b);
+    if (most > limit)
+        refuse({"workload.turns is ", length_text(c.turns),
+                ": a conversation has 1 to 1000 turns"});
+    return static_cast<std::size_t>(is_open ? limit : most);
+}
+
+/// Returns the steps of the longest conversation, with its subagents' turns.
+inline std::size_t max_steps_of(const conversations& c, std::size_t most_turns) {
+    const double subagents = c.subagents.value;
+    check_numbers({{"workload.subagents", subagents * 100, 0, 100, " %"}});
+    double max_each = 1;
+    for (const auto& [d, field, most] :
+         {std::tuple{&c.helpers, "workload.helpers", 64.0},
+          std::tuple{&c.helper_turns, "workload.helper_turns", 1000.0}}) {
+        const bool is_given = d->kind != length_distribution::shape::fixed || d->a != 0;
+        if (is_given != (subagents > 0))
+            refuse({field, is_given ? " is given, and subagents is 0 %: no turn starts any"
+                                    : " is not given, and subagents says that turns start some"});
+        if (!is_given) continue;
+        const bool has_end = d->kind == length_distribution::shape::fixed ||
+                             d->kind == length_distribution::shape::uniform;
+        const double end = std::max(d->a, d->b);
+        if (!has_end || !(d->a >= 1 && end <= most))
+            refuse({field, " is ", length_text(*d),
+                    printed(": give a number, or uniform(low, high), from 1 to %g", most)});
+        check_length(*d, field, 1);
+        max_each *= end;
+    }
+    if (subagents == 0) return most_turns;
+    if (most_turns == 1)
+        refuse({"workload.subagents is given, and conversations have one turn: a turn that another "
+                "follows starts helpers"});
+    const double steps = static_cast<double>(most_turns) +
+                         static_cast<double>(most_turns - 1) * max_each;
+    if (steps > max_session_steps)
+        refuse({printed("a conversation may have %.0f steps, its helpers' among them: at most %zu "
+                        "are allowed", steps, max_session_steps)});
+    return static_cast<std::size_t>(steps);
+}
+inline std::string helpers_text(const conversations& c) {
+    if (c.subagents.value == 0) return "";
+    return joined({printed(", %.9g %% of the turns helped by ", c.subagents.value * 100),
+                   length_text(c.helpers), " of ", length_text(c.helper_turns), " turns each"});
+}
+
+inline plan_part workload_of(const conversations& c, const request_options& o) {
+    check_conversations(c);
+    const std::size_t most_turns = max_turns_of(c);
+    check_think(c.think);
+    const std::size_t max_steps = max_steps_of(c, most_turns);
+    const std::string system =
+        c.system_tokens.a > 0 ? ", a system prompt of " + length_text(c.system_tokens) +
+                                    (c.shared_system_prompt ? " shared by all" : " of their own")
+                              : "";
+    const bool is_forced = c.force_output || o.ignore_eos;
+    plan_part w{.workload_text = joined({"conversations, ", length_text(c.turns),
+                                         " turns, messages of ", length_text(c.user_tokens),
+                                         " tokens, answers of ", is_forced ? "" : "at most ",
+                                         length_text(c.output_tokens), system, helpers_text(c),
+                                         think_text(c.think)}),
+                .think = c.think,
+                .forces_length = is_forced};
+    // Conversations of one turn are prompts, and the system prompt is their shared prefix.
+    if (most_turns == 1) {
+        w.source = std::make_shared<const synthetic_prompts>(
+            synthetic{.prompt_tokens = c.user_tokens,
+                      .output_tokens = c.output_tokens,
+                      .shared_prefix = c.system_tokens});
+        return w;
+    }
+    const auto made = std::make_shared<synthetic_conversations>(c);
+    made->most_turns = max_steps;
+    made->max_own_turns = most_turns;
+    w.source = made;
+    return w;
+}
+
+inline void check_own_lengths(const arrival_data& a, const length_distribution& d,
+                              const char* field) {
+    if (d.kind == length_distribution::shape::trace && a.kind != arrival_kind::replay)
+        refuse({field, " is from_trace(): arrivals must be replay(...), they are ",
+                arrival_text(a)});
+}
+inline void check_synthetic(const synthetic& w, const arrival_data& a) {
+    using shape = length_distribution::shape;
+    check_length(w.prompt_tokens, "workload.prompt_tokens", 1);
+    check_length(w.output_tokens, "workload.output_tokens", 1);
+    check_length(w.shared_prefix, "workload.shared_prefix", 0);
+    check_own_lengths(a, w.prompt_tokens, "workload.prompt_tokens");
+    check_own_lengths(a, w.output_tokens, "workload.output_tokens");
+    if (w.shared_prefix.kind == shape::empirical || w.shared_prefix.kind == shape::trace)
+        refuse({"workload.shared_prefix is ", length_text(w.shared_prefix),
+                ": files are read for prompt_tokens and output_tokens only"});
+    check_numbers({{"workload.prefix_groups", static_cast<double>(w.prefix_groups), 1, 1e6},
+                   {"workload.prefix_fraction", w.prefix_fraction.value * 100, 0, 100, " %"}});
+}
+inline plan_part workload_of(const synthetic& w, const arrival_data& a,
+                                    const warmup_amount& warmup, const request_options& o,
+                                    const api_traits& api) {
+    check_synthetic(w, a);
+    const bool is_forced = w.force_output || o.ignore_eos;
+    const auto before =
+        warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds());
+    std::string prefix;
+    if (w.shared_prefix.a > 0) {
+        prefix = ", shared prefix " + length_text(w.shared_prefix) + " tokens";
+        if (w.prefix_groups > 1)
+            prefix += printed(" in %lld groups", static_cast<long long>(w.prefix_groups));
+        if (w.prefix_fraction.value < 1)
+            prefix += printed(" for %.9g %% of the prompts", w.prefix_fraction.value * 100);
+    }
+    return {.workload_text = joined({"synthetic, prompt ", length_text(w.prompt_tokens), " tokens",
+                                     api.generates ? ", output " : "",
+                                     api.generates && !is_forced ? "at most " : "",
+                                     api.generates ? length_text(w.output_tokens) + " tokens" : "",
+                                     prefix}),
+            .source = std::make_shared<const synthetic_prompts>(w, before),
+            .forces_length = is_forced};
+}
+
+inline void check_no_max_tokens(const request_options& o) {
+    if (o.max_tokens)
+        refuse({printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
+                        *o.max_tokens)});
+}
+
+inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
+                                    const workload_files& files, const api_traits& api,
+                                    std::uint64_t default_seed) {
+    const box& w = s.workload.what();
+    if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
+    if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
+    const long long given_seed = s.seed;
+    const std::uint64_t seed = given_seed > 0 ? static_cast<std::uint64_t>(given_seed)
+                                              : default_seed;
+    if (const auto* own = w.get<generated_prompts>()) return workload_of(*own, s.options, seed);
+    if (w.get<extension_workload>()) {
+        if (!files.of_extension) refuse({"workload was not read"});
+        return files.of_extension->planned(s, arrivals, seed);
+    }
+    check_no_max_tokens(s.options);
+    if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
+    if (const auto* made = w.get<synthetic>())
+        return workload_of(*made, arrivals, s.warmup, s.options, api);
+    synthetic as_recorded;
+    if (arrivals.kind == arrival_kind::replay)
+        as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
+    return workload_of(as_recorded, arrivals, s.warmup, s.options, api);
 }
 
 // ===== [C] the options of requests ===============================================================

@@ -43,10 +43,10 @@ FLOORS = {
     "core/dialects": "C",
     "core/answers": "C",
     "core/measured": "C",
+    "core/traffic": "C",
     "core/judging": "C",
     "core/described": "C",
     "core/files": "C",
-    "core/traffic": "C",
     "core/planning": "C",
     "core/figures": "C",
     "core/stored": "C",
@@ -59,6 +59,17 @@ FLOORS = {
     "effects/targets": "E",
     "effects/gates": "E",
     "effects": "E",
+}
+# The client and the judge do not see each other, nor by way of others: what a folder's parts may not reach. A client
+# that knows objectives, data sets or reports is compiled, read and broken with them.
+JUDGE = ("core/judging", "core/described", "core/figures", "core/stored", "core/reports")
+UNSEEN = {
+    "core/traffic": (*JUDGE, "core/files"),
+    "core/judging": ("core/traffic", "core/files"),
+    "core/described": ("core/traffic", "core/files"),
+    "effects/net": (*JUDGE, "core/files"),
+    "effects/load": (*JUDGE, "core/files"),
+    "effects/targets": JUDGE,
 }
 ZONES = "ACE"  # in the order in which src/llmbench.hpp says "Part one", "Part two", "Part three"
 
@@ -103,6 +114,7 @@ class Part:
         self.extension = extension_of(name)
         if not self.extension and folder not in FLOORS:
             raise Refused(f"{name} is on no floor: {folder} is not among those of ci/assemble.py")
+        self.folder, self.reached = folder, {name}
         self.floor = 0 if self.extension else list(FLOORS).index(folder)
         self.zone = zone or FLOORS[folder]
         self.embeds = []  # files that stand in the part as a literal
@@ -136,6 +148,15 @@ class Part:
             self.closes.append(closed[1])
             del body[-1]
         self.body = self.with_embedded(src, without_blank_ends(body))
+
+    def see(self, used):
+        """Takes over what an included part reaches."""
+        self.reached |= used.reached
+        for other in sorted(used.reached):
+            side = str(Path(other).parent)
+            if side in UNSEEN.get(self.folder, ()):
+                way = "" if other == used.name else f" by way of {used.name}"
+                raise Refused(f"{self.name} includes {other}{way}: {self.folder} does not see {side}")
 
     def check_system_includes(self, body):
         in_place = [m[1] for m in map(SYSTEM.match, body) if m]
@@ -210,6 +231,8 @@ def read_parts(src, root=ROOT, of_header=()):
             trail.append(name)
             for used in parts[name].includes:
                 reach(used, name)
+                if used in parts:  # else one of llmbench.hpp, for an extension
+                    parts[name].see(parts[used])
             trail.pop()
             order.append(parts[name])
         if user in parts and parts[name].floor > parts[user].floor:

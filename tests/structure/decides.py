@@ -1,7 +1,7 @@
 """Verdicts are decided on numbers and enumerators, and said in core/described: no part of judging,
 of the search for a capacity or of comparisons looks into a text, and judging has no sentence.
 
-    decides.py [SRC]    SRC/core/{judging,capacity} and what compares settings; exits with 1 and says where
+    decides.py [SRC]    SRC/core/judging, what searches and what compares settings; exits with 1 and says where
 """
 import re
 import sys

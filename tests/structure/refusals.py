@@ -92,6 +92,18 @@ REFUSED = [
      "api/units.hpp does not begin with a comment on what it is and #pragma once"),
     ({"attic/old.hpp": part("int old();"), "api/units.hpp": part('#include "attic/old.hpp"')},
      "attic/old.hpp is on no floor: attic is not among those of ci/assemble.py"),
+    ({"core/judging/rule.hpp": part("int rule();"),
+      "effects/net/sockets.hpp": part('#include "core/judging/rule.hpp"')},
+     "effects/net/sockets.hpp includes core/judging/rule.hpp: effects/net does not see core/judging"),
+    ({"core/files/traces.hpp": part("int trace();"),
+      "effects/system/console.hpp": part('#include "core/files/traces.hpp"'),
+      "effects/net/sockets.hpp": part('#include "effects/system/console.hpp"')},
+     "effects/net/sockets.hpp includes core/files/traces.hpp by way of effects/system/console.hpp: "
+     "effects/net does not see core/files"),
+    ({"core/traffic/plan.hpp": part("int plan();"),
+      "core/judging/rule.hpp": part('#include "core/traffic/plan.hpp"'),
+      "core/wire/url.hpp": None, "llmbench.hpp": SOUND["llmbench.hpp"].replace("core/wire/url.hpp", "core/judging/rule.hpp")},
+     "core/judging/rule.hpp includes core/traffic/plan.hpp: core/judging does not see core/traffic"),
     ({"core/wire/url.hpp": part("int url();", '#include "core/base/text.hpp"')},
      "core/wire/url.hpp includes core/base/text.hpp in its middle: the includes of a part stand at "
      "its top"),

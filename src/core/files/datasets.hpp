@@ -6,6 +6,7 @@
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/dialogues.hpp"
 

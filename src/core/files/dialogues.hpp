@@ -7,7 +7,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
-#include "core/measured/answers.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/files/byte_stream.hpp"
 
 #include <algorithm>  // min
@@ -25,84 +25,10 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Counts the rows that have a field, for fields that are sent and for fields that are left out.
-class row_fields {
-public:
-    void send(const std::string& name, long long row) { count(sent_, name, row); }
-    void leave_out(const std::string& name, long long row) { count(left_out_, name, row); }
-    /// "sent as rows have them: tools (60 rows); left out: model (60 rows)".
-    std::string text() const {
-        const std::string sent = shown("sent as rows have them: ", sent_);
-        const std::string left_out = shown("left out: ", left_out_);
-        return sent + (sent.empty() || left_out.empty() ? "" : "; ") + left_out;
-    }
-
-private:
-    struct rows {
-        long long count = 0, last = -1;
-    };
-    using by_name = std::map<std::string, rows>;
-    static constexpr std::size_t max_names = 1000, max_shown = 8;
-
-    static void count(by_name& all, const std::string& name, long long row) {
-        if (all.size() == max_names && all.find(name) == all.end()) return;
-        rows& of = all[name];
-        of.count += of.last != row;
-        of.last = row;
-    }
-    static std::string shown(const char* what, const by_name& all) {
-        std::string t;
-        std::size_t n = 0;
-        for (const auto& [name, of] : all)
-            if (n++ < max_shown)
-                t += (t.empty() ? what : ", ") + printable(name, 60) +
-                     printed(" (%lld %s)", of.count, of.count == 1 ? "row" : "rows");
-        return n > max_shown ? t + printed(" and %zu more", n - max_shown) : t;
-    }
-
-    by_name sent_{}, left_out_{};
-};
-
-/// A user's message, and the length of its answer.
-struct dialogue_turn {
-    std::string prompt{};
-    std::string image{};    // a file below the directory of images, or a data: URL
-    int output_tokens = 0;  // 0: the file does not say
-};
-/// One conversation of a dataset; most have one turn.
-struct dialogue {
-    vector<chat_message> before{};  // the messages before the first turn
-    vector<dialogue_turn> turns{};
-    std::shared_ptr<const wanted_answer> wanted{};  // of a question
-    double temperature = not_a_number;  // of this conversation, if it has one
-    std::string fields{};               // other fields of its requests, ",\"name\":value" pairs
-};
 /// A message of a file, and the image that it is about.
 struct recorded_message : chat_message {
     std::string image{};
 };
-
-/// Without the vocabulary this is an estimate: close for English, high for most other text.
-inline int estimated_tokens(std::string_view s) {
-    std::size_t ascii = 0, others = 0;
-    for (const char c : s) {
-        const auto byte = static_cast<unsigned char>(c);
-        ascii += byte < 0x80;
-        others += byte >= 0xC0;  // the first byte of another character
-    }
-    return static_cast<int>(std::min<std::size_t>((ascii + 3) / 4 + others, 100000000));
-}
-inline int estimated_prompt_tokens(const dialogue& d) {
-    int n = estimated_tokens(d.turns.front().prompt);
-    for (const chat_message& m : d.before) n += estimated_tokens(m.content);
-    return n;
-}
-
-inline bool have_images(const vector<dialogue>& all) {
-    return any_of(all, [](const dialogue& d) {
-        return any_of(d.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
-    });
-}
 
 /// Calls `each(name, value)` for the members of an object that are not null and none of these.
 template <class Each>

@@ -4,10 +4,10 @@
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/traffic/prefix_tree.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/files/byte_stream.hpp"
-#include "core/files/datasets.hpp"
 #include "core/files/dates.hpp"
-#include "core/files/prefix_tree.hpp"
 
 #include <algorithm>  // max, min, sort
 #include <cmath>  // fabs, floor, isnan
@@ -23,21 +23,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-struct trace_row {
-    double at_s = 0;  // from the first one
-    int prompt_tokens = 0, output_tokens = 0;
-};
-struct recorded_trace {
-    std::string format{};
-    vector<trace_row> rows{};  // in order of time
-    /// Mooncake's content of prompts in blocks: equal numbers for equal content. Empty if the trace
-    /// does not have it.
-    prefix_tree tree{};
-    vector<tree_prompt> prompts{};
-    int block_tokens = 0;
-    long long left_out = 0;  // failed requests of the recording
-    row_fields fields{};     // columns that are not read
-};
 inline constexpr std::size_t max_trace_blocks = 200000000;
 inline constexpr std::size_t max_trace_rows = 10000000;
 inline constexpr double longest_trace_s = 1e8;   // three years
@@ -200,17 +185,6 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
     }
     return t;
 }
-
-class read_workload;
-struct workload_files {
-    vector<double> prompt_values{}, output_values{};  // of empirical distributions
-    vector<dialogue> dialogues{};                     // a dataset's sample
-    recorded_trace trace{};                                // of replay
-    vector<workload_files> of_parts{};                // of a mix
-    vector<workload_files> of_baseline{};  // one, where it has another workload
-    std::shared_ptr<const read_workload> of_extension{};
-    row_fields fields{};  // of a dataset's rows
-};
 
 }  // namespace detail
 }  // inline namespace v1

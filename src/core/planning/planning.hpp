@@ -14,7 +14,7 @@
 #include "core/judging/counts.hpp"
 #include "core/judging/rule.hpp"
 #include "core/measured/slices.hpp"
-#include "core/files/traces.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/traffic/answer_keeping.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"

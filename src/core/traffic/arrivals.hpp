@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/base/random.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/files/traces.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/traffic/lengths.hpp"
 
 #include <algorithm>  // max, min, sort, upper_bound

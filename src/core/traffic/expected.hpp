@@ -6,7 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/files/traces.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/arrivals.hpp"

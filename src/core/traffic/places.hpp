@@ -7,7 +7,8 @@
 #include "core/base/bytes.hpp"
 #include "core/base/random.hpp"
 #include "core/dialects/request_body.hpp"
-#include "core/files/traces.hpp"
+#include "core/traffic/prefix_tree.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/traffic/lengths.hpp"
 #include "core/traffic/tokens.hpp"
 

@@ -12,7 +12,7 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
-#include "core/files/traces.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/shard.hpp"

@@ -7,7 +7,7 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
-#include "core/files/datasets.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"

@@ -10,10 +10,12 @@
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/datasets.hpp"
+#include "core/files/dialogues.hpp"
 #include "core/files/traces.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/planning/workloads.hpp"
 #include "core/traffic/arrivals.hpp"
-#include "core/traffic/workload.hpp"
+#include "core/planning/workload.hpp"
 #include "effects/system/files.hpp"
 
 #include <algorithm>  // clamp, sort

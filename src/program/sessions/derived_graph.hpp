@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/vector.hpp"
-#include "core/files/prefix_tree.hpp"
+#include "core/traffic/prefix_tree.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 
 #include <algorithm>  // max, partition_point, sort

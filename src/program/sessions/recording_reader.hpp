@@ -3,6 +3,7 @@
 
 #include "core/base/json.hpp"
 #include "core/files/dialogues.hpp"
+#include "core/traffic/recorded.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 
 #include <algorithm>  // max

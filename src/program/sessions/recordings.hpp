@@ -7,7 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/dates.hpp"
-#include "core/files/prefix_tree.hpp"
+#include "core/traffic/prefix_tree.hpp"
 #include "core/files/traces.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 #include "program/sessions/derived_graph.hpp"

@@ -4,7 +4,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/files/prefix_tree.hpp"
+#include "core/traffic/prefix_tree.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 
 #include <algorithm>  // min

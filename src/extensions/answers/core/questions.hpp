@@ -12,8 +12,9 @@
 #include "core/files/byte_stream.hpp"
 #include "core/files/datasets.hpp"
 #include "core/files/dialogues.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/traffic/sources.hpp"
-#include "core/traffic/workload.hpp"
+#include "core/planning/workload.hpp"
 #include "extensions/answers/api.hpp"
 #include "extensions/answers/core/numbers.hpp"
 

@@ -5,7 +5,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
-#include "core/files/prefix_tree.hpp"
+#include "core/traffic/prefix_tree.hpp"
 #include "core/traffic/places.hpp"
 
 #include <algorithm>  // find, max, min

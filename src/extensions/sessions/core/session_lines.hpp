@@ -8,7 +8,7 @@
 #include "core/files/byte_stream.hpp"
 #include "core/files/dates.hpp"
 #include "core/files/dialogues.hpp"
-#include "core/files/prefix_tree.hpp"
+#include "core/traffic/prefix_tree.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 
 #include <algorithm>  // find, min

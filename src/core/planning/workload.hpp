@@ -10,7 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/files/datasets.hpp"
-#include "core/files/traces.hpp"
+#include "core/traffic/recorded.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/lengths.hpp"
 #include "core/traffic/plan.hpp"
