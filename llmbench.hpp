@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2738 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2740 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -240,6 +240,8 @@
 //   [E] the progress of a repeat
 //   [E] looks at a load of both variants before its end
 //   [E] one repeat
+//   [E] a slot: what is loaded at one time, from a server made ready to the measurements
+//   [E] which slots follow one another, and which of them count
 //   [E] the repeats of a gate on its servers
 //   [E] one gate from its scenario to its result
 //   [E] a finished run with its requests
@@ -2735,7 +2737,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,124 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,195 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -29368,12 +29370,11 @@ inline bool is_yes(const std::string& v) {
 
 // ===== [E] programs that send one load together, by an extension =================================
 
-class gate_servers;
-class progress_meter;
+struct slot;
 struct variant_repeat;
 struct plan;
 struct settings;
-/// One repeat: of one variant, or of both at once.
+/// The loads of one slot: of one variant, or of both at once.
 using variant_repeats = std::deque<variant_repeat>;
 
 /// The part of this program in a load. It sends the whole, unless an extension shares the load:
@@ -29406,11 +29407,11 @@ public:
     virtual void all_or_none(const std::function<void()>& act) { act(); }
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
-    /// Sends its part of a repeat, if it has not the whole. Rank 0 tells the others to send theirs.
-    virtual void send(variant_repeats&) {}
+    /// Sends its part of a slot by `load()`. Rank 0 tells the others to send theirs.
+    virtual void send(const slot&, variant_repeats&, const std::function<void()>& load) { load(); }
     virtual void end_gate() {}
-    /// Other ranks send their parts until then. Returns why they have no verdicts.
-    virtual std::string follow(const plan&, gate_servers&, progress_meter&) { return {}; }
+    /// Other ranks run their parts of slots until then. Returns why they have no verdicts.
+    virtual std::string follow(const std::function<void(const slot&)>& /*run*/) { return {}; }
 };
 inline constinit load_sharing sends_whole_loads{};
 /// Set by the extension before static objects are made.
@@ -31910,12 +31911,11 @@ private:
 /// event.
 inline constexpr std::uint64_t max_gaps_kept = 32ull << 20;
 
-/// What is asked of one repeat, or one probe of a search, on one server.
+/// What is asked of one repeat on one server.
 struct repeat_order {
     run_variant variant = run_variant::candidate;
     int number = 0;  // among all that were measured, those set aside included
     int gate = 1;
-    double load = 0, answer_s = 0;           // of a probe
     bool parts_twins = false;                // so that they do not meet at one server
     long long deadline_ns = 0;               // of the whole program, 0: none
     std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
@@ -35324,8 +35324,13 @@ public:
     bool is_process() const { return process_ != nullptr; }
     /// Ends a process; it can be started again.
     void end() {
-        if (process_) process_->end();
+        if (!process_) return;
+        process_->end();
+        was_loaded_ = false;
     }
+    /// Whether it had a load since it was started.
+    bool was_loaded() const { return was_loaded_; }
+    void note_load() { was_loaded_ = true; }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
         return process_ ? process_->how_it_went() : std::string();
@@ -35553,7 +35558,7 @@ private:
                             load_.url.query;
     }
 
-    bool is_baseline_ = false;
+    bool is_baseline_ = false, was_loaded_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
     std::string key_is_for_{};                    // URL of a setting's key, "" for any
     std::unique_ptr<started_process> process_{};  // of process{...}
@@ -36919,10 +36924,8 @@ public:
             baseline_ = other_.get();
         }
     }
-    live_target& on(run_variant variant) {
-        return variant == run_variant::baseline ? *baseline_ : candidate_;
-    }
     live_target& candidate() { return candidate_; }
+    live_target* baseline() { return baseline_; }  // null: none
     /// The room that both variants have; 0: neither reports one.
     int room_of(const std::string& model) const {
         int least = candidate_.room_of(model);
@@ -37014,24 +37017,6 @@ private:
     std::unique_ptr<live_target> other_{};  // of the baseline, if it has its own server
     live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
 };
-
-/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
-/// request has no 2xx answer in time: the server would not be in the state asked for.
-inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
-    if (p.shard.index > 0) return;
-    const std::string nth = std::to_string(repeat + 1);
-    for (const task_step& s : p.sent->prepare) {
-        const load_target& to = target.load();
-        const std::string path = filled_in(str(s.path), "{n}", nth);
-        const std::string body = filled_in(str(s.body), "{n}", nth);
-        const std::string why = fault_of_post(
-            blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
-        if (!why.empty())
-            throw std::runtime_error("prepare, before repeat " + nth + " on " +
-                                     target.facts().url + ": POST " + masked_words_of(path, to) +
-                                     " " + why);
-    }
-}
 
 inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
 
@@ -37588,13 +37573,6 @@ inline void run_repeat(variant_repeats& variants) {
     note_lateness(variants.front().seen, are_two ? &variants.back().seen : nullptr);
     if (are_two) note_lateness(variants.back().seen, &variants.front().seen);
 }
-/// Runs one repeat on one server.
-inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_order& asked = {}) {
-    variant_repeats one;
-    one.emplace_back(p, target, asked);
-    run_repeat(one);
-    return std::move(one[0].seen);
-}
 /// What users of a server waited for their requests, by the place in the trace.
 using seconds_by_place = std::map<std::tuple<long long, int, int>, double>;
 template <class Requests, class Record>
@@ -37637,11 +37615,139 @@ inline void note_speed_at_once(const seconds_by_place& alone, repeat_data& d) {
     d.speed_error = std::sqrt(sample_variance(logs) / static_cast<double>(logs.size()));
 }
 
-/// Runs this program's part of a repeat, writes its records and reads the servers' metrics
-/// meanwhile. The load ends early where `decides` says that all is decided by it so far; then the
-/// part of its planned time that it lasted is returned, else 1.
-inline double recorded_repeat(variant_repeats& variants,
-                              std::function<bool(load_so_far&&)> decides = {}) {
+// ===== [E] a slot: what is loaded at one time, from a server made ready to the measurements ======
+
+/// What is loaded at one time: one variant, or both at once, the candidate first.
+struct slot {
+    vector<run_variant> variants{run_variant::candidate};
+    int number = 0;  // among all that were measured, those set aside included
+    std::string name{};  // for the progress
+    double load = 0, answer_s = 0;  // of a probe; 0: the load of the plan
+    probe_of part = probe_of::asked;
+    bool parts_twins = false;  // so that they do not meet at one server
+    bool tries_alone = false;  // each variant has its server to itself before
+    bool is_kept = true;  // its records are written, and its servers' pages are read
+    long long deadline_ns = 0;  // 0: none
+};
+
+/// What the slots of a gate, or of one setting, have in common. It outlives none of that.
+struct slot_host {
+    const plan& what;
+    live_target& candidate;
+    live_target* baseline = nullptr;  // null: none
+    int gate = 1;
+    progress_meter* meter = nullptr;
+    answers_shown show = answers_shown::open;
+    bool are_models = false;  // the servers, which need no preparation
+    live_target& on(run_variant v) const {
+        return v == run_variant::baseline ? *baseline : candidate;
+    }
+    plan plan_of(const slot& s, run_variant v) const {
+        return plan_of_variant(
+            s.load > 0 ? the_search().at_load(what, s.load, s.answer_s) : what, v);
+    }
+};
+
+/// What came of a slot.
+struct slot_seen {
+    vector<repeat_data> repeats{};  // of its variants; none if the time ended before
+    bool is_whole = false;          // the time did not end before, nor in it
+    double part = 1;                // of its planned time, after which all was decided
+    vector<std::string> notes{};
+};
+
+/// Calls `act`; returns false if the time ended before it was done.
+template <class Act>
+bool is_in_time(long long deadline_ns, Act&& act) {
+    try {
+        act();
+        return true;
+    } catch (const std::runtime_error&) {
+        if (stop_asked.load() || seconds_until(deadline_ns) > 0) throw;
+        return false;
+    }
+}
+
+/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
+/// request has no 2xx answer in time: the server would not be in the state asked for.
+inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
+    if (p.shard.index > 0) return;
+    const std::string nth = std::to_string(repeat + 1);
+    for (const task_step& s : p.sent->prepare) {
+        const load_target& to = target.load();
+        const std::string path = filled_in(str(s.path), "{n}", nth);
+        const std::string body = filled_in(str(s.body), "{n}", nth);
+        const std::string why = fault_of_post(
+            blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
+        if (!why.empty())
+            throw std::runtime_error("prepare, before repeat " + nth + " on " +
+                                     target.facts().url + ": POST " + masked_words_of(path, to) +
+                                     " " + why);
+    }
+}
+/// Makes the servers of a slot ready for it. Returns false if the time ended before.
+inline bool make_ready(const slot_host& host, const slot& s) {
+    const auto left_s = [&] { return seconds_until(s.deadline_ns); };
+    for (const run_variant v : s.variants) {
+        live_target& target = host.on(v);
+        if (target.was_loaded()) {
+            if (!target.restarts()) rest(target.pages());
+            else if (!is_in_time(s.deadline_ns, [&] { target.restart(left_s()); })) return false;
+        }
+        if (host.meter) host.meter->stage(s.name);
+        target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
+        if (host.are_models) continue;
+        const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
+        if (!is_in_time(s.deadline_ns, [&] {
+                prepare_server(host.plan_of(s, v), target, s.number, within_s);
+            }))
+            return false;
+    }
+    return true;
+}
+
+// ---- what is noted of a slot
+
+/// Of a warm-up, also of a repeat set aside later: a cold start, or a warm-up that never became
+/// stable, must be seen.
+inline void note_warmup(const repeat_data& d, vector<std::string>& notes) {
+    if (!d.warmup.asked) return;
+    const std::string whose = d.variant == run_variant::baseline ? "baseline, " : "";
+    notes.push_back(warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
+}
+inline void note_speeds(const repeat_data& mine, const repeat_data& its,
+                        vector<std::string>& notes) {
+    if (std::isnan(mine.speed_at_once) || std::isnan(its.speed_at_once)) return;
+    notes.push_back(printed("at once, the candidate answers at %.3g %% of its speed alone, the "
+                            "baseline at %.3g %%",
+                            100 * mine.speed_at_once, 100 * its.speed_at_once));
+}
+inline void note_clock_set(long long set_ns, int number, vector<std::string>& notes) {
+    if (std::llabs(set_ns) <= noticed_step_ns) return;
+    notes.push_back(printed("the time of day was set %s by %s in repeat %d, and the kernel's "
+                            "stamps around that do not count",
+                            set_ns > 0 ? "forward" : "back",
+                            time_text(std::fabs(static_cast<double>(set_ns)) * 1e-9).c_str(),
+                            number + 1));
+}
+inline void note_decided(double part, const repeat_data& d, vector<std::string>& notes) {
+    if (part == 1) return;
+    notes.push_back("the load ended after " + time_text(d.window.seconds()) + " of " +
+                    time_text(d.window.seconds() / part) +
+                    ", since all was decided by then (.repeats = 1: the whole time)");
+}
+
+// ---- the load
+
+/// Sends this program's part of the load of a slot. What is kept is written meanwhile, and the
+/// servers' pages are read. The load ends early where `decides` says that all is decided by it so
+/// far; then the part of its planned time that it lasted is returned, else 1.
+inline double send_slot(const slot& s, variant_repeats& variants,
+                        std::function<bool(load_so_far&&)> decides) {
+    if (!s.is_kept) {
+        run_repeat(variants);
+        return 1;
+    }
     session& program = session::of_this_program();
     const plan& p = variants[0].what;
     decided_end end;
@@ -37650,25 +37756,66 @@ inline double recorded_repeat(variant_repeats& variants,
     record_writer writer(program.records(), p.name, [&](delivered_requests&& d) {
         if (looks_early) looks.take(std::move(d));
     });
-    std::deque<page_watch> pages;
     for (variant_repeat& v : variants) {
         v.asked.max_gaps = program.room_for_gaps() / variants.size();
         v.asked.out = &writer.box();
         if (looks_early) v.asked.decided = &end;
-        if (p.shard.is_whole())
-            pages.emplace_back(v.target.pages(), named_series(v.what.judged->slos));
     }
-    if (p.shard.is_whole()) run_repeat(variants);
-    else load_sharing_of_program->send(variants);
-    for (std::size_t i = 0; i < variants.size(); ++i) {
+    const server_pages none{};
+    std::deque<page_watch> pages;
+    load_sharing_of_program->send(s, variants, [&] {
+        for (const variant_repeat& v : variants)  // one program reads them
+            pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
+                               named_series(v.what.judged->slos));
+        run_repeat(variants);
+    });
+    for (std::size_t i = 0; i < pages.size(); ++i) {
         repeat_data& d = variants[i].seen;
-        if (p.shard.is_whole()) d.server = pages[i].metrics(cross_check_of(d).finished);
+        d.server = pages[i].metrics(cross_check_of(d).finished);
         program.note_gaps(d.gaps.size());
     }
     return end.part();
 }
+/// Runs a slot on servers that are ready.
+inline slot_seen run_ready(const slot_host& host, const slot& s,
+                           std::function<bool(load_so_far&&)> decides = {}) {
+    variant_repeats variants;
+    for (const run_variant v : s.variants)
+        variants.emplace_back(host.plan_of(s, v), host.on(v),
+                              repeat_order{.variant = v,
+                                           .number = s.number,
+                                           .gate = host.gate,
+                                           .parts_twins = s.parts_twins,
+                                           .deadline_ns = s.deadline_ns,
+                                           .meter = host.meter,
+                                           .show = host.show});
+    std::deque<seconds_by_place> alone;
+    if (s.tries_alone)
+        for (const variant_repeat& v : variants) alone.push_back(seconds_alone(v));
+    const long long was_ahead_ns = day_ahead_ns();
+    slot_seen seen{.is_whole = true};
+    for (variant_repeat& v : variants) v.target.note_load();
+    seen.part = send_slot(s, variants, std::move(decides));
+    for (std::size_t k = 0; k < alone.size(); ++k) note_speed_at_once(alone[k], variants[k].seen);
+    if (!alone.empty()) note_speeds(variants[0].seen, variants[1].seen, seen.notes);
+    note_clock_set(day_ahead_ns() - was_ahead_ns, s.number, seen.notes);
+    note_decided(seen.part, variants[0].seen, seen.notes);
+    for (variant_repeat& v : variants) {
+        v.seen.load = s.load;
+        v.seen.part = s.part;
+        note_warmup(v.seen, seen.notes);
+        seen.is_whole = seen.is_whole && !v.seen.cut_short;
+        seen.repeats.push_back(std::move(v.seen));
+    }
+    return seen;
+}
+/// Makes the servers ready, and runs a slot on them.
+inline slot_seen run_slot(const slot_host& host, const slot& s,
+                          std::function<bool(load_so_far&&)> decides = {}) {
+    return make_ready(host, s) ? run_ready(host, s, std::move(decides)) : slot_seen();
+}
 
-// ===== [E] the repeats of a gate on its servers ==================================================
+// ===== [E] which slots follow one another, and which of them count ===============================
 
 /// Positions of repeats, pairs or rounds of a comparison; a probe has none. A repeat that is set
 /// aside is measured again in its position, because order and requests depend on it.
@@ -37720,13 +37867,24 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
     return flipped != (pair % 2 == 1);
 }
+/// The slots of a repeat or a pair: of both variants at once, or in turns by the seed. `each`: what
+/// they have in common.
+inline vector<slot> slots_at(int position, const plan& p, bool is_pair, const slot& each) {
+    const auto of = [&](vector<run_variant> variants) {
+        slot s = each;
+        s.name = stage_text(p, position, variants[0]) + each.name;
+        s.variants = std::move(variants);
+        return s;
+    };
+    constexpr run_variant mine = run_variant::candidate, its = run_variant::baseline;
+    if (!is_pair) return {of({mine})};
+    if (p.judged->is_at_once) return {of({mine, its})};
+    if (baseline_goes_first(p.sent->seed, position)) return {of({its}), of({mine})};
+    return {of({mine}), of({its})};
+}
 
-/// One probe of a search.
-struct probe_order {
-    double load = 0, answer_s = 0;
-    probe_of part = probe_of::asked;
-    std::string name{};
-};
+// ===== [E] the repeats of a gate on its servers ==================================================
+
 class gate_run;
 /// Probes loads until the capacity is known, or probes run out: an extension does it.
 using probe_search = void(gate_run&);
@@ -37802,7 +37960,7 @@ public:
     void repeat_until_decided() {
         if (p_.searches()) return search_by_probes(*this);
         while (count() < max_repeats_) {
-            if (is_out_of_time() || !next_repeat(p_)) {
+            if (is_out_of_time() || !next_repeat()) {
                 note_end_of_time();
                 return;
             }
@@ -37834,12 +37992,14 @@ public:
         }
     }
     /// Ranks other than the first do this instead.
-    std::string follow() { return load_sharing_of_program->follow(p_, servers_, meter_); }
+    std::string follow() {
+        return load_sharing_of_program->follow([&](const slot& s) { run_ready(host_, s); });
+    }
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = analysis_so_far();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts))
-            all_.profile = the_faults().profiled({p_, servers_.on(run_variant::candidate), meter_,
+            all_.profile = the_faults().profiled({p_, servers_.candidate(), meter_,
                                                   all_.seen.notes, gate_, positions_.begin(),
                                                   mode_.deadline_ns});
         if (mode_.kind == run_kind::write_baseline)
@@ -37866,55 +38026,35 @@ public:
                                         static_cast<double>(needed_ns()) * 1e-9, count(),
                                         max_repeats_, counted_text(p_));
     }
-    /// Measures the next repeat, on both variants if there are two; or a probe of this load.
-    /// Returns false if the time ended in between: then it does not count.
-    bool next_repeat(const plan& what, const probe_order* probe = nullptr) {
-        const int position = probe ? repeat_positions::of_probe : positions_.next(count());
-        const int number = positions_.begin();
+    /// Measures the next repeat, or pair.
+    bool next_repeat() {
+        const int position = positions_.next(count());
+        slot each{.name = positions_.is_again() ? ", again" : ""};
+        each.parts_twins = servers_.twins_may_meet();
+        each.tries_alone = each.parts_twins && is_tried_alone();
+        return measure(slots_at(position, p_, servers_.has_baseline(), each), position);
+    }
+    /// Measures slots that count together. Returns false if the time ended in between: then they do
+    /// not count.
+    bool measure(vector<slot> slots, int position = repeat_positions::of_probe) {
         const long long began = now_ns();
+        const int number = positions_.begin();
         is_analysed_ = false;
-        vector<run_variant> variants{run_variant::candidate};
-        const bool in_turns = !judged_.is_at_once;
-        if (servers_.has_baseline() && !probe)
-            variants.insert(in_turns && baseline_goes_first(p_.sent->seed, position)
-                                ? variants.begin()
-                                : variants.end(),
-                            run_variant::baseline);
-        bool whole = true;
-        for (std::size_t i = 0; whole && i < variants.size();) {
-            variant_repeats repeats;  // of one variant, or of both at the same time
-            do {
-                const plan its = plan_of_variant(what, variants[i]);
-                whole = make_ready(its, variants[i], position, number, probe);
-                repeats.emplace_back(its, servers_.on(variants[i]),
-                                     order_of(variants[i], number, probe));
-            } while (++i < variants.size() && whole && !in_turns);
-            if (!whole) break;
-            const bool may_meet = servers_.twins_may_meet();
-            for (variant_repeat& r : repeats) r.asked.parts_twins = may_meet;
-            std::deque<seconds_by_place> alone;
-            if (may_meet && is_tried_alone(repeats))
-                for (variant_repeat& r : repeats) alone.push_back(seconds_alone(r));
-            const long long was_ahead_ns = day_ahead_ns();
-            std::function<bool(load_so_far&&)> decides;
-            if (mode_.kind == run_kind::judge)
-                decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
-            const double part = recorded_repeat(repeats, std::move(decides));
-            for (std::size_t k = 0; k < alone.size(); ++k)
-                note_speed_at_once(alone[k], repeats[k].seen);
-            if (!alone.empty()) note_speeds(repeats[0].seen, repeats[1].seen);
-            note_clock_set(was_ahead_ns, number);
-            note_decided(part, repeats[0].seen);
-            for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
+        bool whole = true, all = true;
+        for (slot& s : slots) {
+            s.number = number;
+            s.deadline_ns = mode_.deadline_ns;
+            whole = keep(run_slot(host_, s, decides_for(number)));
             // Without the candidate's server no objective is left; some need no baseline.
-            if (variants.back() == run_variant::baseline &&
-                fault_of_gate(all_.seen).what == because::server_gone)
-                variants.resize(i);
+            const bool is_last = &s == &slots.back();
+            all = whole && (is_last || slots.back().variants[0] == run_variant::candidate ||
+                            fault_of_gate(all_.seen).what != because::server_gone);
+            if (!all) break;
         }
-        if (whole && variants.size() > 1) hold_answers_together();
+        if (all && servers_.has_baseline()) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, whole ? position : repeat_positions::dropped, number);
-        if (whole && !probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        if (whole && position >= 0) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return whole;
     }
     /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
@@ -37963,17 +38103,6 @@ private:
     long long needed_ns() const {
         return std::max(slowest_ns_, ns_of(judged_.loads_of_pair() * expected_seconds(p_)));
     }
-    /// Calls `act`, and returns false if the time ended before it was done.
-    template <class Act>
-    bool is_in_time(Act&& act) const {
-        try {
-            act();
-            return true;
-        } catch (const std::runtime_error&) {
-            if (stop_asked.load() || seconds_until(mode_.deadline_ns) > 0) throw;
-            return false;
-        }
-    }
     bool ends_at_first_miss() const {
         return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
     }
@@ -37997,89 +38126,32 @@ private:
         return !found.on.invalid &&
                is_enough(found.verdicts, {.advisory = only_advises, .invalid = true});
     }
-    void note_decided(double part, const repeat_data& d) {
-        all_.seen.decided_after = part;
-        if (part == 1) return;
-        all_.seen.notes.push_back("the load ended after " + time_text(d.window.seconds()) +
-                                  " of " + time_text(d.window.seconds() / part) +
-                                  ", since all was decided by then (.repeats = 1: the whole time)");
-    }
-    /// Makes a server ready for the next repeat. Returns false if the time ended before.
-    bool make_ready(const plan& what, run_variant variant, int position, int number,
-                    const probe_order* probe) {
-        live_target& target = servers_.on(variant);
-        const bool was_loaded = number > 0 || &target == loaded_;  // both variants may be one
-        loaded_ = &target;
-        if (was_loaded) {
-            if (!target.restarts()) rest(target.pages());
-            else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
-                return false;
-        }
-        meter_.stage(probe ? probe->name
-                           : stage_text(p_, position, variant) +
-                                 (positions_.is_again() ? ", again" : ""));
-        target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
-        const double max_s =
-            std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
-        return mode_.model || is_in_time([&] { prepare_server(what, target, number, max_s); });
+    std::function<bool(load_so_far&&)> decides_for(int number) const {
+        if (mode_.kind != run_kind::judge) return {};
+        return [this, number](load_so_far&& s) { return is_decided_by(std::move(s), number); };
     }
     /// Once, users of two servers have each of them alone before both at once.
-    bool is_tried_alone(const variant_repeats& both) const {
+    bool is_tried_alone() const {
         const auto is_tried = [](const repeat_data& d) { return !std::isnan(d.speed_at_once); };
-        return both.size() == 2 && users_of(*p_.sent) > 0 && p_.shard.is_whole() &&
+        return users_of(*p_.sent) > 0 && p_.shard.is_whole() &&
                !any_of(all_.seen.candidate, is_tried);
     }
-    void note_speeds(const repeat_data& mine, const repeat_data& its) {
-        if (!std::isnan(mine.speed_at_once) && !std::isnan(its.speed_at_once))
-            all_.seen.notes.push_back(printed("at once, the candidate answers at %.3g %% of its "
-                                              "speed alone, the baseline at %.3g %%",
-                                              100 * mine.speed_at_once, 100 * its.speed_at_once));
-    }
-    repeat_order order_of(run_variant variant, int number, const probe_order* probe) {
-        return {.variant = variant,
-                .number = number,
-                .gate = gate_,
-                .load = probe ? probe->load : 0,
-                .answer_s = probe ? probe->answer_s : 0,
-                .deadline_ns = mode_.deadline_ns,
-                .meter = &meter_,
-                .show = mode_.answers};
-    }
-    void note_clock_set(long long was_ahead_ns, int number) {
-        const long long set_ns = day_ahead_ns() - was_ahead_ns;
-        if (std::llabs(set_ns) <= noticed_step_ns) return;
-        all_.seen.notes.push_back(printed("the time of day was set %s by %s in repeat %d, and "
-                                          "the kernel's stamps around that do not count",
-                                          set_ns > 0 ? "forward" : "back",
-                                          time_text(std::fabs(static_cast<double>(set_ns)) *
-                                                    1e-9).c_str(), number + 1));
-    }
-    /// Returns whether the repeat is whole.
-    bool keep(repeat_data d, const probe_order* probe) {
-        if (probe) {
-            d.load = probe->load;
-            d.part = probe->part;
+    /// Returns whether the slot is whole.
+    bool keep(slot_seen s) {
+        for (std::string& note : s.notes) all_.seen.notes.push_back(std::move(note));
+        if (!s.repeats.empty()) all_.seen.decided_after = s.part;
+        for (repeat_data& d : s.repeats) {
+            texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
+            all_.seen.variant(d.variant).push_back(std::move(d));
         }
-        note_warmup(d);
-        const bool whole = !d.cut_short;
-        texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
-        all_.seen.variant(d.variant).push_back(std::move(d));
-        return whole;
-    }
-    /// Every report has the warm-ups of all repeats, also of those set aside later: a cold start or
-    /// a warm-up that never became stable must be seen.
-    void note_warmup(const repeat_data& d) {
-        if (!d.warmup.asked) return;
-        const std::string whose = d.variant == run_variant::baseline ? "baseline, " : "";
-        all_.seen.notes.push_back(
-            warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
+        return s.is_whole;
     }
     /// Compares the answers of the last pair, if answers are compared.
     void hold_answers_together() {
         const repeat_data& theirs = all_.seen.baseline.back();
         if (!has_hashes(theirs)) return;
-        vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
-        for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
+        vector<std::string> secrets = servers_.candidate().load().secrets;
+        for (const std::string& s : servers_.baseline()->load().secrets)
             secrets.push_back(s);
         all_.seen.candidate.change_last([&](repeat_data& mine) {
             the_answers().compare(mine, theirs, texts_[0], texts_[1],
@@ -38093,8 +38165,9 @@ private:
     const run_mode& mode_;
     const int gate_ = session::of_this_program().running_gate();
     gate_servers servers_;
-    const live_target* loaded_ = nullptr;  // had the last load
     progress_meter meter_;
+    const slot_host host_{p_,     servers_.candidate(), servers_.baseline(), gate_,
+                          &meter_, mode_.answers,        mode_.model != nullptr};
     repeat_positions positions_{judged_.max_repeats};
     int max_repeats_ = judged_.max_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far

@@ -1538,7 +1538,7 @@ public:
           whole_(as_a_whole),
           mode_(mode),
           rounds_(all.front().all.what.judged->max_repeats),
-          slots_(rounds_),
+          positions_(rounds_),
           meter_(whole_, progress, surroundings_of_program().style()) {
         std::string key_is_for = environment("LLMBENCH_URL");  // else of the first endpoint
         for (setting_under_test& s : all_) {
@@ -1555,12 +1555,13 @@ public:
         meter_.say(printed("\n%s\n  ", whole_.name.c_str()) + plan_text(whole_) +
                    printed("; %zu settings in turns, %d rounds", all_.size(), rounds_) +
                    time_of_all() + "\n");
+        bool in_time = true;
         for (setting_under_test& s : all_)
-            if (!s.server.is_process()) bring_up(s);
+            if (in_time && !s.server.is_process()) in_time = bring_up(s);
         check_servers();
-        for (int slot = next_position(); slot >= 0; slot = next_position()) {
+        for (int at = next_position(); at >= 0; at = next_position()) {
             const long long began = now_ns();
-            if (is_out_of_time() || !measure_round(slot)) {
+            if (!in_time || is_out_of_time() || !measure_round(at)) {
                 note_end_of_time();
                 break;
             }
@@ -1579,13 +1580,13 @@ private:
     /// Returns the next round to measure; -1: none.
     int next_position() {
         if (stop_asked.load() || !is_anything_left()) return -1;
-        const int slot = slots_.next(measured_rounds());
-        if (slot < rounds_) return slot;
+        const int position = positions_.next(measured_rounds());
+        if (position < rounds_) return position;
         for (setting_under_test& s : all_) {
             if (!s.has_turns()) continue;
             s.all.found = analyse(s.all.seen, s.all.judged_by);
             if (s.all.found.by_client && set_aside(*s.all.found.by_client))
-                return slots_.next(measured_rounds());
+                return positions_.next(measured_rounds());
         }
         return -1;
     }
@@ -1601,28 +1602,30 @@ private:
     /// As for a gate's repeats, but the round is set aside for all settings, because they are
     /// compared by rounds.
     bool set_aside(const client_error& bias) {
-        const int slot = static_cast<int>(bias.repeat);
-        if (slot >= measured_rounds() || !slots_.has_another(measured_rounds()) ||
+        const int position = static_cast<int>(bias.repeat);
+        if (position >= measured_rounds() || !positions_.has_another(measured_rounds()) ||
             is_out_of_time())
             return false;
-        slots_.set_aside(seen_where([](const setting_under_test& s) { return s.has_turns(); }),
-                         bias.repeat, described(bias.why));
-        meter_.say(printed("  round %d is measured again: ", slot + 1) + described(bias.why) +
+        positions_.set_aside(
+            seen_where([](const setting_under_test& s) { return s.has_turns(); }), bias.repeat,
+            described(bias.why));
+        meter_.say(printed("  round %d is measured again: ", position + 1) + described(bias.why) +
                    "\n");
         return true;
     }
     /// Returns false if the time ended in between: then the round counts for no setting.
-    bool measure_round(int slot) {
-        const int number = slots_.begin();
+    bool measure_round(int position) {
+        const int number = positions_.begin();
         bool whole = true;
-        for (const std::size_t i : turns_of_round(all_.size(), slot))
+        for (const std::size_t i : turns_of_round(all_.size(), position))
             if (whole && all_[i].has_turns() && !stop_asked.load()) {
                 const long long began = now_ns();
-                whole = take_turn(all_[i], slot, number);
+                whole = take_turn(all_[i], position, number);
                 all_[i].took_ns += now_ns() - began;
             }
-        slots_.end(seen_where([&](const setting_under_test& s) { return !whole || s.has_turns(); }),
-                   whole ? slot : repeat_positions::dropped, number);
+        positions_.end(
+            seen_where([&](const setting_under_test& s) { return !whole || s.has_turns(); }),
+            whole ? position : repeat_positions::dropped, number);
         return whole;
     }
     template <class F>
@@ -1632,25 +1635,26 @@ private:
             if (f(s)) seen.push_back(&s.all.seen);
         return seen;
     }
-    /// A process runs only in its turn: two may not fit side by side.
-    bool take_turn(setting_under_test& s, int slot, int number) {
-        if (s.server.is_process()) bring_up(s);
-        else if (number > 0) rest(s.server.pages());
-        if (s.has_turns() && !mode_.model) prepare(s, number);
+    /// A process runs only in its turn: two may not fit side by side. Returns false if the time
+    /// ended before the turn was over.
+    bool take_turn(setting_under_test& s, int position, int number) {
+        const slot_host host{.what = s.all.what,
+                             .candidate = s.server,
+                             .gate = s.number,
+                             .meter = &meter_,
+                             .show = mode_.answers,
+                             .are_models = mode_.model != nullptr};
+        const slot turn{.number = number,
+                        .name = printed("round %d of %d, ", position + 1, rounds_) + s.name,
+                        .deadline_ns = mode_.deadline_ns};
+        if (s.server.is_process() && !bring_up(s)) return false;
+        if (s.has_turns() && !make_ready(s, host, turn)) return false;
         if (!s.has_turns()) return true;
-        meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
-        variant_repeats one;
-        one.emplace_back(s.all.what, s.server,
-                         repeat_order{.number = number,
-                                      .gate = s.number,
-                                      .deadline_ns = mode_.deadline_ns,
-                                      .meter = &meter_,
-                                      .show = mode_.answers});
-        recorded_repeat(one);
-        repeat_list& variant = s.all.seen.candidate;
-        variant.push_back(std::move(one[0].seen));
+        slot_seen seen = run_ready(host, turn);
+        for (std::string& note : seen.notes) s.all.seen.notes.push_back(std::move(note));
+        s.all.seen.candidate.push_back(std::move(seen.repeats[0]));
         s.server.end();
-        if (variant.back().cut_short) return false;
+        if (!seen.is_whole) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {
             s.lost = described(why);
             meter_.say("  " + s.name + " has no more turns: " + s.lost + "\n");
@@ -1668,35 +1672,18 @@ private:
             s.all.seen.candidate.change_last(
                 [&](repeat_data& d) { d.target_gone = told + s.lost; });
     }
-    void prepare(setting_under_test& s, int number) {
+    bool make_ready(setting_under_test& s, const slot_host& host, const slot& turn) {
         try {
-            prepare_server(s.all.what, s.server, number, s.all.what.sent->limits.total.seconds());
+            return detail::make_ready(host, turn);
         } catch (const std::runtime_error& e) {
             lose(s, gate_outcome::invalid, e, "");
         }
+        return true;
     }
-    /// A missing server leaves the comparison.
-    void bring_up(setting_under_test& s) {
+    /// A missing server leaves the comparison. Returns false if the time ended before.
+    bool bring_up(setting_under_test& s) {
         try {
-            s.server.bring_up(seconds_left());
-            if (std::exchange(s.is_known, true)) return;
-            check_images(s.all.what, *s.server.load().api);
-            check_room(s);
-            learn_of(s.server, *s.all.what.sent, seconds_left());
-            s.server.check_reports_metrics(s.all.what.judged->slos, s.all.what.sent->common);
-            s.all.target = s.server.facts();
-            for (const std::string& note : notes_on_profiles(s.server, s.number)) {
-                meter_.say("  note: " + note + "\n");
-                s.all.seen.notes.push_back(note);
-            }
-            meter_.say("  " + s.name + ": " + target_text(s.all.target) +
-                       (makes_up_prompts(s.all.what)
-                            ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.all.what))
-                            : "") +
-                       "\n");
-            for (const std::string& note : s.all.target.notes)
-                if (session::of_this_program().is_news(note))
-                    meter_.say("  note: " + note + "\n");
+            return is_in_time(mode_.deadline_ns, [&] { find(s); });
         } catch (const std::invalid_argument& e) {
             lose(s, gate_outcome::refused, e);
         } catch (const no_server& e) {
@@ -1705,6 +1692,28 @@ private:
         } catch (const std::exception& e) {
             lose(s, gate_outcome::invalid, e);
         }
+        return true;
+    }
+    void find(setting_under_test& s) {
+        s.server.bring_up(seconds_left());
+        if (std::exchange(s.is_known, true)) return;
+        check_images(s.all.what, *s.server.load().api);
+        check_room(s);
+        learn_of(s.server, *s.all.what.sent, seconds_left());
+        s.server.check_reports_metrics(s.all.what.judged->slos, s.all.what.sent->common);
+        s.all.target = s.server.facts();
+        for (const std::string& note : notes_on_profiles(s.server, s.number)) {
+            meter_.say("  note: " + note + "\n");
+            s.all.seen.notes.push_back(note);
+        }
+        meter_.say("  " + s.name + ": " + target_text(s.all.target) +
+                   (makes_up_prompts(s.all.what)
+                        ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.all.what))
+                        : "") +
+                   "\n");
+        for (const std::string& note : s.all.target.notes)
+            if (session::of_this_program().is_news(note))
+                meter_.say("  note: " + note + "\n");
     }
     /// Settings are compared on the same sessions, those that fit all.
     static void check_room(const setting_under_test& s) {
@@ -1762,7 +1771,7 @@ private:
     const plan& whole_;
     const run_mode& mode_;
     const int rounds_;
-    repeat_positions slots_;
+    repeat_positions positions_;
     long long slowest_ns_ = 0;
     progress_meter meter_;
 };

@@ -701,9 +701,9 @@ inline void note_server_clock(const load_target& to, clock_ahead& lead) {
     if (a.date_s) note_date(lead, asked_s, unix_s(), *a.date_s);
 }
 
-/// A shard's part of each variant, which begins with all others. Only the first shard reads the
-/// servers' metrics, before any of them sends and after all have their answers.
-inline void repeat_of_shard(variant_repeats& variants) {
+/// A shard's part of each variant, which begins with all others. The first shard reads the servers'
+/// metrics before any of them sends and after all have their answers.
+inline void send_of_shard(variant_repeats& variants, const std::function<void()>& load) {
     constexpr double to_connect_s = 2;
     const plan& p = variants[0].what;
     const load_target& clock_of = variants[0].target.load();
@@ -721,21 +721,13 @@ inline void repeat_of_shard(variant_repeats& variants) {
         begins_s += shard_clock::measured_after_s(p);
         return began_ns = std::max(planned_ns, now_ns() + 10000000);
     };
-    const server_pages none{};
-    std::deque<page_watch> pages;
-    for (variant_repeat& v : variants)
-        pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
-                           named_series(p.judged->slos));
-    run_repeat(variants);
+    load();
     for (variant_repeat& v : variants) v.seen.ranks = {part_of(v.seen, p.shard, began_ns)};
     wait_for_unix_time(ends_s);
     if (!stop_asked.load()) note_server_clock(clock_of, lead);
     variants[0].seen.ranks[0].lead = lead;
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-        repeat_data& d = variants[i].seen;
-        d.ranks[0].off_s = static_cast<double>(began_ns - planned_ns) * 1e-9;
-        d.server = pages[i].metrics(cross_check_of(d).finished);
-    }
+    for (variant_repeat& v : variants)
+        v.seen.ranks[0].off_s = static_cast<double>(began_ns - planned_ns) * 1e-9;
 }
 
 }  // namespace detail
@@ -953,17 +945,16 @@ private:
     std::function<void(const std::string&)> lost_{};
 };
 
-/// Rank 0's order to the others between two verdicts: the next repeat, or the end of the gate. At
-/// once it is for both variants, the candidate first.
+/// Rank 0's order to the others between two verdicts: the next slot, or the end of the gate.
 struct rank_command {
     bool is_over = false;
-    repeat_order next{};
+    slot next{};
 };
 inline std::string text_of(const rank_command& c) {
     const long long deadline_ns = c.next.deadline_ns;
     const double left_s = deadline_ns > 0 ? std::max(0.001, seconds_until(deadline_ns)) : 0;
-    return printed("%d %d %d %d %.17g %.17g %.17g", c.is_over,
-                   c.next.variant == run_variant::baseline, c.next.number, c.next.parts_twins,
+    return printed("%d %d %d %d %d %.17g %.17g %.17g", c.is_over, c.next.variants.size() > 1,
+                   c.next.variants[0] == run_variant::baseline, c.next.number, c.next.parts_twins,
                    c.next.load, c.next.answer_s, left_s);
 }
 inline rank_command command_of(const std::string& text) {
@@ -972,15 +963,17 @@ inline rank_command command_of(const std::string& text) {
     while (!left.empty()) {
         n.push_back(leading_number<double>(left).value_or(not_a_number));
         left.remove_prefix(std::min(left.size(), left.find_first_not_of(' ')));
-        if (n.size() == 7) break;
+        if (n.size() == 8) break;
     }
-    if (n.size() != 7) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
-    return {n[0] != 0, {.variant = n[1] != 0 ? run_variant::baseline : run_variant::candidate,
-                        .number = static_cast<int>(n[2]),
-                        .load = n[4],
-                        .answer_s = n[5],
-                        .parts_twins = n[3] != 0,
-                        .deadline_ns = n[6] > 0 ? now_ns() + ns_of(n[6]) : 0}};
+    if (n.size() != 8) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
+    slot next{.number = static_cast<int>(n[3]),
+              .load = n[5],
+              .answer_s = n[6],
+              .parts_twins = n[4] != 0,
+              .deadline_ns = n[7] > 0 ? now_ns() + ns_of(n[7]) : 0};
+    if (n[2] != 0) next.variants[0] = run_variant::baseline;
+    if (n[1] != 0) next.variants.push_back(run_variant::baseline);
+    return {n[0] != 0, std::move(next)};
 }
 
 /// By how much a rank's clock is ahead of rank 0's, and the error of that.
@@ -1101,23 +1094,19 @@ inline int starts_of(const planned_traffic& p) {
 
 /// Called by all ranks. Each variant then has the whole repeat at rank 0, elsewhere this rank's
 /// part. Throws at all ranks if one could not begin, at rank 0 if one could not end.
-inline void repeat_of_ranks(variant_repeats& variants) {
+inline void send_of_ranks(variant_repeats& variants, const std::function<void()>& load) {
     rank_group& ranks = rank_group::of_this_program();
     const plan& p = variants[0].what;
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
-    const server_pages none{};
-    std::deque<page_watch> pages;
-    for (variant_repeat& v : variants) {
-        pages.emplace_back(ranks.is_first() ? v.target.pages() : none,
-                           named_series(p.judged->slos));
-        if (!ranks.is_first()) v.asked.max_gaps = ~0ull;  // counted when all are combined
-    }
+    if (!ranks.is_first())
+        for (variant_repeat& v : variants)
+            v.asked.max_gaps = ~0ull;  // counted when all are combined
     long long began_ns = now_ns();
     variants[0].asked.start = [&] { return began_ns = start(); };  // both begin together
     std::string why;
     const long long began = now_ns();
     try {
-        run_repeat(variants);
+        load();
         for (variant_repeat& v : variants) v.seen.ranks = {part_of(v.seen, p.shard, began_ns)};
     } catch (const std::exception& e) {
         if (start.is_called_off()) throw;
@@ -1139,7 +1128,6 @@ inline void repeat_of_ranks(variant_repeats& variants) {
         repeat_data& all = variants[i].seen;
         all = gathered_repeat(p, std::move(all), parts[i], start, after, variants[i].asked.out);
         parts[i] = {};
-        all.server = pages[i].metrics(cross_check_of(all).finished);
     }
     if (variants.size() < 2) return;
     note_lateness(variants[0].seen, &variants[1].seen);
@@ -1233,7 +1221,11 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(variant_repeats& variants) override { repeat_of_shard(variants); }
+    void send(const slot&, variant_repeats& variants,
+              const std::function<void()>& load) override {
+        if (variants[0].what.shard.is_whole()) load();
+        else send_of_shard(variants, load);
+    }
 };
 
 #ifdef LLMBENCH_WITH_MPI
@@ -1265,33 +1257,21 @@ public:
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
         else p = as_rank(std::move(p), part());
     }
-    void send(variant_repeats& variants) override {
-        if (ranks().is_alone()) return shards_of_load::send(variants);
-        tell({false, variants[0].asked});
-        repeat_of_ranks(variants);
+    void send(const slot& s, variant_repeats& variants,
+              const std::function<void()>& load) override {
+        if (ranks().is_alone()) return shards_of_load::send(s, variants, load);
+        tell({false, s});
+        send_of_ranks(variants, load);
     }
     void end_gate() override { tell({.is_over = true}); }
     /// Rank 0 reports the failure of a repeat.
-    std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) override {
-        const answers_shown show = settings_of(environment).answers;
+    std::string follow(const std::function<void(const slot&)>& run) override {
         for (;;) {
-            rank_command c = command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
+            const rank_command c =
+                command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
             if (c.is_over) break;
-            c.next.gate = session::of_this_program().running_gate();
-            c.next.meter = &meter;
-            c.next.show = show;
-            const plan what =
-                c.next.load > 0 ? the_search().at_load(p, c.next.load, c.next.answer_s) : p;
-            vector<run_variant> variants{c.next.variant};
-            if (p.judged->is_at_once) variants.push_back(run_variant::baseline);
             try {
-                variant_repeats mine;
-                for (const run_variant variant : variants) {
-                    c.next.variant = variant;
-                    mine.emplace_back(plan_of_variant(what, variant), servers.on(variant),
-                                      c.next);
-                }
-                recorded_repeat(mine);
+                run(c.next);
             } catch (const std::exception&) {
                 // Rank 0 knows of it.
             }

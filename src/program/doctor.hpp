@@ -14,7 +14,7 @@
 #include "core/measured/slices.hpp"
 #include "core/planning/planning.hpp"
 #include "core/stored/calibration.hpp"
-#include "effects/gates/repeat.hpp"
+#include "effects/gates/slot.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
@@ -35,6 +35,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>  // move, pair
@@ -56,8 +57,14 @@ struct own_error {
     }
     double worst_s() const { return std::max(ttft_p99_s, tpot_p99_s); }
 };
-/// One event of each stream every 50 ms, the first after 20 to 70 ms.
-inline own_error measured_error(long long streams, long long threads) {
+/// The end of the time that LLMBENCH_TIME_BUDGET gives the program; 0: none.
+inline long long deadline_of_doctor() {
+    const double budget_s = settings_of(environment).time_budget_s;
+    return budget_s > 0 ? program_began_ns + ns_of(budget_s) : 0;
+}
+/// One event of each stream every 50 ms, the first after 20 to 70 ms. None if the time ended before.
+inline std::optional<own_error> measured_error(long long streams, long long threads,
+                                               long long deadline_ns) {
     constexpr long long tokens = 10;
     serving what;
     what.paced = pace{uniform(time_span::from_seconds(0.02), time_span::from_seconds(0.07)),
@@ -75,8 +82,12 @@ inline own_error measured_error(long long streams, long long threads) {
     own_error e{.streams = streams, .threads = threads};
     live_target target(s.target, run_variant::candidate);
     target.bring_up();
-    const repeat_data d = run_repeat(planned(s, 1), target);
+    const plan p = planned(s, 1);
+    slot_seen seen = run_slot({.what = p, .candidate = target},
+                              {.is_kept = false, .deadline_ns = deadline_ns});
     server.stop();
+    if (!seen.is_whole) return {};
+    const repeat_data d = std::move(seen.repeats[0]);
     const served_since served = server.take();
     std::string log = printed("{\"schema\":\"%s\",\"server\":\"doctor\"}\n", truth_schema);
     for (const served_request& r : served.requests) log += truth_line(r);
@@ -141,10 +152,12 @@ inline long long right_streams(const vector<own_error>& errors) {
 }
 inline machine_findings examined_machine() {
     machine_findings f{.machine = environment_now(), .wakes = measured_wake_ups()};
+    const long long deadline_ns = deadline_of_doctor();
     const auto measure = [&](long long streams, long long threads) {
         if (stop_asked.load()) return;
-        const own_error e = measured_error(streams, threads);
-        if (stop_asked.load()) return;
+        const auto measured = measured_error(streams, threads, deadline_ns);
+        if (stop_asked.load() || !measured) return;
+        const own_error& e = *measured;
         f.errors.push_back(e);
         f.streams = right_streams(f.errors);
         f.is_by_server = !e.is_right() && e.server_late_p99_s > own_error::allowed_s;
@@ -250,7 +263,8 @@ inline server_findings read_findings(const std::string& directory, const std::st
 /// twice that of one user, then halved.
 inline long long gentle_users(const endpoint& server) {
     live_target target(server, run_variant::candidate);
-    target.bring_up();
+    const long long deadline_ns = deadline_of_doctor();
+    target.bring_up(seconds_until(deadline_ns));
     double alone_s = 0;
     long long users = 1;
     for (long long n = 1; n <= 64 && !stop_asked.load(); n *= 2) {
@@ -260,10 +274,13 @@ inline long long gentle_users(const endpoint& server) {
                          .warmup = n,
                          .duration = time_span::from_seconds(5),
                          .repeats = 1};
-        const repeat_data d = run_repeat(planned(s, 1), target);
+        const plan p = planned(s, 1);
+        const slot_seen seen = run_slot({.what = p, .candidate = target},
+                                        {.is_kept = false, .deadline_ns = deadline_ns});
+        if (!seen.is_whole) break;
         vector<double> ttft;
         bool has_failed = false;
-        for (const record& r : d.records) {
+        for (const record& r : seen.repeats[0].records) {
             if (r.status != request_status::ok) has_failed = true;
             else ttft.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
         }

@@ -164,7 +164,8 @@ gaps_used_up::~gaps_used_up() { detail::session::of_this_program().note_gaps(0 -
 std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_variant::candidate);
     t.bring_up();
-    const auto all = run_repeat(planned(s, 1), t).records;
+    const plan p = planned(s, 1);
+    const auto all = run_slot({.what = p, .candidate = t}, {.is_kept = false}).repeats[0].records;
     return {all.begin(), all.end()};
 }
 
@@ -172,7 +173,8 @@ std::string refusal_to_run(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_variant::candidate);
     t.bring_up();
     return texts::refusal_of([&] {
-        run_repeat(planned(s, 1, read_workload_files(s, 1)), t);
+        const plan p = planned(s, 1, read_workload_files(s, 1));
+        run_slot({.what = p, .candidate = t}, {.is_kept = false});
     });
 }
 }  // namespace live

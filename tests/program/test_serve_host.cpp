@@ -2,7 +2,7 @@
 // client, with the kernel's stamps. A thing comes after what it follows from, whatever the machine does.
 #include "llmbench.hpp"
 #include "core/planning/planning.hpp"
-#include "effects/gates/repeat.hpp"
+#include "effects/gates/slot.hpp"
 #include "effects/targets/live_target.hpp"
 #include "program/serve.hpp"
 #include "program/truth_log.hpp"
@@ -139,7 +139,8 @@ TEST_CASE("the log of a paced server agrees with a relay before it, and with the
             .repeats = 1};
         live_target target(s.target, run_variant::candidate);
         target.bring_up();
-        d = run_repeat(planned(s, 1), target);
+        const plan p = planned(s, 1);
+        d = run_slot({.what = p, .candidate = target}, {.is_kept = false}).repeats[0];
         passed_on = between.log();
     }
     server.stop();

@@ -8,7 +8,7 @@
 #include "extensions/simulated/virtual_environment.hpp"
 #include "extensions/simulated/target.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/gates/repeat.hpp"
+#include "effects/gates/slot.hpp"
 
 #include "support/served_log.hpp"
 
@@ -55,7 +55,7 @@ inline repeat repeat_at(hard_world& execution_environment, const live::served_lo
     const long long began = now_ns();
     if (interrupted_after_s > 0)
         execution_environment.at(began + ns_of(interrupted_after_s), [] { stop_asked = true; });
-    r.seen = run_repeat(r.what, target);
+    r.seen = run_slot({.what = r.what, .candidate = target}, {.is_kept = false}).repeats[0];
     stop_asked = false;
     r.took_s = static_cast<double>(now_ns() - began) * 1e-9;
     r.met = execution_environment.met;

@@ -1,5 +1,6 @@
 // Several settings of a server on one trace: measured in turns, compared, told of.
 #include "support/loads.hpp"
+#include "virtual/scripted_server.hpp"
 #include "llmbench_compare.hpp"
 
 #include <algorithm>
@@ -201,6 +202,38 @@ TEST_CASE("a time budget leaves what was measured by then, and says so") {
         s, {{"a", endpoint_of(engine_of(5_ms))}, {"b", endpoint_of(engine_of(5_ms))}});
     CHECK(holds(c.line(), " left, and a round takes 60 s or more: none of 2 was measured"));
     CHECK(c["a"].verdicts()[0].outcome == verdict::inconclusive);
+}
+
+TEST_CASE("a time budget that ends while a setting is prepared blames no setting") {
+    const auto answering = [](const scripted::answer& to_warm) {
+        return [to_warm](const scripted::request& r) {
+            return r.path == "/warm" ? to_warm : scripted::healthy();
+        };
+    };
+    const scripted::server ready(answering({scripted::send(scripted::json("200 OK", "{}"))}));
+    const scripted::server stalls(answering({scripted::stall()}));
+    const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(10));
+    scenario s = suite("no time to prepare");
+    s.slos = {p50(ttft) <= 1_s};
+    s.prepare = {post("/warm")};
+    const comparison_result c =
+        compare(s, {{"a", endpoint{.url = ready.url(), .model = "m"}},
+                    {"b", endpoint{.url = stalls.url(), .model = "m"}}});
+    INFO(c.line());
+    for (int i = 0; i < 2; ++i) {
+        CHECK(c.at(i).verdicts()[0].outcome == verdict::inconclusive);
+        CHECK(holds(c.at(i).verdicts()[0].reason, "LLMBENCH_TIME_BUDGET"));
+    }
+}
+
+TEST_CASE("a setting's report tells how its server warmed up") {
+    scenario s = suite("warm settings");
+    s.arrivals = constant(40_rps);
+    s.warmup = until_stable(8_s);
+    compare(s, {engine_named("a", engine_of(5_ms)), engine_named("b", engine_of(5_ms))});
+    const picojson::value notes = reported_gate("warm settings / b").get("notes");
+    CHECK(holds(notes.serialize(), "repeat 2"));
+    CHECK(holds(notes.serialize(), "stable"));
 }
 
 TEST_CASE("a result without a setting of this name says which there are") {

@@ -39,9 +39,10 @@
 #include "effects/targets/server_pages.hpp"
 #include "effects/gates/gate_servers.hpp"
 #include "effects/gates/progress_meter.hpp"
-#include "effects/gates/repeat.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
+#include "effects/gates/slot.hpp"
+#include "effects/gates/slots.hpp"
 
 #include <algorithm>  // any_of, max, min
 #include <cmath>  // fabs, isnan
@@ -60,63 +61,6 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Positions of repeats, pairs or rounds of a comparison; a probe has none. A repeat that is set
-/// aside is measured again in its position, because order and requests depend on it.
-class repeat_positions {
-public:
-    explicit repeat_positions(int max_replacements) : max_replacements_(max_replacements) {}
-
-    /// The next position after `count` repeats that count.
-    int next(int count) const { return is_again() ? again_ : count; }
-    bool is_again() const { return again_ >= 0; }
-    /// Returns the number of a repeat that begins, among all measured, those set aside included.
-    int begin() { return measured_++; }
-    bool has_another(int count) const { return measured_ - count < max_replacements_; }
-    static constexpr int of_probe = -1, dropped = -2;
-    /// A repeat has ended: it gets its position.
-    void end(const vector<measurements*>& all, int position, int number) {
-        for (measurements* seen : all)
-            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
-                if (variant->empty() || variant->back().index != number) continue;
-                if (position == dropped) variant->pop_back();
-                else if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
-            }
-        again_ = -1;
-    }
-    /// Sets the repeats of this position aside in all lists: they are compared with each other.
-    void set_aside(const vector<measurements*>& all, std::size_t position,
-                   const std::string& why) {
-        for (measurements* seen : all)
-            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
-                if (position >= variant->size()) continue;
-                const repeat_data& d = (*variant)[position];
-                seen->set_aside.push_back({d.variant, d.index, why});
-                variant->erase(position);
-            }
-        again_ = static_cast<int>(position);
-    }
-    /// The next position follows from the repeats that are left.
-    void leave_empty() { again_ = -1; }
-
-private:
-    const int max_replacements_;
-    int measured_ = 0;
-    int again_ = -1;  // the position to measure again
-};
-
-/// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine then affects both variants
-/// alike.
-inline bool baseline_goes_first(std::uint64_t seed, int pair) {
-    const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
-    return flipped != (pair % 2 == 1);
-}
-
-/// One probe of a search.
-struct probe_order {
-    double load = 0, answer_s = 0;
-    probe_of part = probe_of::asked;
-    std::string name{};
-};
 class gate_run;
 /// Probes loads until the capacity is known, or probes run out: an extension does it.
 using probe_search = void(gate_run&);
@@ -192,7 +136,7 @@ public:
     void repeat_until_decided() {
         if (p_.searches()) return search_by_probes(*this);
         while (count() < max_repeats_) {
-            if (is_out_of_time() || !next_repeat(p_)) {
+            if (is_out_of_time() || !next_repeat()) {
                 note_end_of_time();
                 return;
             }
@@ -224,12 +168,14 @@ public:
         }
     }
     /// Ranks other than the first do this instead.
-    std::string follow() { return load_sharing_of_program->follow(p_, servers_, meter_); }
+    std::string follow() {
+        return load_sharing_of_program->follow([&](const slot& s) { run_ready(host_, s); });
+    }
     /// Returns all measurements, once.
     measured_gate finished() {
         const analysis& found = analysis_so_far();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts))
-            all_.profile = the_faults().profiled({p_, servers_.on(run_variant::candidate), meter_,
+            all_.profile = the_faults().profiled({p_, servers_.candidate(), meter_,
                                                   all_.seen.notes, gate_, positions_.begin(),
                                                   mode_.deadline_ns});
         if (mode_.kind == run_kind::write_baseline)
@@ -256,55 +202,35 @@ public:
                                         static_cast<double>(needed_ns()) * 1e-9, count(),
                                         max_repeats_, counted_text(p_));
     }
-    /// Measures the next repeat, on both variants if there are two; or a probe of this load.
-    /// Returns false if the time ended in between: then it does not count.
-    bool next_repeat(const plan& what, const probe_order* probe = nullptr) {
-        const int position = probe ? repeat_positions::of_probe : positions_.next(count());
-        const int number = positions_.begin();
+    /// Measures the next repeat, or pair.
+    bool next_repeat() {
+        const int position = positions_.next(count());
+        slot each{.name = positions_.is_again() ? ", again" : ""};
+        each.parts_twins = servers_.twins_may_meet();
+        each.tries_alone = each.parts_twins && is_tried_alone();
+        return measure(slots_at(position, p_, servers_.has_baseline(), each), position);
+    }
+    /// Measures slots that count together. Returns false if the time ended in between: then they do
+    /// not count.
+    bool measure(vector<slot> slots, int position = repeat_positions::of_probe) {
         const long long began = now_ns();
+        const int number = positions_.begin();
         is_analysed_ = false;
-        vector<run_variant> variants{run_variant::candidate};
-        const bool in_turns = !judged_.is_at_once;
-        if (servers_.has_baseline() && !probe)
-            variants.insert(in_turns && baseline_goes_first(p_.sent->seed, position)
-                                ? variants.begin()
-                                : variants.end(),
-                            run_variant::baseline);
-        bool whole = true;
-        for (std::size_t i = 0; whole && i < variants.size();) {
-            variant_repeats repeats;  // of one variant, or of both at the same time
-            do {
-                const plan its = plan_of_variant(what, variants[i]);
-                whole = make_ready(its, variants[i], position, number, probe);
-                repeats.emplace_back(its, servers_.on(variants[i]),
-                                     order_of(variants[i], number, probe));
-            } while (++i < variants.size() && whole && !in_turns);
-            if (!whole) break;
-            const bool may_meet = servers_.twins_may_meet();
-            for (variant_repeat& r : repeats) r.asked.parts_twins = may_meet;
-            std::deque<seconds_by_place> alone;
-            if (may_meet && is_tried_alone(repeats))
-                for (variant_repeat& r : repeats) alone.push_back(seconds_alone(r));
-            const long long was_ahead_ns = day_ahead_ns();
-            std::function<bool(load_so_far&&)> decides;
-            if (mode_.kind == run_kind::judge)
-                decides = [&](load_so_far&& s) { return is_decided_by(std::move(s), number); };
-            const double part = recorded_repeat(repeats, std::move(decides));
-            for (std::size_t k = 0; k < alone.size(); ++k)
-                note_speed_at_once(alone[k], repeats[k].seen);
-            if (!alone.empty()) note_speeds(repeats[0].seen, repeats[1].seen);
-            note_clock_set(was_ahead_ns, number);
-            note_decided(part, repeats[0].seen);
-            for (variant_repeat& r : repeats) whole = keep(std::move(r.seen), probe) && whole;
+        bool whole = true, all = true;
+        for (slot& s : slots) {
+            s.number = number;
+            s.deadline_ns = mode_.deadline_ns;
+            whole = keep(run_slot(host_, s, decides_for(number)));
             // Without the candidate's server no objective is left; some need no baseline.
-            if (variants.back() == run_variant::baseline &&
-                fault_of_gate(all_.seen).what == because::server_gone)
-                variants.resize(i);
+            const bool is_last = &s == &slots.back();
+            all = whole && (is_last || slots.back().variants[0] == run_variant::candidate ||
+                            fault_of_gate(all_.seen).what != because::server_gone);
+            if (!all) break;
         }
-        if (whole && variants.size() > 1) hold_answers_together();
+        if (all && servers_.has_baseline()) hold_answers_together();
         for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, whole ? position : repeat_positions::dropped, number);
-        if (whole && !probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        if (whole && position >= 0) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return whole;
     }
     /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
@@ -353,17 +279,6 @@ private:
     long long needed_ns() const {
         return std::max(slowest_ns_, ns_of(judged_.loads_of_pair() * expected_seconds(p_)));
     }
-    /// Calls `act`, and returns false if the time ended before it was done.
-    template <class Act>
-    bool is_in_time(Act&& act) const {
-        try {
-            act();
-            return true;
-        } catch (const std::runtime_error&) {
-            if (stop_asked.load() || seconds_until(mode_.deadline_ns) > 0) throw;
-            return false;
-        }
-    }
     bool ends_at_first_miss() const {
         return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
     }
@@ -387,89 +302,32 @@ private:
         return !found.on.invalid &&
                is_enough(found.verdicts, {.advisory = only_advises, .invalid = true});
     }
-    void note_decided(double part, const repeat_data& d) {
-        all_.seen.decided_after = part;
-        if (part == 1) return;
-        all_.seen.notes.push_back("the load ended after " + time_text(d.window.seconds()) +
-                                  " of " + time_text(d.window.seconds() / part) +
-                                  ", since all was decided by then (.repeats = 1: the whole time)");
-    }
-    /// Makes a server ready for the next repeat. Returns false if the time ended before.
-    bool make_ready(const plan& what, run_variant variant, int position, int number,
-                    const probe_order* probe) {
-        live_target& target = servers_.on(variant);
-        const bool was_loaded = number > 0 || &target == loaded_;  // both variants may be one
-        loaded_ = &target;
-        if (was_loaded) {
-            if (!target.restarts()) rest(target.pages());
-            else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
-                return false;
-        }
-        meter_.stage(probe ? probe->name
-                           : stage_text(p_, position, variant) +
-                                 (positions_.is_again() ? ", again" : ""));
-        target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
-        const double max_s =
-            std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
-        return mode_.model || is_in_time([&] { prepare_server(what, target, number, max_s); });
+    std::function<bool(load_so_far&&)> decides_for(int number) const {
+        if (mode_.kind != run_kind::judge) return {};
+        return [this, number](load_so_far&& s) { return is_decided_by(std::move(s), number); };
     }
     /// Once, users of two servers have each of them alone before both at once.
-    bool is_tried_alone(const variant_repeats& both) const {
+    bool is_tried_alone() const {
         const auto is_tried = [](const repeat_data& d) { return !std::isnan(d.speed_at_once); };
-        return both.size() == 2 && users_of(*p_.sent) > 0 && p_.shard.is_whole() &&
+        return users_of(*p_.sent) > 0 && p_.shard.is_whole() &&
                !any_of(all_.seen.candidate, is_tried);
     }
-    void note_speeds(const repeat_data& mine, const repeat_data& its) {
-        if (!std::isnan(mine.speed_at_once) && !std::isnan(its.speed_at_once))
-            all_.seen.notes.push_back(printed("at once, the candidate answers at %.3g %% of its "
-                                              "speed alone, the baseline at %.3g %%",
-                                              100 * mine.speed_at_once, 100 * its.speed_at_once));
-    }
-    repeat_order order_of(run_variant variant, int number, const probe_order* probe) {
-        return {.variant = variant,
-                .number = number,
-                .gate = gate_,
-                .load = probe ? probe->load : 0,
-                .answer_s = probe ? probe->answer_s : 0,
-                .deadline_ns = mode_.deadline_ns,
-                .meter = &meter_,
-                .show = mode_.answers};
-    }
-    void note_clock_set(long long was_ahead_ns, int number) {
-        const long long set_ns = day_ahead_ns() - was_ahead_ns;
-        if (std::llabs(set_ns) <= noticed_step_ns) return;
-        all_.seen.notes.push_back(printed("the time of day was set %s by %s in repeat %d, and "
-                                          "the kernel's stamps around that do not count",
-                                          set_ns > 0 ? "forward" : "back",
-                                          time_text(std::fabs(static_cast<double>(set_ns)) *
-                                                    1e-9).c_str(), number + 1));
-    }
-    /// Returns whether the repeat is whole.
-    bool keep(repeat_data d, const probe_order* probe) {
-        if (probe) {
-            d.load = probe->load;
-            d.part = probe->part;
+    /// Returns whether the slot is whole.
+    bool keep(slot_seen s) {
+        for (std::string& note : s.notes) all_.seen.notes.push_back(std::move(note));
+        if (!s.repeats.empty()) all_.seen.decided_after = s.part;
+        for (repeat_data& d : s.repeats) {
+            texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
+            all_.seen.variant(d.variant).push_back(std::move(d));
         }
-        note_warmup(d);
-        const bool whole = !d.cut_short;
-        texts_[d.variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
-        all_.seen.variant(d.variant).push_back(std::move(d));
-        return whole;
-    }
-    /// Every report has the warm-ups of all repeats, also of those set aside later: a cold start or
-    /// a warm-up that never became stable must be seen.
-    void note_warmup(const repeat_data& d) {
-        if (!d.warmup.asked) return;
-        const std::string whose = d.variant == run_variant::baseline ? "baseline, " : "";
-        all_.seen.notes.push_back(
-            warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
+        return s.is_whole;
     }
     /// Compares the answers of the last pair, if answers are compared.
     void hold_answers_together() {
         const repeat_data& theirs = all_.seen.baseline.back();
         if (!has_hashes(theirs)) return;
-        vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
-        for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
+        vector<std::string> secrets = servers_.candidate().load().secrets;
+        for (const std::string& s : servers_.baseline()->load().secrets)
             secrets.push_back(s);
         all_.seen.candidate.change_last([&](repeat_data& mine) {
             the_answers().compare(mine, theirs, texts_[0], texts_[1],
@@ -483,8 +341,9 @@ private:
     const run_mode& mode_;
     const int gate_ = session::of_this_program().running_gate();
     gate_servers servers_;
-    const live_target* loaded_ = nullptr;  // had the last load
     progress_meter meter_;
+    const slot_host host_{p_,     servers_.candidate(), servers_.baseline(), gate_,
+                          &meter_, mode_.answers,        mode_.model != nullptr};
     repeat_positions positions_{judged_.max_repeats};
     int max_repeats_ = judged_.max_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far

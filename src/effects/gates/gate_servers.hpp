@@ -81,10 +81,8 @@ public:
             baseline_ = other_.get();
         }
     }
-    live_target& on(run_variant variant) {
-        return variant == run_variant::baseline ? *baseline_ : candidate_;
-    }
     live_target& candidate() { return candidate_; }
+    live_target* baseline() { return baseline_; }  // null: none
     /// The room that both variants have; 0: neither reports one.
     int room_of(const std::string& model) const {
         int least = candidate_.room_of(model);
@@ -176,24 +174,6 @@ private:
     std::unique_ptr<live_target> other_{};  // of the baseline, if it has its own server
     live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
 };
-
-/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
-/// request has no 2xx answer in time: the server would not be in the state asked for.
-inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
-    if (p.shard.index > 0) return;
-    const std::string nth = std::to_string(repeat + 1);
-    for (const task_step& s : p.sent->prepare) {
-        const load_target& to = target.load();
-        const std::string path = filled_in(str(s.path), "{n}", nth);
-        const std::string body = filled_in(str(s.body), "{n}", nth);
-        const std::string why = fault_of_post(
-            blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
-        if (!why.empty())
-            throw std::runtime_error("prepare, before repeat " + nth + " on " +
-                                     target.facts().url + ": POST " + masked_words_of(path, to) +
-                                     " " + why);
-    }
-}
 
 inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
 

@@ -15,7 +15,6 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/measured/server_metrics.hpp"
-#include "core/judging/cross_check.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
 #include "core/traffic/requests.hpp"
@@ -29,15 +28,11 @@
 #include "effects/load/run_load.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/server_pages.hpp"
-#include "effects/gates/early_looks.hpp"
 #include "effects/gates/progress_meter.hpp"
-#include "effects/gates/record_files.hpp"
-#include "effects/gates/session.hpp"
 
 #include <algorithm>  // max, min, minmax_element
 #include <cmath>  // exp, log, sqrt
 #include <deque>
-#include <functional>  // when a load begins
 #include <limits>
 #include <map>
 #include <string>
@@ -361,13 +356,6 @@ inline void run_repeat(variant_repeats& variants) {
     note_lateness(variants.front().seen, are_two ? &variants.back().seen : nullptr);
     if (are_two) note_lateness(variants.back().seen, &variants.front().seen);
 }
-/// Runs one repeat on one server.
-inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_order& asked = {}) {
-    variant_repeats one;
-    one.emplace_back(p, target, asked);
-    run_repeat(one);
-    return std::move(one[0].seen);
-}
 /// What users of a server waited for their requests, by the place in the trace.
 using seconds_by_place = std::map<std::tuple<long long, int, int>, double>;
 template <class Requests, class Record>
@@ -408,37 +396,6 @@ inline void note_speed_at_once(const seconds_by_place& alone, repeat_data& d) {
     if (logs.size() < 2) return;
     d.speed_at_once = std::exp(mean_of(logs));
     d.speed_error = std::sqrt(sample_variance(logs) / static_cast<double>(logs.size()));
-}
-
-/// Runs this program's part of a repeat, writes its records and reads the servers' metrics
-/// meanwhile. The load ends early where `decides` says that all is decided by it so far; then the
-/// part of its planned time that it lasted is returned, else 1.
-inline double recorded_repeat(variant_repeats& variants,
-                              std::function<bool(load_so_far&&)> decides = {}) {
-    session& program = session::of_this_program();
-    const plan& p = variants[0].what;
-    decided_end end;
-    const bool looks_early = decides && p.judged->rule.looks_early;
-    early_looks looks(end, std::move(decides));
-    record_writer writer(program.records(), p.name, [&](delivered_requests&& d) {
-        if (looks_early) looks.take(std::move(d));
-    });
-    std::deque<page_watch> pages;
-    for (variant_repeat& v : variants) {
-        v.asked.max_gaps = program.room_for_gaps() / variants.size();
-        v.asked.out = &writer.box();
-        if (looks_early) v.asked.decided = &end;
-        if (p.shard.is_whole())
-            pages.emplace_back(v.target.pages(), named_series(v.what.judged->slos));
-    }
-    if (p.shard.is_whole()) run_repeat(variants);
-    else load_sharing_of_program->send(variants);
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-        repeat_data& d = variants[i].seen;
-        if (p.shard.is_whole()) d.server = pages[i].metrics(cross_check_of(d).finished);
-        program.note_gaps(d.gaps.size());
-    }
-    return end.part();
 }
 
 }  // namespace detail

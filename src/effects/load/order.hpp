@@ -235,12 +235,11 @@ private:
 /// event.
 inline constexpr std::uint64_t max_gaps_kept = 32ull << 20;
 
-/// What is asked of one repeat, or one probe of a search, on one server.
+/// What is asked of one repeat on one server.
 struct repeat_order {
     run_variant variant = run_variant::candidate;
     int number = 0;  // among all that were measured, those set aside included
     int gate = 1;
-    double load = 0, answer_s = 0;           // of a probe
     bool parts_twins = false;                // so that they do not meet at one server
     long long deadline_ns = 0;               // of the whole program, 0: none
     std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept

@@ -15,12 +15,11 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-class gate_servers;
-class progress_meter;
+struct slot;
 struct variant_repeat;
 struct plan;
 struct settings;
-/// One repeat: of one variant, or of both at once.
+/// The loads of one slot: of one variant, or of both at once.
 using variant_repeats = std::deque<variant_repeat>;
 
 /// The part of this program in a load. It sends the whole, unless an extension shares the load:
@@ -53,11 +52,11 @@ public:
     virtual void all_or_none(const std::function<void()>& act) { act(); }
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
-    /// Sends its part of a repeat, if it has not the whole. Rank 0 tells the others to send theirs.
-    virtual void send(variant_repeats&) {}
+    /// Sends its part of a slot by `load()`. Rank 0 tells the others to send theirs.
+    virtual void send(const slot&, variant_repeats&, const std::function<void()>& load) { load(); }
     virtual void end_gate() {}
-    /// Other ranks send their parts until then. Returns why they have no verdicts.
-    virtual std::string follow(const plan&, gate_servers&, progress_meter&) { return {}; }
+    /// Other ranks run their parts of slots until then. Returns why they have no verdicts.
+    virtual std::string follow(const std::function<void(const slot&)>& /*run*/) { return {}; }
 };
 inline constinit load_sharing sends_whole_loads{};
 /// Set by the extension before static objects are made.

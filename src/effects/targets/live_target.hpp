@@ -179,8 +179,13 @@ public:
     bool is_process() const { return process_ != nullptr; }
     /// Ends a process; it can be started again.
     void end() {
-        if (process_) process_->end();
+        if (!process_) return;
+        process_->end();
+        was_loaded_ = false;
     }
+    /// Whether it had a load since it was started.
+    bool was_loaded() const { return was_loaded_; }
+    void note_load() { was_loaded_ = true; }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
         return process_ ? process_->how_it_went() : std::string();
@@ -408,7 +413,7 @@ private:
                             load_.url.query;
     }
 
-    bool is_baseline_ = false;
+    bool is_baseline_ = false, was_loaded_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
     std::string key_is_for_{};                    // URL of a setting's key, "" for any
     std::unique_ptr<started_process> process_{};  // of process{...}

@@ -18,6 +18,7 @@
 #include "core/bodies/result_data.hpp"
 #include "effects/gates/execution.hpp"
 #include "effects/gates/gate_run.hpp"
+#include "effects/gates/slot.hpp"
 #include "effects/system/clock.hpp"
 #include "extensions/capacity/api.hpp"
 #include "extensions/capacity/core/found.hpp"
@@ -45,16 +46,15 @@ public:
             if (by_.count() > 0 && fault_of_gate(by_.seen())) return;
             const std::optional<double> load = next_load(p, probes_of(by_.seen(), by_.judged_by()));
             if (!load) return;
-            if (!probes_.contains(*load))
-                probes_.emplace(*load, planned_probe{at_load(p, *load, answer_s_), answer_s_});
-            const planned_probe& next = probes_.at(*load);
-            const probe_order order{
-                *load, next.answer_s,
-                p.judged->search.to_the_interval ? probe_of::search : probe_of::asked,
-                probe_name(p, by_.seen().candidate.size()) + " at " +
-                    value_text(load_metric(p), *load)};
-            if (by_.ends_late(ns_of(expected_seconds(next.what))) ||
-                !by_.next_repeat(next.what, &order)) {
+            const double answer_s = probes_.emplace(*load, answer_s_).first->second;
+            const slot probe{.name = probe_name(p, by_.seen().candidate.size()) + " at " +
+                                     value_text(load_metric(p), *load),
+                             .load = *load,
+                             .answer_s = answer_s,
+                             .part = p.judged->search.to_the_interval ? probe_of::search
+                                                                      : probe_of::asked};
+            if (by_.ends_late(ns_of(expected_seconds(at_load(p, *load, answer_s)))) ||
+                !by_.measure({probe})) {
                 by_.note_end_of_time();
                 return;
             }
@@ -95,11 +95,7 @@ private:
     }
 
     gate_run& by_;
-    struct planned_probe {
-        plan what;
-        double answer_s = 0;  // which the plan was made for
-    };
-    std::map<double, planned_probe> probes_{};  // by their loads
+    std::map<double, double> probes_{};  // by their loads: the duration of an answer they are for
     double answer_s_ = 0;  // duration of an answer, while the server kept up with a probed load
 };
 

@@ -39,25 +39,28 @@ inline taken_profile profile_of_failure(const failed_load& of) {
     const double lasts_s = how.duration.seconds();
     of.meter.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
                  " of the same load\n");
-    of.meter.stage("profile");
     profiler by(how, of.server, of.gate);
     plan again = profiled(p);
     again.shard = {};  // rank 0 sends all of it
+    const slot_host host{.what = again,
+                         .candidate = of.server,
+                         .gate = of.gate,
+                         .meter = &of.meter,
+                         .show = answers_shown::none};
+    slot its{.number = of.number,
+             .name = "profile",
+             .is_kept = false,
+             .deadline_ns = of.deadline_ns};
     try {
-        prepare_server(again, of.server, of.number, p.sent->limits.total.seconds());
+        make_ready(host, its);
     } catch (const std::runtime_error& e) {
         of.notes.push_back(std::string("the profile is of a server as it was left: ") +
                            reason_in(e));
     }
     taken_profile t =
         profile_under_load(by, lasts_s, of.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, of.server,
-                              {.number = of.number,
-                               .gate = of.gate,
-                               .deadline_ns = until_ns,
-                               .meter = &of.meter,
-                               .show = answers_shown::none})
-                .records.size();
+            its.deadline_ns = until_ns;
+            return run_ready(host, its).repeats[0].records.size();
         });
     if (t.goes_on && !of.server.is_process())
         unended_profiles().push_back({of.server.facts().url, p.name, how});

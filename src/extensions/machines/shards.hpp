@@ -246,9 +246,9 @@ inline void note_server_clock(const load_target& to, clock_ahead& lead) {
     if (a.date_s) note_date(lead, asked_s, unix_s(), *a.date_s);
 }
 
-/// A shard's part of each variant, which begins with all others. Only the first shard reads the
-/// servers' metrics, before any of them sends and after all have their answers.
-inline void repeat_of_shard(variant_repeats& variants) {
+/// A shard's part of each variant, which begins with all others. The first shard reads the servers'
+/// metrics before any of them sends and after all have their answers.
+inline void send_of_shard(variant_repeats& variants, const std::function<void()>& load) {
     constexpr double to_connect_s = 2;
     const plan& p = variants[0].what;
     const load_target& clock_of = variants[0].target.load();
@@ -266,21 +266,13 @@ inline void repeat_of_shard(variant_repeats& variants) {
         begins_s += shard_clock::measured_after_s(p);
         return began_ns = std::max(planned_ns, now_ns() + 10000000);
     };
-    const server_pages none{};
-    std::deque<page_watch> pages;
-    for (variant_repeat& v : variants)
-        pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
-                           named_series(p.judged->slos));
-    run_repeat(variants);
+    load();
     for (variant_repeat& v : variants) v.seen.ranks = {part_of(v.seen, p.shard, began_ns)};
     wait_for_unix_time(ends_s);
     if (!stop_asked.load()) note_server_clock(clock_of, lead);
     variants[0].seen.ranks[0].lead = lead;
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-        repeat_data& d = variants[i].seen;
-        d.ranks[0].off_s = static_cast<double>(began_ns - planned_ns) * 1e-9;
-        d.server = pages[i].metrics(cross_check_of(d).finished);
-    }
+    for (variant_repeat& v : variants)
+        v.seen.ranks[0].off_s = static_cast<double>(began_ns - planned_ns) * 1e-9;
 }
 
 }  // namespace detail

@@ -121,7 +121,11 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(variant_repeats& variants) override { repeat_of_shard(variants); }
+    void send(const slot&, variant_repeats& variants,
+              const std::function<void()>& load) override {
+        if (variants[0].what.shard.is_whole()) load();
+        else send_of_shard(variants, load);
+    }
 };
 
 #ifdef LLMBENCH_WITH_MPI
@@ -153,33 +157,21 @@ public:
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
         else p = as_rank(std::move(p), part());
     }
-    void send(variant_repeats& variants) override {
-        if (ranks().is_alone()) return shards_of_load::send(variants);
-        tell({false, variants[0].asked});
-        repeat_of_ranks(variants);
+    void send(const slot& s, variant_repeats& variants,
+              const std::function<void()>& load) override {
+        if (ranks().is_alone()) return shards_of_load::send(s, variants, load);
+        tell({false, s});
+        send_of_ranks(variants, load);
     }
     void end_gate() override { tell({.is_over = true}); }
     /// Rank 0 reports the failure of a repeat.
-    std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) override {
-        const answers_shown show = settings_of(environment).answers;
+    std::string follow(const std::function<void(const slot&)>& run) override {
         for (;;) {
-            rank_command c = command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
+            const rank_command c =
+                command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
             if (c.is_over) break;
-            c.next.gate = session::of_this_program().running_gate();
-            c.next.meter = &meter;
-            c.next.show = show;
-            const plan what =
-                c.next.load > 0 ? the_search().at_load(p, c.next.load, c.next.answer_s) : p;
-            vector<run_variant> variants{c.next.variant};
-            if (p.judged->is_at_once) variants.push_back(run_variant::baseline);
             try {
-                variant_repeats mine;
-                for (const run_variant variant : variants) {
-                    c.next.variant = variant;
-                    mine.emplace_back(plan_of_variant(what, variant), servers.on(variant),
-                                      c.next);
-                }
-                recorded_repeat(mine);
+                run(c.next);
             } catch (const std::exception&) {
                 // Rank 0 knows of it.
             }

@@ -16,6 +16,7 @@
 
 #include <ctime>
 #include <optional>
+#include <utility>
 
 using namespace llmbench;
 
@@ -34,17 +35,21 @@ detail::repeat_data bench::one_repeat(const scenario& s, std::uint64_t max_gaps,
         detail::planned(s, 1), [&](detail::planned_traffic& t) { t.compares_answers = t.compares_answers || keeps_texts; });
     detail::live_target target(s.target, run_variant::candidate);
     target.bring_up();
-    detail::repeat_order asked;
-    if (max_gaps > 0) asked.max_gaps = max_gaps;
-    if (!cpu_s) return detail::run_repeat(p, target, asked);
+    detail::variant_repeats one;
+    one.emplace_back(p, target, detail::repeat_order{});
+    if (max_gaps > 0) one[0].asked.max_gaps = max_gaps;
+    if (!cpu_s) {
+        detail::run_repeat(one);
+        return std::move(one[0].seen);
+    }
     const files::scratch directory;
     detail::record_files written(directory.file("records"));
     written.open();
     const double before = process_cpu_s();
     std::optional<detail::record_writer> writer(std::in_place, written, "bench");
-    asked.out = &writer->box();
-    detail::repeat_data d = detail::run_repeat(p, target, asked);
+    one[0].asked.out = &writer->box();
+    detail::run_repeat(one);
     writer.reset();
     *cpu_s = process_cpu_s() - before;
-    return d;
+    return std::move(one[0].seen);
 }

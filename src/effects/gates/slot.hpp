@@ -1,0 +1,244 @@
+// a slot: what is loaded at one time, from a server made ready to the measurements
+#pragma once
+
+#include "api/result.hpp"
+#include "api/side_task.hpp"
+#include "core/base/vector.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/answers.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/settling.hpp"
+#include "core/judging/cross_check.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/planning/load_search.hpp"
+#include "core/reports/text.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/sharing.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/net/blocking_http.hpp"
+#include "effects/load/order.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/targets/server_pages.hpp"
+#include "effects/gates/early_looks.hpp"
+#include "effects/gates/progress_meter.hpp"
+#include "effects/gates/record_files.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/gates/session.hpp"
+
+#include <algorithm>  // min
+#include <cmath>  // fabs, isnan
+#include <cstddef>  // size_t
+#include <cstdlib>  // llabs
+#include <deque>
+#include <functional>
+#include <stdexcept>  // runtime_error
+#include <string>
+#include <utility>  // move
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// What is loaded at one time: one variant, or both at once, the candidate first.
+struct slot {
+    vector<run_variant> variants{run_variant::candidate};
+    int number = 0;  // among all that were measured, those set aside included
+    std::string name{};  // for the progress
+    double load = 0, answer_s = 0;  // of a probe; 0: the load of the plan
+    probe_of part = probe_of::asked;
+    bool parts_twins = false;  // so that they do not meet at one server
+    bool tries_alone = false;  // each variant has its server to itself before
+    bool is_kept = true;  // its records are written, and its servers' pages are read
+    long long deadline_ns = 0;  // 0: none
+};
+
+/// What the slots of a gate, or of one setting, have in common. It outlives none of that.
+struct slot_host {
+    const plan& what;
+    live_target& candidate;
+    live_target* baseline = nullptr;  // null: none
+    int gate = 1;
+    progress_meter* meter = nullptr;
+    answers_shown show = answers_shown::open;
+    bool are_models = false;  // the servers, which need no preparation
+    live_target& on(run_variant v) const {
+        return v == run_variant::baseline ? *baseline : candidate;
+    }
+    plan plan_of(const slot& s, run_variant v) const {
+        return plan_of_variant(
+            s.load > 0 ? the_search().at_load(what, s.load, s.answer_s) : what, v);
+    }
+};
+
+/// What came of a slot.
+struct slot_seen {
+    vector<repeat_data> repeats{};  // of its variants; none if the time ended before
+    bool is_whole = false;          // the time did not end before, nor in it
+    double part = 1;                // of its planned time, after which all was decided
+    vector<std::string> notes{};
+};
+
+/// Calls `act`; returns false if the time ended before it was done.
+template <class Act>
+bool is_in_time(long long deadline_ns, Act&& act) {
+    try {
+        act();
+        return true;
+    } catch (const std::runtime_error&) {
+        if (stop_asked.load() || seconds_until(deadline_ns) > 0) throw;
+        return false;
+    }
+}
+
+/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
+/// request has no 2xx answer in time: the server would not be in the state asked for.
+inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
+    if (p.shard.index > 0) return;
+    const std::string nth = std::to_string(repeat + 1);
+    for (const task_step& s : p.sent->prepare) {
+        const load_target& to = target.load();
+        const std::string path = filled_in(str(s.path), "{n}", nth);
+        const std::string body = filled_in(str(s.body), "{n}", nth);
+        const std::string why = fault_of_post(
+            blocking_post(to, inquiry_path(to, path.c_str()), to.fields, body, within_s), to);
+        if (!why.empty())
+            throw std::runtime_error("prepare, before repeat " + nth + " on " +
+                                     target.facts().url + ": POST " + masked_words_of(path, to) +
+                                     " " + why);
+    }
+}
+/// Makes the servers of a slot ready for it. Returns false if the time ended before.
+inline bool make_ready(const slot_host& host, const slot& s) {
+    const auto left_s = [&] { return seconds_until(s.deadline_ns); };
+    for (const run_variant v : s.variants) {
+        live_target& target = host.on(v);
+        if (target.was_loaded()) {
+            if (!target.restarts()) rest(target.pages());
+            else if (!is_in_time(s.deadline_ns, [&] { target.restart(left_s()); })) return false;
+        }
+        if (host.meter) host.meter->stage(s.name);
+        target.start_cold(report_directory() + printed("/cold-%d.log", host.gate));
+        if (host.are_models) continue;
+        const double within_s = std::min(left_s(), host.what.sent->limits.total.seconds());
+        if (!is_in_time(s.deadline_ns, [&] {
+                prepare_server(host.plan_of(s, v), target, s.number, within_s);
+            }))
+            return false;
+    }
+    return true;
+}
+
+// ---- what is noted of a slot
+
+/// Of a warm-up, also of a repeat set aside later: a cold start, or a warm-up that never became
+/// stable, must be seen.
+inline void note_warmup(const repeat_data& d, vector<std::string>& notes) {
+    if (!d.warmup.asked) return;
+    const std::string whose = d.variant == run_variant::baseline ? "baseline, " : "";
+    notes.push_back(warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
+}
+inline void note_speeds(const repeat_data& mine, const repeat_data& its,
+                        vector<std::string>& notes) {
+    if (std::isnan(mine.speed_at_once) || std::isnan(its.speed_at_once)) return;
+    notes.push_back(printed("at once, the candidate answers at %.3g %% of its speed alone, the "
+                            "baseline at %.3g %%",
+                            100 * mine.speed_at_once, 100 * its.speed_at_once));
+}
+inline void note_clock_set(long long set_ns, int number, vector<std::string>& notes) {
+    if (std::llabs(set_ns) <= noticed_step_ns) return;
+    notes.push_back(printed("the time of day was set %s by %s in repeat %d, and the kernel's "
+                            "stamps around that do not count",
+                            set_ns > 0 ? "forward" : "back",
+                            time_text(std::fabs(static_cast<double>(set_ns)) * 1e-9).c_str(),
+                            number + 1));
+}
+inline void note_decided(double part, const repeat_data& d, vector<std::string>& notes) {
+    if (part == 1) return;
+    notes.push_back("the load ended after " + time_text(d.window.seconds()) + " of " +
+                    time_text(d.window.seconds() / part) +
+                    ", since all was decided by then (.repeats = 1: the whole time)");
+}
+
+// ---- the load
+
+/// Sends this program's part of the load of a slot. What is kept is written meanwhile, and the
+/// servers' pages are read. The load ends early where `decides` says that all is decided by it so
+/// far; then the part of its planned time that it lasted is returned, else 1.
+inline double send_slot(const slot& s, variant_repeats& variants,
+                        std::function<bool(load_so_far&&)> decides) {
+    if (!s.is_kept) {
+        run_repeat(variants);
+        return 1;
+    }
+    session& program = session::of_this_program();
+    const plan& p = variants[0].what;
+    decided_end end;
+    const bool looks_early = decides && p.judged->rule.looks_early;
+    early_looks looks(end, std::move(decides));
+    record_writer writer(program.records(), p.name, [&](delivered_requests&& d) {
+        if (looks_early) looks.take(std::move(d));
+    });
+    for (variant_repeat& v : variants) {
+        v.asked.max_gaps = program.room_for_gaps() / variants.size();
+        v.asked.out = &writer.box();
+        if (looks_early) v.asked.decided = &end;
+    }
+    const server_pages none{};
+    std::deque<page_watch> pages;
+    load_sharing_of_program->send(s, variants, [&] {
+        for (const variant_repeat& v : variants)  // one program reads them
+            pages.emplace_back(p.shard.index == 0 ? v.target.pages() : none,
+                               named_series(v.what.judged->slos));
+        run_repeat(variants);
+    });
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        repeat_data& d = variants[i].seen;
+        d.server = pages[i].metrics(cross_check_of(d).finished);
+        program.note_gaps(d.gaps.size());
+    }
+    return end.part();
+}
+/// Runs a slot on servers that are ready.
+inline slot_seen run_ready(const slot_host& host, const slot& s,
+                           std::function<bool(load_so_far&&)> decides = {}) {
+    variant_repeats variants;
+    for (const run_variant v : s.variants)
+        variants.emplace_back(host.plan_of(s, v), host.on(v),
+                              repeat_order{.variant = v,
+                                           .number = s.number,
+                                           .gate = host.gate,
+                                           .parts_twins = s.parts_twins,
+                                           .deadline_ns = s.deadline_ns,
+                                           .meter = host.meter,
+                                           .show = host.show});
+    std::deque<seconds_by_place> alone;
+    if (s.tries_alone)
+        for (const variant_repeat& v : variants) alone.push_back(seconds_alone(v));
+    const long long was_ahead_ns = day_ahead_ns();
+    slot_seen seen{.is_whole = true};
+    for (variant_repeat& v : variants) v.target.note_load();
+    seen.part = send_slot(s, variants, std::move(decides));
+    for (std::size_t k = 0; k < alone.size(); ++k) note_speed_at_once(alone[k], variants[k].seen);
+    if (!alone.empty()) note_speeds(variants[0].seen, variants[1].seen, seen.notes);
+    note_clock_set(day_ahead_ns() - was_ahead_ns, s.number, seen.notes);
+    note_decided(seen.part, variants[0].seen, seen.notes);
+    for (variant_repeat& v : variants) {
+        v.seen.load = s.load;
+        v.seen.part = s.part;
+        note_warmup(v.seen, seen.notes);
+        seen.is_whole = seen.is_whole && !v.seen.cut_short;
+        seen.repeats.push_back(std::move(v.seen));
+    }
+    return seen;
+}
+/// Makes the servers ready, and runs a slot on them.
+inline slot_seen run_slot(const slot_host& host, const slot& s,
+                          std::function<bool(load_so_far&&)> decides = {}) {
+    return make_ready(host, s) ? run_ready(host, s, std::move(decides)) : slot_seen();
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
