@@ -2737,7 +2737,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,195 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,146 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5866,7 +5866,7 @@ enum class because : unsigned char {
     unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
-    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, holds_anyway, cached,
+    too_close, too_few_to_fail, all_together, cut_off, holds_anyway, cached,
     cached_in_both, some_other_models, some_from_cache,
     answers_alike,
     untold_history,
@@ -5948,13 +5948,9 @@ inline constexpr auto cause_table = [] {
         {too_few_to_fail, "too_few_to_fail", "", "two repeats are too few to fail"},
         {all_together, "all_together", "all,other,first", "all repeats together: {all_side}; "
          "{before}"},
-        {cut_off, "cut_off", "with,without", "requests were cut off as their run ended: with "
-         "these as failures the verdict is {with_them}, without them {without_them}; let a run "
-         "end by a number of requests"},
-        {sessions_cut_off, "sessions_cut_off", "requests,with,without", "{requests:0} "
-         "request{requests:s} of sessions had not ended when the client gave them up ({words}): "
-         "with these as failures the verdict is {with_them}, without them {without_them}; give "
-         "limits.drain the time that a session takes"},
+        {cut_off, "cut_off", "requests", "{requests:0} request{requests:s} had not ended when "
+         "their run did ({words}), and the verdict depends on them: let a run end by a number of "
+         "requests; give limits.drain the time that a session takes"},
         {holds_anyway, "holds_anyway", "answers,of,is_pass,is_counted", "{answers:0} of {of:0} "
          "answers brought tokens together: it {is_pass?passes even if these took all the time "
          "since the send|fails even if the last ones came a pause earlier}"
@@ -10868,6 +10864,7 @@ struct repeat_facts : client_counts {
     vector<rank_part> ranks{};  // where several programs sent the load
     double usd_per_hour = 0;  // of the server, 0: unknown
     bool plays_out = false;   // unfinished sessions were played to their ends
+    bool ends_open = false;   // of files: what had not ended with the run is no failure
     warmup_seen warmup{};     // if it ends when the server is stable
     answer_differences differences{};  // of compared answers of a candidate
     // At once: how fast it answered the same requests, as a part of its speed alone; the standard
@@ -10959,6 +10956,13 @@ inline long long question_of(const record& r) {
     return r.question >= 0 ? r.question : r.conversation;
 }
 
+/// Whether it was unfinished, or not sent yet, at the end of its run, for which no server is to
+/// blame: it is no error, and the worst of all times.
+inline bool is_cut_off(const repeat_facts& d, const record& r) {
+    if (!is_measured(r) || d.interrupted) return false;
+    return (r.status == request_status::cancelled && (d.plays_out || d.ends_open)) ||
+           (r.status == request_status::unsent && d.plays_out);
+}
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
 inline void note_unknown_gaps(repeat_data& d) {
@@ -11413,7 +11417,7 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 /// been generated at any time since the send, and its last read may be late by a usual pause.
 /// `text_alone` leaves out the time after the last text where it may have brought no token.
 /// `missing_worst` gives requests for which a user's function has no value the worst one,
-/// `missing_best` the best.
+/// `missing_best` the best; requests that were cut off with their run it leaves out.
 enum class timing_bound : unsigned char {
     measured, pessimistic, optimistic, buffered, baseline_buffered, since_send, briefest,
     text_alone, baseline_text_alone, missing_worst, missing_best
@@ -11647,7 +11651,8 @@ inline vector<double> session_times(const statistic_data& what, const repeat_dat
         bool any_failed = false;
         for (const std::size_t i : steps) {
             const record& r = d.records[i];
-            any_failed = any_failed || has_failed(r);
+            any_failed = any_failed || (has_failed(r) && !(how == timing_bound::missing_best &&
+                                                           is_cut_off(d, r)));
             const long long from = std::max(r.scheduled_ns, covered_to);
             covered_to = std::max(covered_to, r.scheduled_ns + times_of(d, r, how).to_end);
             took += std::max(0ll, covered_to - from);
@@ -11908,7 +11913,8 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
 /// always does, unless it counts as the worst one.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
                       timing_bound how = timing_bound::measured) {
-    if (d.records[i].status != request_status::ok) return false;
+    if (d.records[i].status != request_status::ok)
+        return how == timing_bound::missing_best && is_cut_off(d, d.records[i]);
     vector<bool> stack;
     for (const predicate_step& s : steps) {
         if (s.op == predicate_step::op_kind::compare) {
@@ -11932,8 +11938,9 @@ inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
 }
 /// Whether a measured request counts in a fraction. Fractions of answers have only those that were
 /// graded or compared.
-inline bool counts_in(metric_id m, const record& r) {
-    return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
+inline bool counts_in(metric_id m, const repeat_data& d, const record& r) {
+    return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r)) &&
+           (m != metric_id::error_rate || !is_cut_off(d, r));
 }
 /// Whether such a request misses: a condition, a right answer, or any answer.
 inline bool is_miss(const statistic_data& what, const repeat_data& d, std::size_t i,
@@ -11949,7 +11956,7 @@ void for_each_counted(const statistic_data& what, const repeat_data& d,
                       const time_interval* when, F&& f) {
     const selects selected(what, d, when);
     for (std::size_t i = 0; i < d.records.size(); ++i)
-        if (selected(d.records[i]) && counts_in(what.metric, d.records[i])) f(d.records[i], i);
+        if (selected(d.records[i]) && counts_in(what.metric, d, d.records[i])) f(d.records[i], i);
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
@@ -12087,6 +12094,7 @@ inline request_values request_values_of(const statistic_data& what, const repeat
     for (std::size_t i = 0; i < d.records.size() && !is_of_sessions(m); ++i) {
         if (!selected(d.records[i])) continue;
         const bool ok = d.records[i].status == request_status::ok;
+        if (how == timing_bound::missing_best && is_cut_off(d, d.records[i])) continue;
         failed += !ok;
         if (pools_gaps(m)) continue;
         double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
@@ -12763,7 +12771,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
             static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(slices - 1)));
         const bool ok = r.status == request_status::ok;
         if (is_request_fraction(m)) {
-            if (!counts_in(m, r)) continue;
+            if (!counts_in(m, d, r)) continue;
             to.add(is_miss(what, d, i, how) == (m == metric_id::error_rate), slice);
             if (is_of_answers(m)) to.questions.push_back(question_of(r));
         } else if (!ok) {
@@ -16063,8 +16071,6 @@ struct load_conditions {
     vector<set_aside_repeat> set_aside{};
     vector<unsupported_metrics> unsupported{};  // by the files read
     vector<std::string> notes{};      // on the files, a sentence each
-    // Some requests, reported as cancelled, were unfinished at the end of their run.
-    bool has_cut_off = false;
     // The gate started the servers again for each pair, or one server is both variants.
     bool pairs_are_fresh = false;
     std::shared_ptr<known_results> known{};  // of the repeats, while they are analysed
@@ -19265,30 +19271,12 @@ struct validity_checks : variant_checks {
     const variant_checks& of(const slo& s) const { return needs_baseline(s) ? *this : own; }
 };
 
-/// Requests that were unfinished at the end of their run: of files, or of sessions when
-/// limits.drain passed. They include steps that were not sent yet.
-inline bool is_cut_off(const measurements& e, const repeat_facts& d, const record& r) {
-    if (!is_measured(r)) return false;
-    const bool is_of_session = d.plays_out && !d.interrupted;
-    return (r.status == request_status::cancelled && (e.has_cut_off || is_of_session)) ||
-           (r.status == request_status::unsent && is_of_session);
-}
-/// The measurements without cut-off requests, and their checks.
-struct ended_measurements {
-    measurements seen{};
-    validity_checks on{};
-    std::size_t sessions = 0;  // requests of sessions that were cut off
-    std::string why{};
-};
-using maybe_ended = std::optional<ended_measurements>;
-
 // ---- of an objective
 
 struct objective_in_check {
     const measurements& e;
     const judging_parameters& t;
     const validity_checks& g;
-    const maybe_ended& ended;
     slo s;
     sought which = sought::first;
     objective_columns columns{};
@@ -19589,6 +19577,24 @@ inline bool is_invalid_by(const objective_in_check& o, std::initializer_list<bec
 inline cause noted(objective_in_check& o, std::optional<client_error> error) {
     o.by_client = std::move(error);
     return o.by_client ? o.by_client->why : cause{};
+}
+/// The outcome of a request that was cut off with its run is unknown. With these as the worst ones
+/// a pass stands; a limit on errors, which leaves them out, with a few.
+inline cause cut_off(objective_in_check& o) {
+    const bool is_of_errors = o.s.statistic.metric == metric_id::error_rate;
+    if (o.is_guard() || o.is_in(verdict::invalid) || o.is_in(verdict::skipped)) return {};
+    std::size_t cut = 0, measured = 0;
+    std::string why;
+    for (const repeat_data& d : repeats_of(variants_of(o.e, o.s)))
+        for (const record& r : d.records) {
+            measured += is_measured(r);
+            if (is_cut_off(d, r) && cut++ == 0) why = str(r.error);
+        }
+    const bool stands = is_of_errors ? !is_too_much(cut, measured)
+                                     : cut == 0 || o.is_in(verdict::pass) ||
+                                           o.is_in(o.as(timing_bound::missing_best));
+    if (stands) return {};
+    return cause_with<because::cut_off>({{"requests", cut}}, whose::client, why);
 }
 /// A late client's verdict, which is invalid already.
 inline cause read_late(objective_in_check& o) {
@@ -19986,7 +19992,6 @@ cause told_of_a_pass(objective_in_check& o) {
     const bool matters = o.is_in(verdict::pass) && o.is_of(is_of_service);
     return matters ? found(o.g.candidate) : cause{};
 }
-inline cause cut_off(objective_in_check& o);
 
 inline constexpr auto checks = [] {
     using enum check_of;
@@ -20209,32 +20214,10 @@ inline decision verdict_before(std::size_t end, objective_in_check o) {
     make_checks(0, end, o);
     return std::move(o.v);
 }
-/// The outcome of a request that was cut off is unknown, so a verdict that depends on it is open.
-/// The guard covers only ended requests, and so does every limit on errors if the client stopped
-/// sessions by its own limit.
-inline cause cut_off(objective_in_check& o) {
-    if (!o.ended || o.on().invalid) return {};
-    const ended_measurements& rest = *o.ended;
-    const maybe_ended all_ended;
-    decision other = verdict_before(first_of_every_verdict,
-                                    {rest.seen, o.t, rest.on, all_ended, o.s, o.which});
-    if (o.is_guard() || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
-        o.v = std::move(other);
-        return {};
-    }
-    if (o.is_in(other.outcome)) return {};
-    if (rest.sessions == 0)
-        return cause_with<because::cut_off>({{"with", o.v.outcome}, {"without", other.outcome}});
-    return cause_with<because::sessions_cut_off>(
-        {{"requests", rest.sessions}, {"with", o.v.outcome}, {"without", other.outcome}},
-        whose::client, rest.why);
-}
-
 /// Why a verdict by the numbers is invalid, by its baseline, the client and the answers.
 inline cause fault_of_verdict(const measurements& e, const judging_parameters& t,
                               const validity_checks& g, const decision& v) {
-    const maybe_ended all_ended;
-    objective_in_check o{e, t, g, all_ended, v.objective};
+    objective_in_check o{e, t, g, v.objective};
     o.columns = columns_of(e, v.objective);
     o.v = v;
     o.has_numbers = true;
@@ -20289,45 +20272,20 @@ inline validity_checks validity_checks_of(const measurements& e) {
 
 // ===== [C] the verdicts of a gate, and its calibration ===========================================
 
-/// Returns the measurements without cut-off requests.
-inline measurements without_cut_off(measurements e) {
-    for (repeat_list* variant : {&e.candidate, &e.baseline})
-        for (std::size_t i = 0; i < variant->size(); ++i)
-            variant->change(i, [&](repeat_data& d) {
-                for (record& r : d.records)
-                    if (is_cut_off(e, d, r)) r.phase = run_phase::warmup;
-            });
-    e.has_cut_off = false;
-    e.known.reset();
-    return with_known_results(std::move(e));
-}
-/// Nothing where all requests had ended, or the gate is invalid.
-inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g) {
-    std::size_t sessions = 0;
-    std::string why;
-    for (const repeat_data& d : repeats_of(e))
-        for (const record& r : d.records)
-            if (d.plays_out && is_cut_off(e, d, r) && sessions++ == 0) why = str(r.error);
-    if ((!e.has_cut_off && sessions == 0) || g.own.invalid) return {};
-    measurements rest = without_cut_off(e);
-    validity_checks on = validity_checks_of(rest);
-    return ended_measurements{std::move(rest), std::move(on), sessions, std::move(why)};
-}
-
 /// The verdict on one SLO without the checks of the client.
 inline decision decision_without_client(const measurements& e, const judging_parameters& t,
-                                        const validity_checks& g, const maybe_ended& ended,
-                                        const slo& s, sought which = sought::first) {
-    return verdict_before(first_of_every_verdict + 1, {e, t, g, ended, s, which});
+                                        const validity_checks& g, const slo& s,
+                                        sought which = sought::first) {
+    return verdict_before(first_of_every_verdict + 1, {e, t, g, s, which});
 }
 /// Judges the limit on errors, the gate's own or the guard, on all requests. If it does not fail on
 /// those, it is judged on each label at the level divided by their number (Holm's first step);
 /// later steps would only add a second label.
 inline decision guard_decision(const measurements& e, const judging_parameters& t,
-                               const validity_checks& g, const maybe_ended& ended) {
+                               const validity_checks& g) {
     constexpr auto guards = sought::guards_first;
     const slo limit = error_limit(t.slos);
-    decision of_all = decision_without_client(e, t, g, ended, limit, guards);
+    decision of_all = decision_without_client(e, t, g, limit, guards);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
@@ -20349,7 +20307,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
             each->rule =
                 t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
         }
-        decision v = decision_without_client(e, *each, g, ended, own, guards);
+        decision v = decision_without_client(e, *each, g, own, guards);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;
@@ -20358,9 +20316,9 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
 /// The decision on one SLO. `error`: receives the first client error that makes a counting one
 /// invalid.
 inline decision decision_on(const measurements& e, const judging_parameters& t,
-                            const validity_checks& g, const maybe_ended& ended, const slo& s,
+                            const validity_checks& g, const slo& s,
                             std::optional<client_error>* error = nullptr) {
-    objective_in_check o{e, t, g, ended, s};
+    objective_in_check o{e, t, g, s};
     make_checks(0, checks.size(), o);
     if (error && !*error && !s.is_advisory) *error = std::move(o.by_client);
     return std::move(o.v);
@@ -20391,7 +20349,6 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
     const judging_parameters t = with_made_again(e, asked);
     analysis f;
     f.on = validity_checks_of(e);
-    const maybe_ended ended = ended_part_of(e, f.on);
     const auto blocking = std::count_if(t.slos.begin(), t.slos.end(),
                                         [](const slo& s) { return !s.is_advisory; });
     judging_parameters at_level = t;
@@ -20402,7 +20359,7 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
         f.verdicts.clear();
         f.by_client.reset();
         for (const slo& s : t.slos)
-            f.verdicts.push_back(decision_on(e, at_level, f.on, ended, s, &f.by_client));
+            f.verdicts.push_back(decision_on(e, at_level, f.on, s, &f.by_client));
         const auto failed =
             std::count_if(f.verdicts.begin(), f.verdicts.end(), [](const decision& d) {
                 return !d.objective.is_advisory && d.outcome == verdict::fail;
@@ -20410,7 +20367,7 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
         if (!t.rule.holm || blocking - failed >= left) break;
         left = blocking - failed;
     }
-    decision guard = guard_decision(e, at_level, f.on, ended);
+    decision guard = guard_decision(e, at_level, f.on);
     if (!any_of(t.slos, is_of_all_errors) || !is_of_all_errors(guard.objective))
         f.verdicts.push_back(std::move(guard));
     if (f.by_client && f.on.self_check.ok) {
@@ -20422,8 +20379,7 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
 /// The decision on one more SLO, as if the gate had it, too.
 inline decision decision_on_another(const measurements& e, judging_parameters t, const slo& s) {
     t.slos.push_back(s);
-    const validity_checks g = validity_checks_of(e);
-    return decision_on(e, with_made_again(e, std::move(t)), g, ended_part_of(e, g), s);
+    return decision_on(e, with_made_again(e, std::move(t)), validity_checks_of(e), s);
 }
 
 /// Which verdicts a gate waits for, beside the inconclusive ones of what blocks.
@@ -20752,9 +20708,6 @@ inline std::string model_shares_text(const cause_values& c) {
 inline metric_id metric_in(const cause_values& c, std::string_view name = "metric") {
     return static_cast<metric_id>(c[name]);
 }
-inline std::string verdict_in(const cause_values& c, std::string_view name) {
-    return to_string(static_cast<verdict>(c[name]));
-}
 
 /// Texts that sentences have of a cause's numbers, text and objective.
 struct derived_value {
@@ -20774,8 +20727,6 @@ inline constexpr derived_value derived_values[] = {
     {"metric_name", "metric", [](in_cause c) { return std::string(facts_of(metric_in(c)).name); }},
     {"needed_values", "needs",
      [](in_cause c) { return std::string(needs_text(facts_of(metric_in(c, "needs")).needs)); }},
-    {"with_them", "with", [](in_cause c) { return verdict_in(c, "with"); }},
-    {"without_them", "without", [](in_cause c) { return verdict_in(c, "without"); }},
     {"first_third", "first",
      [](in_cause c) { return value_text(c.statistic.of, c["first"]); }},
     {"last_third", "last", [](in_cause c) { return value_text(c.statistic.of, c["last"]); }},

@@ -99,7 +99,7 @@ beside judged_often(const options& o, const question_set& q, double limit, const
                          : clopper_pearson_lower(k, n, at.fail) > 1 - limit ? verdict::fail
                                                                             : pooled;
             if (shown != verdict::inconclusive) continue;
-            shown = decision_without_client(e, judging_parameters{}, validity_checks{}, {}, s, sought::first).outcome;
+            shown = decision_without_client(e, judging_parameters{}, validity_checks{}, s, sought::first).outcome;
             if (shown != verdict::inconclusive) taken = e.candidate.size();
         }
         sums.pooled.add(pooled, last_analysis);
@@ -130,7 +130,7 @@ tally judged_pairs(const options& o, const question_set& q, double loss) {
                 e.candidate.push_back(repeat_of(worse, {}, random));
                 e.baseline.push_back(repeat_of(base, {}, random));
             },
-            [&] { return decision_without_client(e, by, validity_checks{}, {}, s, sought::first); });
+            [&] { return decision_without_client(e, by, validity_checks{}, s, sought::first); });
         sum.add(v.outcome, static_cast<long long>(e.candidate.size()));
     });
 }

@@ -75,7 +75,7 @@ tally judged_often(const options& o, const slo& s, bool is_guard, const server& 
                 e.candidate.push_back(repeat_of(fails(static_cast<int>(e.candidate.size()), random),
                                                 slow_fraction, noise, random));
             },
-            [&] { return decision_without_client(e, judging_parameters{}, validity_checks{}, {}, s,
+            [&] { return decision_without_client(e, judging_parameters{}, validity_checks{}, s,
                                                 is_guard ? sought::guards_first : sought::first); });
         sum.add(v.outcome, static_cast<long long>(e.candidate.size()));
     });

@@ -180,7 +180,7 @@ void ratios_part(const options& o, bounds& must) {
             for (const auto& x : statistics) {
                 const slo s = x.of("part1") <= 1.25 * x.of("part0");
                 const rule_of_gate by = [&](const measurements& e, const judging_parameters& t) {
-                    return decision_without_client(e, t, validity_checks{}, {}, s);
+                    return decision_without_client(e, t, validity_checks{}, s);
                 };
                 const vector<unsigned char> parts = parts_of(mix.weights, 1);
                 const std::string name =

@@ -135,7 +135,7 @@ inline void check_verdicts(const drawn& d, const vector<repeat>& all, judged_see
     const auto at = [&](const auto& what, double limit_s) {
         const judging_parameters t = parameters_of(all[0], {what <= time_span::from_seconds(limit_s)});
         const slo& s = t.slos[0];
-        const decision one = decision_on(seen, t, g, {}, s);
+        const decision one = decision_on(seen, t, g, s);
         check_cause(one, h, j.invalid, c);
         j.verdicts.push_back(described(one));
         return j.verdicts.back();

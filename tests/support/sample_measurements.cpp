@@ -24,8 +24,8 @@ llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s,
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
     const lb::measurements e = m;
     const lb::validity_checks g = lb::validity_checks_of(e);
-    lb::decision d = guard ? lb::decision_without_client(e, m, g, lb::ended_part_of(e, g), s, lb::sought::guards_first)
-                           : lb::decision_on(e, m, g, lb::ended_part_of(e, g), s);
+    lb::decision d = guard ? lb::decision_without_client(e, m, g, s, lb::sought::guards_first)
+                           : lb::decision_on(e, m, g, s);
     return lb::described(d);
 }
 vector<llmbench::slo_verdict> judge_all(const measurement& m) {

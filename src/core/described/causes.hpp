@@ -100,9 +100,6 @@ inline std::string model_shares_text(const cause_values& c) {
 inline metric_id metric_in(const cause_values& c, std::string_view name = "metric") {
     return static_cast<metric_id>(c[name]);
 }
-inline std::string verdict_in(const cause_values& c, std::string_view name) {
-    return to_string(static_cast<verdict>(c[name]));
-}
 
 /// Texts that sentences have of a cause's numbers, text and objective.
 struct derived_value {
@@ -122,8 +119,6 @@ inline constexpr derived_value derived_values[] = {
     {"metric_name", "metric", [](in_cause c) { return std::string(facts_of(metric_in(c)).name); }},
     {"needed_values", "needs",
      [](in_cause c) { return std::string(needs_text(facts_of(metric_in(c, "needs")).needs)); }},
-    {"with_them", "with", [](in_cause c) { return verdict_in(c, "with"); }},
-    {"without_them", "without", [](in_cause c) { return verdict_in(c, "without"); }},
     {"first_third", "first",
      [](in_cause c) { return value_text(c.statistic.of, c["first"]); }},
     {"last_third", "last", [](in_cause c) { return value_text(c.statistic.of, c["last"]); }},

@@ -87,7 +87,6 @@ cause told_of_a_pass(objective_in_check& o) {
     const bool matters = o.is_in(verdict::pass) && o.is_of(is_of_service);
     return matters ? found(o.g.candidate) : cause{};
 }
-inline cause cut_off(objective_in_check& o);
 
 inline constexpr auto checks = [] {
     using enum check_of;
@@ -310,32 +309,10 @@ inline decision verdict_before(std::size_t end, objective_in_check o) {
     make_checks(0, end, o);
     return std::move(o.v);
 }
-/// The outcome of a request that was cut off is unknown, so a verdict that depends on it is open.
-/// The guard covers only ended requests, and so does every limit on errors if the client stopped
-/// sessions by its own limit.
-inline cause cut_off(objective_in_check& o) {
-    if (!o.ended || o.on().invalid) return {};
-    const ended_measurements& rest = *o.ended;
-    const maybe_ended all_ended;
-    decision other = verdict_before(first_of_every_verdict,
-                                    {rest.seen, o.t, rest.on, all_ended, o.s, o.which});
-    if (o.is_guard() || (rest.sessions > 0 && o.s.statistic.metric == metric_id::error_rate)) {
-        o.v = std::move(other);
-        return {};
-    }
-    if (o.is_in(other.outcome)) return {};
-    if (rest.sessions == 0)
-        return cause_with<because::cut_off>({{"with", o.v.outcome}, {"without", other.outcome}});
-    return cause_with<because::sessions_cut_off>(
-        {{"requests", rest.sessions}, {"with", o.v.outcome}, {"without", other.outcome}},
-        whose::client, rest.why);
-}
-
 /// Why a verdict by the numbers is invalid, by its baseline, the client and the answers.
 inline cause fault_of_verdict(const measurements& e, const judging_parameters& t,
                               const validity_checks& g, const decision& v) {
-    const maybe_ended all_ended;
-    objective_in_check o{e, t, g, all_ended, v.objective};
+    objective_in_check o{e, t, g, v.objective};
     o.columns = columns_of(e, v.objective);
     o.v = v;
     o.has_numbers = true;

@@ -25,45 +25,20 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Returns the measurements without cut-off requests.
-inline measurements without_cut_off(measurements e) {
-    for (repeat_list* variant : {&e.candidate, &e.baseline})
-        for (std::size_t i = 0; i < variant->size(); ++i)
-            variant->change(i, [&](repeat_data& d) {
-                for (record& r : d.records)
-                    if (is_cut_off(e, d, r)) r.phase = run_phase::warmup;
-            });
-    e.has_cut_off = false;
-    e.known.reset();
-    return with_known_results(std::move(e));
-}
-/// Nothing where all requests had ended, or the gate is invalid.
-inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g) {
-    std::size_t sessions = 0;
-    std::string why;
-    for (const repeat_data& d : repeats_of(e))
-        for (const record& r : d.records)
-            if (d.plays_out && is_cut_off(e, d, r) && sessions++ == 0) why = str(r.error);
-    if ((!e.has_cut_off && sessions == 0) || g.own.invalid) return {};
-    measurements rest = without_cut_off(e);
-    validity_checks on = validity_checks_of(rest);
-    return ended_measurements{std::move(rest), std::move(on), sessions, std::move(why)};
-}
-
 /// The verdict on one SLO without the checks of the client.
 inline decision decision_without_client(const measurements& e, const judging_parameters& t,
-                                        const validity_checks& g, const maybe_ended& ended,
-                                        const slo& s, sought which = sought::first) {
-    return verdict_before(first_of_every_verdict + 1, {e, t, g, ended, s, which});
+                                        const validity_checks& g, const slo& s,
+                                        sought which = sought::first) {
+    return verdict_before(first_of_every_verdict + 1, {e, t, g, s, which});
 }
 /// Judges the limit on errors, the gate's own or the guard, on all requests. If it does not fail on
 /// those, it is judged on each label at the level divided by their number (Holm's first step);
 /// later steps would only add a second label.
 inline decision guard_decision(const measurements& e, const judging_parameters& t,
-                               const validity_checks& g, const maybe_ended& ended) {
+                               const validity_checks& g) {
     constexpr auto guards = sought::guards_first;
     const slo limit = error_limit(t.slos);
-    decision of_all = decision_without_client(e, t, g, ended, limit, guards);
+    decision of_all = decision_without_client(e, t, g, limit, guards);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
@@ -85,7 +60,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
             each->rule =
                 t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
         }
-        decision v = decision_without_client(e, *each, g, ended, own, guards);
+        decision v = decision_without_client(e, *each, g, own, guards);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;
@@ -94,9 +69,9 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
 /// The decision on one SLO. `error`: receives the first client error that makes a counting one
 /// invalid.
 inline decision decision_on(const measurements& e, const judging_parameters& t,
-                            const validity_checks& g, const maybe_ended& ended, const slo& s,
+                            const validity_checks& g, const slo& s,
                             std::optional<client_error>* error = nullptr) {
-    objective_in_check o{e, t, g, ended, s};
+    objective_in_check o{e, t, g, s};
     make_checks(0, checks.size(), o);
     if (error && !*error && !s.is_advisory) *error = std::move(o.by_client);
     return std::move(o.v);
@@ -127,7 +102,6 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
     const judging_parameters t = with_made_again(e, asked);
     analysis f;
     f.on = validity_checks_of(e);
-    const maybe_ended ended = ended_part_of(e, f.on);
     const auto blocking = std::count_if(t.slos.begin(), t.slos.end(),
                                         [](const slo& s) { return !s.is_advisory; });
     judging_parameters at_level = t;
@@ -138,7 +112,7 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
         f.verdicts.clear();
         f.by_client.reset();
         for (const slo& s : t.slos)
-            f.verdicts.push_back(decision_on(e, at_level, f.on, ended, s, &f.by_client));
+            f.verdicts.push_back(decision_on(e, at_level, f.on, s, &f.by_client));
         const auto failed =
             std::count_if(f.verdicts.begin(), f.verdicts.end(), [](const decision& d) {
                 return !d.objective.is_advisory && d.outcome == verdict::fail;
@@ -146,7 +120,7 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
         if (!t.rule.holm || blocking - failed >= left) break;
         left = blocking - failed;
     }
-    decision guard = guard_decision(e, at_level, f.on, ended);
+    decision guard = guard_decision(e, at_level, f.on);
     if (!any_of(t.slos, is_of_all_errors) || !is_of_all_errors(guard.objective))
         f.verdicts.push_back(std::move(guard));
     if (f.by_client && f.on.self_check.ok) {
@@ -158,8 +132,7 @@ inline analysis analyse(const measurements& seen, const judging_parameters& aske
 /// The decision on one more SLO, as if the gate had it, too.
 inline decision decision_on_another(const measurements& e, judging_parameters t, const slo& s) {
     t.slos.push_back(s);
-    const validity_checks g = validity_checks_of(e);
-    return decision_on(e, with_made_again(e, std::move(t)), g, ended_part_of(e, g), s);
+    return decision_on(e, with_made_again(e, std::move(t)), validity_checks_of(e), s);
 }
 
 /// Which verdicts a gate waits for, beside the inconclusive ones of what blocks.

@@ -54,8 +54,6 @@ struct load_conditions {
     vector<set_aside_repeat> set_aside{};
     vector<unsupported_metrics> unsupported{};  // by the files read
     vector<std::string> notes{};      // on the files, a sentence each
-    // Some requests, reported as cancelled, were unfinished at the end of their run.
-    bool has_cut_off = false;
     // The gate started the servers again for each pair, or one server is both variants.
     bool pairs_are_fresh = false;
     std::shared_ptr<known_results> known{};  // of the repeats, while they are analysed

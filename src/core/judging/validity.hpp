@@ -122,30 +122,12 @@ struct validity_checks : variant_checks {
     const variant_checks& of(const slo& s) const { return needs_baseline(s) ? *this : own; }
 };
 
-/// Requests that were unfinished at the end of their run: of files, or of sessions when
-/// limits.drain passed. They include steps that were not sent yet.
-inline bool is_cut_off(const measurements& e, const repeat_facts& d, const record& r) {
-    if (!is_measured(r)) return false;
-    const bool is_of_session = d.plays_out && !d.interrupted;
-    return (r.status == request_status::cancelled && (e.has_cut_off || is_of_session)) ||
-           (r.status == request_status::unsent && is_of_session);
-}
-/// The measurements without cut-off requests, and their checks.
-struct ended_measurements {
-    measurements seen{};
-    validity_checks on{};
-    std::size_t sessions = 0;  // requests of sessions that were cut off
-    std::string why{};
-};
-using maybe_ended = std::optional<ended_measurements>;
-
 // ---- of an objective
 
 struct objective_in_check {
     const measurements& e;
     const judging_parameters& t;
     const validity_checks& g;
-    const maybe_ended& ended;
     slo s;
     sought which = sought::first;
     objective_columns columns{};
@@ -446,6 +428,24 @@ inline bool is_invalid_by(const objective_in_check& o, std::initializer_list<bec
 inline cause noted(objective_in_check& o, std::optional<client_error> error) {
     o.by_client = std::move(error);
     return o.by_client ? o.by_client->why : cause{};
+}
+/// The outcome of a request that was cut off with its run is unknown. With these as the worst ones
+/// a pass stands; a limit on errors, which leaves them out, with a few.
+inline cause cut_off(objective_in_check& o) {
+    const bool is_of_errors = o.s.statistic.metric == metric_id::error_rate;
+    if (o.is_guard() || o.is_in(verdict::invalid) || o.is_in(verdict::skipped)) return {};
+    std::size_t cut = 0, measured = 0;
+    std::string why;
+    for (const repeat_data& d : repeats_of(variants_of(o.e, o.s)))
+        for (const record& r : d.records) {
+            measured += is_measured(r);
+            if (is_cut_off(d, r) && cut++ == 0) why = str(r.error);
+        }
+    const bool stands = is_of_errors ? !is_too_much(cut, measured)
+                                     : cut == 0 || o.is_in(verdict::pass) ||
+                                           o.is_in(o.as(timing_bound::missing_best));
+    if (stands) return {};
+    return cause_with<because::cut_off>({{"requests", cut}}, whose::client, why);
 }
 /// A late client's verdict, which is invalid already.
 inline cause read_late(objective_in_check& o) {

@@ -155,7 +155,8 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
 /// always does, unless it counts as the worst one.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
                       timing_bound how = timing_bound::measured) {
-    if (d.records[i].status != request_status::ok) return false;
+    if (d.records[i].status != request_status::ok)
+        return how == timing_bound::missing_best && is_cut_off(d, d.records[i]);
     vector<bool> stack;
     for (const predicate_step& s : steps) {
         if (s.op == predicate_step::op_kind::compare) {
@@ -179,8 +180,9 @@ inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
 }
 /// Whether a measured request counts in a fraction. Fractions of answers have only those that were
 /// graded or compared.
-inline bool counts_in(metric_id m, const record& r) {
-    return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
+inline bool counts_in(metric_id m, const repeat_data& d, const record& r) {
+    return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r)) &&
+           (m != metric_id::error_rate || !is_cut_off(d, r));
 }
 /// Whether such a request misses: a condition, a right answer, or any answer.
 inline bool is_miss(const statistic_data& what, const repeat_data& d, std::size_t i,
@@ -196,7 +198,7 @@ void for_each_counted(const statistic_data& what, const repeat_data& d,
                       const time_interval* when, F&& f) {
     const selects selected(what, d, when);
     for (std::size_t i = 0; i < d.records.size(); ++i)
-        if (selected(d.records[i]) && counts_in(what.metric, d.records[i])) f(d.records[i], i);
+        if (selected(d.records[i]) && counts_in(what.metric, d, d.records[i])) f(d.records[i], i);
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
@@ -334,6 +336,7 @@ inline request_values request_values_of(const statistic_data& what, const repeat
     for (std::size_t i = 0; i < d.records.size() && !is_of_sessions(m); ++i) {
         if (!selected(d.records[i])) continue;
         const bool ok = d.records[i].status == request_status::ok;
+        if (how == timing_bound::missing_best && is_cut_off(d, d.records[i])) continue;
         failed += !ok;
         if (pools_gaps(m)) continue;
         double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;

@@ -111,6 +111,7 @@ struct repeat_facts : client_counts {
     vector<rank_part> ranks{};  // where several programs sent the load
     double usd_per_hour = 0;  // of the server, 0: unknown
     bool plays_out = false;   // unfinished sessions were played to their ends
+    bool ends_open = false;   // of files: what had not ended with the run is no failure
     warmup_seen warmup{};     // if it ends when the server is stable
     answer_differences differences{};  // of compared answers of a candidate
     // At once: how fast it answered the same requests, as a part of its speed alone; the standard
@@ -202,6 +203,13 @@ inline long long question_of(const record& r) {
     return r.question >= 0 ? r.question : r.conversation;
 }
 
+/// Whether it was unfinished, or not sent yet, at the end of its run, for which no server is to
+/// blame: it is no error, and the worst of all times.
+inline bool is_cut_off(const repeat_facts& d, const record& r) {
+    if (!is_measured(r) || d.interrupted) return false;
+    return (r.status == request_status::cancelled && (d.plays_out || d.ends_open)) ||
+           (r.status == request_status::unsent && d.plays_out);
+}
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
 inline void note_unknown_gaps(repeat_data& d) {

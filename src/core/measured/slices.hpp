@@ -92,7 +92,7 @@ inline void add_variant(sliced_values& to, const statistic_data& what, const rep
             static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(slices - 1)));
         const bool ok = r.status == request_status::ok;
         if (is_request_fraction(m)) {
-            if (!counts_in(m, r)) continue;
+            if (!counts_in(m, d, r)) continue;
             to.add(is_miss(what, d, i, how) == (m == metric_id::error_rate), slice);
             if (is_of_answers(m)) to.questions.push_back(question_of(r));
         } else if (!ok) {

@@ -30,7 +30,7 @@ namespace detail {
 /// been generated at any time since the send, and its last read may be late by a usual pause.
 /// `text_alone` leaves out the time after the last text where it may have brought no token.
 /// `missing_worst` gives requests for which a user's function has no value the worst one,
-/// `missing_best` the best.
+/// `missing_best` the best; requests that were cut off with their run it leaves out.
 enum class timing_bound : unsigned char {
     measured, pessimistic, optimistic, buffered, baseline_buffered, since_send, briefest,
     text_alone, baseline_text_alone, missing_worst, missing_best
@@ -264,7 +264,8 @@ inline vector<double> session_times(const statistic_data& what, const repeat_dat
         bool any_failed = false;
         for (const std::size_t i : steps) {
             const record& r = d.records[i];
-            any_failed = any_failed || has_failed(r);
+            any_failed = any_failed || (has_failed(r) && !(how == timing_bound::missing_best &&
+                                                           is_cut_off(d, r)));
             const long long from = std::max(r.scheduled_ns, covered_to);
             covered_to = std::max(covered_to, r.scheduled_ns + times_of(d, r, how).to_end);
             took += std::max(0ll, covered_to - from);

@@ -19,7 +19,7 @@ enum class because : unsigned char {
     unsupported, server_gone, interrupted, no_requests, none_succeeded, no_baseline,
     task_failed, task_idle, undisturbed,  // side tasks
     // the numbers
-    too_close, too_few_to_fail, all_together, cut_off, sessions_cut_off, holds_anyway, cached,
+    too_close, too_few_to_fail, all_together, cut_off, holds_anyway, cached,
     cached_in_both, some_other_models, some_from_cache,
     answers_alike,
     untold_history,
@@ -101,13 +101,9 @@ inline constexpr auto cause_table = [] {
         {too_few_to_fail, "too_few_to_fail", "", "two repeats are too few to fail"},
         {all_together, "all_together", "all,other,first", "all repeats together: {all_side}; "
          "{before}"},
-        {cut_off, "cut_off", "with,without", "requests were cut off as their run ended: with "
-         "these as failures the verdict is {with_them}, without them {without_them}; let a run "
-         "end by a number of requests"},
-        {sessions_cut_off, "sessions_cut_off", "requests,with,without", "{requests:0} "
-         "request{requests:s} of sessions had not ended when the client gave them up ({words}): "
-         "with these as failures the verdict is {with_them}, without them {without_them}; give "
-         "limits.drain the time that a session takes"},
+        {cut_off, "cut_off", "requests", "{requests:0} request{requests:s} had not ended when "
+         "their run did ({words}), and the verdict depends on them: let a run end by a number of "
+         "requests; give limits.drain the time that a session takes"},
         {holds_anyway, "holds_anyway", "answers,of,is_pass,is_counted", "{answers:0} of {of:0} "
          "answers brought tokens together: it {is_pass?passes even if these took all the time "
          "since the send|fails even if the last ones came a pause earlier}"

@@ -415,6 +415,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     gap_list gaps;
     repeat_data d;
     d.index = index;
+    d.ends_open = true;
     for (std::size_t place = 0; place < all.size(); ++place) {
         imported_request& r = all[place];
         gaps.clear();

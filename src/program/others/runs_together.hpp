@@ -346,7 +346,7 @@ inline vector<std::string> notes_of(const vector<imported_run>& runs, long long 
         notes.push_back("whether the load outgrew the server is not in the files");
     if (cut_off > 0)
         notes.push_back(printed("%lld requests were cut off as their run ended: a verdict stands "
-                                "where it is the same with them as failures and without them",
+                                "where it is the same with them as the worst and without them",
                                 cut_off));
     return notes;
 }
@@ -427,7 +427,6 @@ inline measured_gate gate_of_runs(vector<imported_run> runs, const slo_list& slo
     for (unsupported_metrics& u : unsupported_by(runs)) g.seen.unsupported.push_back(std::move(u));
     long long cut_off = 0;
     for (const imported_run& run : runs) cut_off += run.cut_off;
-    g.seen.has_cut_off = cut_off > 0;
     g.seen.notes = notes_of(runs, cut_off);
     const bool describes_load = first.knows_sends && first.knows_arrivals;
     g.seen.arrival_cv2 = describes_load ? arrival_cv2_of(first.arrivals) : not_a_number;

@@ -178,10 +178,9 @@ cause found_in(const repeat_data& d, const statistic_data& what, const char* fir
     const measurements none;
     const judging_parameters by;
     const validity_checks on;
-    const maybe_ended all_ended;
     slo s;
     s.statistic = what;
-    objective_in_check o{none, by, on, all_ended, s};
+    objective_in_check o{none, by, on, s};
     o.part = &what;
     o.answers = &counts;
     for (std::size_t i = place_of_check(first); i <= place_of_check(last); ++i)

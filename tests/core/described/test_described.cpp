@@ -44,9 +44,6 @@ TEST_CASE("a place has the number of its name, in the form that it is told in") 
                                                        {"metric", metric_id::tpot},
                                                        {"needs", metric_id::tpot}})) ==
           "3 of 40 completed requests have no tokens after their first event, which tpot needs");
-    CHECK(described(cause_with<because::cut_off>({{"with", verdict::fail},
-                                                  {"without", verdict::pass}}))
-              .find("the verdict is fail, without them pass;") != std::string::npos);
     CHECK(described(cause_with<because::limit_that_passes>({{"better", 0.312}}), d) ==
           "<= 320 ms would pass");
     CHECK(described(vector<cause>{{because::too_close},

@@ -77,7 +77,7 @@ decision decided_on(measurement m, const slo& s, bool* again = nullptr) {
     const measurements e = m;
     const validity_checks g = validity_checks_of(e);
     std::optional<client_error> error;
-    const decision v = decision_on(e, m, g, ended_part_of(e, g), s, &error);
+    const decision v = decision_on(e, m, g, s, &error);
     if (again) *again = error.has_value();
     return v;
 }
@@ -375,8 +375,10 @@ vector<row_case> all_rows() {
              each_request(m.candidate, [](record& r, std::size_t) { r.prompt_tokens *= r.turn == 0; });
          }},
         {"cut_off", because::cut_off, invalid, max(ttft) <= 1_s, [](measurement& m) {
-             m.has_cut_off = true;
-             for (repeat_data& d : m.candidate) d.records[3].status = request_status::cancelled;
+             for (repeat_data& d : m.candidate) {
+                 d.ends_open = true;
+                 d.records[3].status = request_status::cancelled;
+             }
          }},
         {"read_late", because::read_together, invalid, of_gaps, [](measurement& m) {
              for (repeat_data& d : m.candidate) {

@@ -1472,9 +1472,9 @@ TEST_CASE("sessions that the client's own limit ends are no errors of the server
     const auto v = judge_all(measured(three, {max(session_time) <= 10_s, advisory(limit), errors, p50(ttft) <= 1_s}));
     CHECK(v[0].outcome == verdict::invalid);
     CHECK(str(v[0].reason) ==
-          "client: 6 requests of sessions had not ended when the client gave them up (cut off 10 min "
-          "after the last session began (limits.drain)): with these as failures the verdict is fail, "
-          "without them pass; give limits.drain the time that a session takes");
+          "client: 6 requests had not ended when their run did (cut off 10 min after the last session "
+          "began (limits.drain)), and the verdict depends on them: let a run end by a number of "
+          "requests; give limits.drain the time that a session takes");
     CHECK(v[2].outcome != verdict::fail);
     CHECK(v[2].estimate.value == 0);
     CHECK(v[3].outcome == verdict::pass);
