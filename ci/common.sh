@@ -170,12 +170,11 @@ need_several() {
     install "${missing[@]}"
 }
 
-# need_node: for the real engine: Node.js to run it, Python to write its model
+# need_node: for the report page in a browser, and for the schema of JUnit files
 need_node() {
     local missing=()
     has node || missing+=(nodejs)
     has npm || missing+=(npm)
-    has python3 || missing+=(python3)
     install "${missing[@]}"
 }
 

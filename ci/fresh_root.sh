@@ -76,7 +76,7 @@ environment=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin H
 for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
     if [[ -n ${!name:-} ]]; then environment+=("$name=${!name}"); fi
 done
-for name in SSL_CERT_FILE NODE_EXTRA_CA_CERTS; do
+for name in SSL_CERT_FILE NODE_EXTRA_CA_CERTS PIP_CERT; do
     if [[ -f ${!name:-} ]]; then
         mkdir -p "$root$(dirname "${!name}")"
         cp -L "${!name}" "$root${!name}"

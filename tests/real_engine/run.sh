@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Installs the real engine, runs the gates of gates.cpp against it and checks what came out: exit
-# codes and the verdicts in result.json. Where a llama-server is at hand ($LLAMA_SERVER or PATH), the
-# same gates run on it, too.
+# Installs llama-server (or takes $LLAMA_SERVER), runs the gates of gates.cpp against it and checks what
+# came out: exit codes and the verdicts in result.json.
 #   tests/real_engine/run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens|answers...]    default: all four
-# Exits 77 where the engine cannot be had, or the machine stalled the client beside it.
+# Exits 77 where llama-server cannot be had, or the machine stalled the client beside it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/support/too_busy.sh
@@ -18,11 +17,11 @@ reports=${LLMBENCH_REPORT_DIR:-$build/llmbench-report}
 unset "${!LLMBENCH_@}"
 
 skip() { echo "skipped: $1"; exit 77; }
-command -v npm > /dev/null || skip "npm, which brings the real engine, is not installed here."
-[[ $(uname -sm) == "Linux x86_64" ]] ||
-    skip "the real engine is built for Linux on x86-64 only, this is $(uname -sm)."
+[[ ${LLAMA_SERVER:-} || $(uname -sm) == "Linux x86_64" ]] ||
+    skip "llama-server is installed for Linux on x86-64 only, this is $(uname -sm): LLAMA_SERVER may name another."
+python3 -c 'import ensurepip, venv' 2> /dev/null || skip "Python's venv, which installs llama-server, is not here."
 bash "$here/setup.sh" "$build"
-export MODELS=$build
+export MODELS=$build ENGINE=$here/start.sh
 cd "$build"
 
 wrong() { echo "WRONG: $1"; exit 1; }
@@ -59,45 +58,27 @@ sys.exit(not all(f["calibration"] == "exact" and f["asked"] == f["counted"] for 
 END
 }
 
-# check_on SERVER PART...: every part on the server that $ENGINE starts
-check_on() {
-    local server=$1 part report found
-    shift
-    for part in "$@"; do
-        report=$reports/$server-$part
-        echo
-        echo "== $part, on $server"
-        case $part in
-            healthy)
-                run_part healthy 0 "$report"
-                found=$(verdicts "$report")
-                [[ $found == *"pass: "* ]] || wrong "nothing was judged"
-                if grep -v '^pass: ' <<< "$found"; then wrong "these did not pass"; fi
-                lengths "$report" || wrong "prompts were not as long as asked for"
-                ;;
-            crippled)
-                run_part crippled 1 "$report"
-                found=$(verdicts "$report")
-                grep -qxF "fail: p50(ttft) <= 3 * baseline" <<< "$found" ||
-                    wrong "the miss was not seen; the verdicts are: $found"
-                ;;
-            tokens | answers) run_part "$part" 0 "$report" ;;
-            *) wrong "there is no part '$part'" ;;
-        esac
-    done
-}
-
-ENGINE=$build/start.sh check_on engine "${parts[@]}"
-
-LLAMA_SERVER=${LLAMA_SERVER:-$(command -v llama-server || true)}
-export LLAMA_SERVER
-if [[ ! $LLAMA_SERVER ]]; then
-    echo "llama-server: not run, for neither LLAMA_SERVER nor PATH names one."
-else
-    # How many events a text makes is the engine's own business, so `tokens` stays with the engine.
-    for part in "${parts[@]}"; do
-        if [[ $part != tokens ]]; then ENGINE="$here/llama_server.sh" check_on llama-server "$part"; fi
-    done
-fi
+for part in "${parts[@]}"; do
+    report=$reports/engine-$part
+    echo
+    echo "== $part"
+    case $part in
+        healthy)
+            run_part healthy 0 "$report"
+            found=$(verdicts "$report")
+            [[ $found == *"pass: "* ]] || wrong "nothing was judged"
+            if grep -v '^pass: ' <<< "$found"; then wrong "these did not pass"; fi
+            lengths "$report" || wrong "prompts were not as long as asked for"
+            ;;
+        crippled)
+            run_part crippled 1 "$report"
+            found=$(verdicts "$report")
+            grep -qxF "fail: p50(ttft) <= 3 * baseline" <<< "$found" ||
+                wrong "the miss was not seen; the verdicts are: $found"
+            ;;
+        tokens | answers) run_part "$part" 0 "$report" ;;
+        *) wrong "there is no part '$part'" ;;
+    esac
+done
 echo
 echo "as expected: ${parts[*]}; reports in $reports"
