@@ -8,6 +8,7 @@
 #include "core/traffic/recorded.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/dates.hpp"
+#include "core/files/dialogues.hpp"
 
 #include <algorithm>  // max, min, sort
 #include <cmath>  // fabs, floor, isnan

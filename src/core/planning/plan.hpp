@@ -85,13 +85,6 @@ struct plan : gate_identity, load_plan {
 };
 
 template <class F>
-plan with_traffic(plan p, F&& change) {
-    planned_traffic t = *p.sent;
-    change(t);
-    p.sent = std::make_shared<const planned_traffic>(std::move(t));
-    return p;
-}
-template <class F>
 plan with_judging(plan p, F&& change) {
     planned_judging j = *p.judged;
     change(j);

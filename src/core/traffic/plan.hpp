@@ -110,6 +110,15 @@ struct load_plan {
     operator const planned_traffic&() const { return *sent; }
 };
 
+/// Of a load or of a gate.
+template <class Plan, class F>
+Plan with_traffic(Plan p, F&& change) {
+    planned_traffic t = *p.sent;
+    change(t);
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    return p;
+}
+
 /// Returns the seconds to wait for the last answers.
 inline double drain_s(const planned_traffic& p) {
     if (p.limits.drain) return (*p.limits.drain).seconds();

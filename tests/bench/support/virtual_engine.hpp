@@ -23,7 +23,7 @@ inline constexpr long long warmup_requests = 20, requests_a_run = 300;
 inline constexpr double sigma = 0.7;  // of both lengths
 
 inline plan traffic(double rate, std::uint64_t seed, long long requests = requests_a_run) {
-    return with_traffic({}, [&](planned_traffic& t) {
+    return with_traffic(plan{}, [&](planned_traffic& t) {
         t.arrivals = poisson(request_rate(rate)).data();
         t.warmup_requests = warmup_requests;
         t.requests = requests;

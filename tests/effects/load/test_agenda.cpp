@@ -19,7 +19,7 @@ constexpr long long start = 1000 * second;  // of every load here
 
 /// A load and what the threads of it share.
 struct load {
-    plan what{};
+    load_plan what{};
     load_order order{};
     load_state shared{};
     load() {

@@ -11,7 +11,7 @@ using namespace llmbench::detail;
 
 namespace {
 
-plan comparing() {
+load_plan comparing() {
     scenario s;
     s.target = endpoint{.url = "http://127.0.0.1:1"};
     s.baseline = endpoint{.url = "http://127.0.0.1:2"};
@@ -34,7 +34,7 @@ void answer_with(answer_reader& a, std::size_t bytes) {
 }  // namespace
 
 TEST_CASE("texts of an arm are kept up to 32 MiB, and beyond that a hash of each") {
-    const plan p = comparing();
+    const load_plan p = comparing();
     load_target target;
     target.api = &traits_of(plain_text);
     load_order order;

@@ -13,7 +13,7 @@ using namespace llmbench::detail;
 namespace {
 
 struct load {
-    plan what{};
+    load_plan what{};
     load_order order{};
     load_state shared{};
     outbox out{};
