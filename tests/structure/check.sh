@@ -246,6 +246,17 @@ constants_that_moved() {
         'tests/README.md does not say, as the constants in src/ do: leaves the verdict open after five, a gate goes on to nine' \
         'tests/structure/measured_with.txt: the rates were measured with other constants than those of core/judging. Run `error_rates` verdict, precision, pair, count, answer, label again, publish what they give, and write this line:')
 }
+# A connection that knows the plan of a gate, and hooks of extensions.
+weights_that_grew() {
+    local top="$work/weights" part=effects/load/connection.hpp
+    mkdir -p "$top"
+    cp -r src "$top"
+    { echo '#include "core/planning/planning.hpp"'; cat src/$part; } > "$top/src/$part"
+    for _ in {1..4}; do echo 'inline void known_search_of(const own_transport&) {}'; done >> "$top/src/$part"
+    python3 tests/structure/weigh.py "$top" > "$work/told" && return 1
+    sed -n 's/: [0-9,]* is over 1 % more than .*//p' "$work/told" | diff - <(printf '%s\n' \
+        "reach of $part" 'lines that name a hook')
+}
 # The list of checks, and the table of them for users.
 checks_have_one_name() { python3 tests/structure/checks.py; }
 checks_of_other_names() {
@@ -297,6 +308,8 @@ check "the checks of verdicts have one name in src/ and in pages" checks_have_on
 check "a check of another name or place is found" checks_of_other_names
 check "no part is too long" lines
 check "nothing has grown by more than 3 %" python3 tests/structure/weight.py
+check "nothing knows 1 % more of the rest than is written down" python3 tests/structure/weigh.py
+check "a part that knows more is found" weights_that_grew
 check "nothing is thrown out of a thread" threads_are_contained
 check "no function is too long" functions
 check "places in texts have values of their names" places_have_values
