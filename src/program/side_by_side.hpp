@@ -217,73 +217,27 @@ inline std::string objectives_html(const gate_side& a, const gate_side& b) {
     return t.rows.empty() ? "" : page_table("Objectives of " + str(a.judged.name), t) + reasons;
 }
 
-/// Limits on a metric that are drawn: of percentiles and means within the plot, or near it.
-inline vector<slo> drawn_limits(metric_id id, const gate_side& a, const gate_side& b, double low,
-                                double high) {
-    vector<slo> limits;
+/// Draws both runs by percentile, with the limits of either, "" if neither has values.
+inline std::string curves_figure(metric_id id, const gate_side& a, const gate_side& b,
+                                 variant_distribution gate_side::*of) {
+    plot p = by_percentile(id, "B", b.*of, "A", a.*of);
+    vector<std::string> limits;
     for (const gate_side* side : {&a, &b})
         for (const past_slo& s : side->judged.slos) {
             const std::optional<slo> o = slo_of(s);
-            const bool is_drawn = o && o->statistic.metric == id && is_of_all(o->statistic) &&
-                                  is_absolute(*o) && o->bound < 4 * high && 20 * o->bound > low &&
-                                  (o->statistic.kind == statistic_kind::percentile ||
-                                   o->statistic.kind == statistic_kind::mean);
-            if (is_drawn && !any_of(limits, [&](const slo& x) { return x.text() == o->text(); }))
-                limits.push_back(*o);
+            if (!o || !is_limit_on(id, *o)) continue;
+            const std::string text = str(o->text());
+            if (std::find(limits.begin(), limits.end(), text) != limits.end()) continue;
+            p.limit(*o, o->bound);
+            limits.push_back(text);
         }
-    return limits;
-}
-/// Draws both runs by percentile, "" if neither has values. A far limit is left out.
-inline std::string curves_figure(metric_id id, const gate_side& a, const gate_side& b,
-                                 variant_distribution gate_side::*of) {
-    const variant_distribution &first = a.*of, &second = b.*of;
-    double low = std::min(first.least, second.least), high = std::max(first.most, second.most);
-    if (!(high > 0)) return {};
-    low = std::max(low, high * 1e-5);
-    std::size_t values = 0;
-    for (const std::size_t n : {first.values, second.values})
-        if (n > 0) values = values > 0 ? std::min(values, n) : n;
-    const vector<slo> limits = drawn_limits(id, a, b, low, high);
-    for (const slo& s : limits) {
-        low = std::min(low, s.bound);
-        high = std::max(high, s.bound);
+    std::string ratios;
+    for (const row_statistic& r : row_statistics) {
+        const double x = (a.*of).row.*r.value, y = (b.*of).row.*r.value;
+        if (r.kind == statistic_kind::percentile && !std::isnan(x) && !std::isnan(y))
+            fill(ratios, "{,}{name} {ratio}", {{"name", r.name}, {"ratio", ratio_words(y, x)}});
     }
-    plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
-    if (high < 6 * low)
-        x = {plot_scale::shape::linear, std::max(0.0, low - 0.06 * high), high * 1.06};
-    const plot_scale y{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(values))};
-    plot p(x, plot_unit::seconds, y, plot_unit::percentile);
-    const auto draw = [&](const char* style, const char* name, const vector<curve_point>& line) {
-        vector<curve_point> drawn;
-        for (const curve_point& q : line)
-            if (q.y <= y.high + 1e-12) drawn.push_back({std::min(q.x, x.high), q.y});
-        p.line(style, name, drawn);
-    };
-    for (const auto& line : first.lines) draw("b2", "A's repeats", line);
-    for (const auto& line : second.lines) draw("c2", "B's repeats", line);
-    draw("b1", "A", first.pooled);
-    draw("c1", "B", second.pooled);
-    for (const slo& s : limits) {
-        const std::string name = str(s.statistic.name);
-        p.limit(s.bound, s.statistic.kind == statistic_kind::mean ? not_a_number : s.statistic.q, s,
-                filled("{statistic} {at_most?<|>}= {limit}",
-                       {{"statistic", name.substr(0, name.find('('))}, {"at_most", s.at_most},
-                        {"limit", limit_text(s)}}));
-    }
-    std::string ratios, alt = filled("{metric} by percentile", {{"metric", metric_name(id)}});
-    const metric_row &m = first.row, &n = second.row;
-    const auto add = [&](const char* name, double metric_row::*value) {
-        if (first.values > 0 && second.values > 0)
-            fill(ratios, "{,}{name} {ratio}",
-                 {{"name", name}, {"ratio", ratio_words(n.*value, m.*value)}});
-        fill(alt, "; {name}: A {a}, B {b}",
-             {{"name", name}, {"a", {id, m.*value}}, {"b", {id, n.*value}}});
-    };
-    add("p50", &metric_row::p50);
-    add("p90", &metric_row::p90);
-    add("p99", &metric_row::p99);
-    return p.figure(filled("{metric}[<span>B / A: {ratios}</span>]",
-                           {{"metric", metric_name(id)}, {"ratios", ratios}}), alt, read_along::y);
+    return p.figure(metric_name(id), filled("[B / A: {ratios}]", {{"ratios", ratios}}));
 }
 
 template <std::size_t N>
@@ -303,7 +257,7 @@ inline constexpr const char* own_style =
 inline constexpr const char* curves_key =
     "<p class=\"note\">Height: the percentile. Thick line: the requests of all repeats. Thin "
     "lines: the single repeats. Dashed upright line: a limit, at its percentile or, of a mean, on "
-    "the axis. <b class=\"arm b\">- - A</b> <b class=\"arm c\">B</b></p>\n";
+    "the axis. <b class=\"arm b\">A</b> <b class=\"arm c\">B</b></p>\n";
 /// "failed", and of a gate that passed whether an objective was left open.
 inline std::string outcome_word(const past_gate& g) {
     const bool is_open = any_of(g.slos, [](const past_slo& s) {
@@ -326,8 +280,9 @@ inline std::string pair_html(const gate_side& a, const gate_side& b) {
                             {"b", outcome_badge(b.judged)}, {"objectives", objectives_html(a, b)}});
     const std::string curves = curves_figure(metric_id::ttft, a, b, &gate_side::ttft) +
                                curves_figure(metric_id::tpot, a, b, &gate_side::tpot);
-    fill(h, "<h3>Distributions</h3>\n[{curves?}{curves_key}<div class=\"plots\">\n{curves}</div>\n"
-         "]", {{"curves", curves}, {"curves_key", curves_key}});
+    fill(h, "<h3>Distributions</h3>\n[{curves?}<div class=\"charts\">\n{curves_key}<div "
+         "class=\"plots\">\n{curves}</div>\n</div>\n]",
+         {{"curves", curves}, {"curves_key", curves_key}});
     if (curves.empty() && a.no_curves.empty() && b.no_curves.empty())
         h += "<p class=\"note\">Neither run has a ttft or a tpot.</p>\n";
     for (const gate_side* side : {&a, &b})
@@ -393,19 +348,16 @@ inline std::string side_by_side_html(const run_side& a, const run_side& b) {
             else if (!is_second) pairs += pair_html(g, *other);
         }
     if (pairs.empty()) refuse_without_common_gate(a, b);
-    return joined(
-        {filled("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-                "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>Two "
-                "runs - llmbench</title>\n<style>{style}\n{own_style}</style>\n</head>\n"
-                "<body>{icons}<main>\n<header>\n<h1>Two runs side by side</h1>\n<p>A: {a:x}<br>B: "
-                "{b:x}</p>\n[<p>Only A has the gates {only_a:x}.</p>\n][<p>Only B has the gates "
-                "{only_b:x}.</p>\n]<p class=\"note\">Values are those of the requests of all "
-                "repeats, with the interval that decided the verdict. Two runs of one server "
-                "differ, too: no ratio here is a verdict.</p>\n</header>\n",
-                {{"style", page_style}, {"own_style", own_style}, {"icons", page_icons},
-                 {"a", a.folder}, {"b", b.folder}, {"only_a", only[0]}, {"only_b", only[1]}}),
-         differences_html("Run", facts_of_run, a.facts, b.facts), pairs, "</main>\n<script>",
-         page_script, "</script>\n</body>\n</html>\n"});
+    return html_page(
+        "Two runs", own_style,
+        joined({filled("<header>\n<h1>Two runs side by side</h1>\n<p>A: {a:x}<br>B: {b:x}</p>\n[<p>"
+                       "Only A has the gates {only_a:x}.</p>\n][<p>Only B has the gates {only_b:x}."
+                       "</p>\n]<p class=\"note\">Values are those of the requests of all repeats, "
+                       "with the interval that decided the verdict. Two runs of one server "
+                       "differ, too: no ratio here is a verdict.</p>\n</header>\n",
+                       {{"a", a.folder}, {"b", b.folder}, {"only_a", only[0]},
+                        {"only_b", only[1]}}),
+                differences_html("Run", facts_of_run, a.facts, b.facts), pairs}));
 }
 
 }  // namespace detail

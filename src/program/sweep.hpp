@@ -74,8 +74,8 @@ public:
         return filled("<section><h2>By {option:x}</h2>\n<div class=\"plots\">\n{ttft}{tpot}</div>\n"
                       "{table}</section>\n",
                       {{"option", option},
-                       {"ttft", figure(all, "ttft", metric_id::ttft, "p90", &metric_row::p90)},
-                       {"tpot", figure(all, "tpot", metric_id::tpot, "mean", &metric_row::mean)},
+                       {"ttft", figure(all, metric_id::ttft, "p90", &metric_row::p90)},
+                       {"tpot", figure(all, metric_id::tpot, "mean", &metric_row::mean)},
                        {"table", page_table("By " + option, table(all))}});
     }
     vector<std::pair<std::string, std::string>> files(const vector<gate_report>&) const override {
@@ -109,39 +109,26 @@ private:
             if (d.row.metric == m) return d.row.*of;
         return not_a_number;
     }
-    /// Over the values, if they are numbers; else over their places.
-    std::string figure(const vector<gate_report>& all, const char* what, metric_id m,
-                       const char* statistic, double metric_row::*of) const {
-        vector<curve_point> points;
+    /// Over the values, if they are numbers; else over their names.
+    std::string figure(const vector<gate_report>& all, metric_id m, const char* statistic,
+                       double metric_row::*of) const {
         const auto x_of = [](const std::string& value) {
             return amount_or_number_in(value, metric_unit::users);
         };
-        bool are_numbers = true;
-        for (const auto& [value, number] : gates)
-            are_numbers = are_numbers && x_of(value).has_value();
-        double low = infinity, high = 0, most = 0;
+        const bool are_numbers = !any_of(gates, [&](const auto& g) { return !x_of(g.first); });
+        plot p(are_numbers ? plot_axis{"none", "near"} : plot_axis{"named", "names"},
+               {"seconds", "zero"});
+        vector<curve_point> points;
         for (std::size_t i = 0; i < gates.size() && gates[i].second < all.size(); ++i) {
             const double x = are_numbers ? *x_of(gates[i].first) : static_cast<double>(i + 1);
-            const double y = value_of(all[gates[i].second], m, of);
-            if (!std::isfinite(y)) continue;
-            points.push_back({x, y});
-            low = std::min(low, x);
-            high = std::max(high, x);
-            most = std::max(most, y);
+            if (!are_numbers) p.add("name", {gates[i].first}, {x});
+            points.push_back({x, value_of(all[gates[i].second], m, of)});
+            p.dot("c", points.back());
         }
-        if (points.size() < 2 || !(most > 0)) return {};
-        const bool is_wide = low > 0 && high > 20 * low;
-        const double margin = 0.03 * (high - low);
-        plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, low / 1.1, high * 1.1}
-                       : plot_scale{plot_scale::shape::linear, low - margin, high + margin},
-               plot_unit::none, {plot_scale::shape::linear, 0, most * 1.08}, plot_unit::seconds);
         p.line("c", statistic, points);
-        for (const curve_point& at : points) p.dot("c", at);
-        std::string alt = std::string(what) + " by " + option;
-        for (const curve_point& at : points) alt += printed(", %g: ", at.x) + value_text(m, at.y);
-        return p.figure(filled("{what} {statistic}<span>over {option:x}</span>",
-                               {{"what", what}, {"statistic", statistic}, {"option", option}}),
-                        alt);
+        return p.figure(filled("{metric} {statistic}",
+                               {{"metric", metric_name(m)}, {"statistic", statistic}}),
+                        "over " + option);
     }
 };
 

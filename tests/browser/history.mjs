@@ -1,6 +1,6 @@
-// Looks at the page of `llmbench history`: makes a folder of 60 runs and asks the page what a person
-// would ask it.
-//   node history.mjs CHROMIUM LLMBENCH
+// Looks at the pages of `llmbench history`, of a folder of 60 runs, and of two runs side by side, and
+// asks them what a person would ask.
+//   node history.mjs CHROMIUM LLMBENCH REPORT    a report directory
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -12,7 +12,7 @@ const require = createRequire(path.join(process.cwd(), "here.js"));  // packages
 const { chromium } = require("playwright-core");
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-const [executablePath, program] = process.argv.slice(2);
+const [executablePath, program, report] = process.argv.slice(2);
 const cohort = "3fa9c1d2e4b7a605";
 const date = i => new Date(Date.UTC(2026, 2, 1 + i)).toISOString().slice(0, 10);
 /** Runs differ by 0.6 %, the same every time and as if at random. */
@@ -85,7 +85,21 @@ try {
     assert.deepEqual(wrongs, []);
     await page.close();
   }
+
+  execFileSync(program, ["show", report, report, "--page", "history/pair.html"], { env });
+  const pair = await browser.newPage();
+  await pair.goto(pathToFileURL(path.resolve("history/pair.html")).href);
+  // Only limits are dashed. Run A is broad, so that both are seen where they are the same.
+  const dashed = await pair.locator("svg.plot *").evaluateAll(all => [...new Set(all
+    .filter(e => getComputedStyle(e).strokeDasharray !== "none").map(e => e.getAttribute("class")))]);
+  assert.deepEqual(dashed, ["limit"]);
+  for (const plot of await pair.locator("svg.plot").all()) {
+    const width = style => plot.locator(`polyline.${style}`).evaluateAll(
+      all => all.map(e => parseFloat(getComputedStyle(e).strokeWidth)));
+    const [a, b] = [await width("b1"), await width("c1")];
+    assert.ok(a.length === 1 && b.length === 1 && a[0] > 1.5 * b[0], `${a} and ${b}`);
+  }
 } finally {
   await browser.close();
 }
-console.log("ok: the history of 60 runs");
+console.log("ok: the history of 60 runs, two runs side by side");

@@ -102,7 +102,7 @@ async function plotsAreWhole(page, gates, comparisons) {
     return { label: svg.getAttribute("aria-label"), role: svg.getAttribute("role"),
       gate: svg.closest("section").id, isChart: svg.closest("figure") !== null,
       x: JSON.stringify(JSON.parse(svg.nextElementSibling.textContent).x),
-      width: box.width, height: box.height, lines: svg.querySelectorAll("polyline, circle").length,
+      width: box.width, height: box.height, lines: svg.querySelectorAll("polyline, circle, .cloud").length,
       outside: [...svg.querySelectorAll("polyline, circle, path, rect, text")].filter(e => {
         const b = e.getBBox();
         return b.x < -1 || b.y < -1 || b.x + b.width > view.width + 1 ||
@@ -119,14 +119,14 @@ async function plotsAreWhole(page, gates, comparisons) {
   for (const comparison of comparisons)
     for (const { statistic, settings } of comparison.statistics)
       if (settings.some(s => s.estimate > 0))
-        assert.ok(plots.some(p => p.label.startsWith(`${statistic} of the settings, `)),
+        assert.ok(plots.some(p => p.label.startsWith(statistic) &&
+          settings.every(s => p.label.includes(s.name) || !(s.estimate > 0))),
           `${comparison.name} has no plot of ${statistic}`);
   for (const [i, gate] of gates.entries()) {
     if (gate.refusal || !(gate.candidate.statuses.ok > 1)) continue;
     const labels = plots.filter(p => p.gate === `gate-${i + 1}` && p.isChart).map(p => p.label);
     for (const start of ["ttft by percentile", "tpot by percentile", "itl by percentile",
-      "e2e by percentile", "requests sent per second", "requests in flight", "ttft",
-      "output tokens per second"])
+      "e2e by percentile", "Requests/s", "In flight", "ttft, p50", "Output tokens/s"])
       assert.ok(labels.some(l => l.startsWith(start)), `${gate.name} has no plot of ${start}`);
     serverIsDrawn(gate, plots.filter(p => p.gate === `gate-${i + 1}` && p.isChart));
   }
@@ -135,14 +135,14 @@ async function plotsAreWhole(page, gates, comparisons) {
 /** What the server told of itself has its plots, on the client's own axis of time. */
 function serverIsDrawn(gate, plots) {
   const told = gate.candidate.repeats.map(r => r.server?.values ?? {});
-  for (const [quantity, start] of [["waiting", "requests that waited"],
-    ["running", "requests that ran"], ["kv_usage", "the KV cache in use"],
-    ["queue_time", "queue time"], ["power", "power in watts"]]) {
+  for (const [quantity, start] of [["waiting", "Waiting requests"],
+    ["running", "Running requests"], ["kv_usage", "KV cache in use"],
+    ["queue_time", "Queue time"], ["power", "Power"]]) {
     const plot = plots.find(p => p.label.startsWith(start));
     const isTold = told.some(t => t[quantity]?.some(v => v !== null));
     if (quantity !== "queue_time") assert.equal(plot !== undefined, isTold, `${gate.name}: ${start}`);
     if (plot)
-      assert.equal(plot.x, plots.find(p => p.label.startsWith("requests in flight")).x, start);
+      assert.equal(plot.x, plots.find(p => p.label.startsWith("In flight")).x, start);
     drawn += plot !== undefined;
   }
 }

@@ -40,4 +40,4 @@ LLMBENCH_REPORT_DIR=real "$gates" > gates.log 2>&1 \
 ((status == 1)) || { cat gates.log; echo "the gates exited with $status instead of 1"; exit 1; }
 LLMBENCH_GALLERY=pages "$unit_tests" --test-case="pages are written for the browser" > /dev/null
 node "$here/page.mjs" "$browser" real pages/gallery pages/hostile
-[[ -z $history ]] || node "$here/history.mjs" "$browser" "$history"
+[[ -z $history ]] || node "$here/history.mjs" "$browser" "$history" real

@@ -33,9 +33,9 @@ day=$(date -u +%F)
 id=$(sed 's/.*"id":"\([^"]*\)".*/\1/' h/*/*/*.jsonl)
 
 expect "a page" tool 0 --page page.html --result llmbench-report/result.json
-expect "it has a plot of each statistic" [ "$(grep -c '<svg class="plot"' page.html)" = 5 ]
+expect "it has a plot of each statistic" [ "$(grep -c '<figure><figcaption>' page.html)" = 5 ]
 expect "and the run of today" says '["today",' page.html
-expect "and its data" [ "$(grep -c 'svg><script type="application/json">' page.html)" = 5 ]
+expect "and its data" [ "$(grep -c 'figcaption><script type="application/json">' page.html)" = 5 ]
 
 expect "an annotation needs its reason" tool 2 --accept pass --at "$day"
 expect "in a sentence" says 'an annotation needs its reason: --why'

@@ -65,10 +65,8 @@ inline double run_value(metric_id id, const repeat_list& variant) {
 /// The distribution of a metric over a variant: its table row and its quantiles as lines.
 struct variant_distribution {
     metric_row row{};
-    vector<curve_point> pooled{};             // value, quantile
+    vector<curve_point> pooled{};  // value, quantile
     vector<vector<curve_point>> lines{};
-    double least = infinity, most = 0;             // of the finite values above zero
-    std::size_t values = 0;                        // of all repeats
 };
 inline constexpr int line_points = 96;
 /// Returns how far into the tail n values reach, as -log10(1 - q).
@@ -95,14 +93,8 @@ inline variant_distribution distribution_of(metric_id id, const repeat_list& var
         const sorted_values sorted =
             request_values_of(make_statistic(statistic_kind::mean, id, 0), d).sorted;
         out.lines.push_back(quantile_line(id, sorted));
-        for (const curve_point& p : out.lines.back()) {
-            if (!std::isfinite(p.x) || p.x <= 0) continue;
-            out.least = std::min(out.least, p.x);
-            out.most = std::max(out.most, p.x);
-        }
         all.add(sorted);
     }
-    out.values = all.size();
     out.pooled = quantile_line(id, all);
     out.row = row_of(id, all);
     return out;

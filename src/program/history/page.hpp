@@ -216,39 +216,6 @@ inline std::string value_words(const std::string& statistic, double v) {
     return m ? value_text(m->id, v) : printed("%.4g", v);
 }
 
-inline std::string shown(const std::string& s) { return xml_escaped(printable(s, 200)); }
-
-/// A drawing of runs: "mark" is a path relative to a point, "tell" what is told near an x.
-struct history_plot : plot {
-    using plot::plot;
-    using plot::add;
-};
-/// Of at least four days.
-inline plot_scale days_of(const history_series& s, const todays& now) {
-    const double first = day_number(s.runs.front().at),
-                 last = day_number(s.runs.back().at) + (now.outcome.empty() ? 0 : 1);
-    const double margin = std::max(0.03 * (last - first), 2 - (last - first) / 2);
-    return {plot_scale::shape::linear, first - margin, last + margin};
-}
-/// Covers at least a fifth of the value, so that a small change looks small.
-inline plot_scale scale_of(const history_series& s, const drawn_levels& levels, const todays& now) {
-    double low = infinity, high = 0;
-    const auto see = [&](double v) {
-        if (!std::isfinite(v) || v <= 0) return;
-        low = std::min(low, v);
-        high = std::max(high, v);
-    };
-    for (const series_run& n : s.runs)
-        for (const double v : n.repeats) see(v);
-    see(now.value);
-    see(levels.low);
-    see(levels.high);
-    // A far limit would leave no room for the runs.
-    if (now.limit > low / 2 && now.limit < high * 2) see(now.limit);
-    const double middle = (low + high) / 2, half = std::max((high - low) * 0.58, middle * 0.1);
-    return {plot_scale::shape::linear, std::max(0.0, middle - half), middle + half};
-}
-
 inline std::string run_words(const series_run& n, const history_series& s,
                              const std::string& changed) {
     std::string repeats;
@@ -261,32 +228,26 @@ inline std::string run_words(const series_run& n, const history_series& s,
                    {"changed", printable(changed, 200)}});
 }
 
-/// Draws levels as steps, with their changes, dashed unless accepted, and the newest one's band.
-inline void draw_levels(history_plot& p, const drawn_levels& levels, double end,
-                        const plot_scale& y) {
-    for (std::size_t i = 0; i < levels.all.size(); ++i) {
-        const drawn_level& l = levels.all[i];
-        const bool is_last = i + 1 == levels.all.size();
-        const double from = day_number(l.from),
-                     to = is_last ? end : day_number(levels.all[i + 1].from);
-        if (is_last && std::isfinite(levels.low))
-            p.line("band", "", {{from, levels.low}, {to, levels.low}, {to, levels.high},
-                                {from, levels.high}});
+/// Draws levels as lines, their steps, and the band of the newest one.
+inline void draw_levels(plot& p, const drawn_levels& d) {
+    const vector<drawn_level>& levels = d.all;
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+        const drawn_level& l = levels[i];
+        const double from = day_number(l.from);
+        const double to = i + 1 < levels.size() ? day_number(levels[i + 1].from) : infinity;
+        if (i + 1 == levels.size() && std::isfinite(d.low))
+            p.line("band", "", {{from, d.low}, {to, d.low}, {to, d.high}, {from, d.high}});
         p.line("level", "", {{from, l.value}, {to, l.value}});
-        if (i == 0) continue;
-        p.line(l.is_accepted ? "step" : "step unaccepted", "", {{from, y.low}, {from, y.high}});
-        // Values that rise leave room below, others above.
-        p.add("label", {printed("%+.1f %%", 100 * l.change)},
-              {from, l.change > 0 ? y.low : 0.1 * y.low + 0.9 * y.high});
+        if (i > 0)
+            p.add("step", {l.is_accepted ? "" : "unaccepted", printed("%+.1f %%", 100 * l.change)},
+                  {from, l.change > 0 ? 1.0 : 0.0});
     }
 }
 inline std::string figure_of(const history_series& s, const drawn_levels& levels,
                              const todays& now) {
-    const plot_scale x = days_of(s, now), y = scale_of(s, levels, now);
     const metric_facts* const m = metric_of_statistic(s.statistic);
-    history_plot p(x, plot_unit::day, y, m ? plot_unit_of(m->unit) : plot_unit::none);
-    draw_levels(p, levels, x.high + 1, y);
-    if (now.limit >= y.low && now.limit <= y.high) p.limit_across(now.limit, "");
+    plot p({"day", "days"}, {m ? plot_unit_of(m->unit) : "none", "level"});
+    draw_levels(p, levels);
     vector<curve_point> line, runs, repeats;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         const series_run& n = s.runs[i];
@@ -297,74 +258,75 @@ inline std::string figure_of(const history_series& s, const drawn_levels& levels
         if (levels.is_trouble[i]) p.dot("open", at);
         else if (!n.is_left_out) runs.push_back(at);
         const std::string changed = i == 0 ? "" : changed_facts(s.runs[i - 1].watched, n.watched);
-        if (!changed.empty()) p.add("mark", {"changed", "M0 1v5"}, {at.x, y.low});
+        if (!changed.empty()) p.add("mark", {"changed", "M0 1v5"}, {at.x, not_a_number});
         p.add("tell", {run_words(n, s, changed)}, {at.x});
     }
     p.line("c2", "", line);
     p.cloud("r", repeats);
     p.cloud("c", runs);
+    const double last = mean_of_repeats(s.runs.back().repeats, s.offset);
+    // A far limit would leave no room for the runs.
+    if (now.limit > last / 2 && now.limit < last * 2) p.add("across", {""}, {now.limit});
     const double today = day_number(s.runs.back().at) + 1;
-    const bool has_today = !now.outcome.empty() && std::isfinite(now.value);
-    if (has_today && std::isfinite(now.low) && std::isfinite(now.high))
-        p.line("today", "", {{today, now.low}, {today, now.high}});
-    if (has_today) p.add("mark", {"today", "M0-5L5 0L0 5L-5 0z"}, {today, now.value});
-    const std::string newest =
-        value_words(s.statistic, mean_of_repeats(s.runs.back().repeats, s.offset));
+    if (!now.outcome.empty() && std::isfinite(now.value)) {
+        p.add("upright", {"today"}, {today, now.low, today, now.high});
+        p.add("mark", {"today", "M0-5L5 0L0 5L-5 0z"}, {today, now.value});
+    }
     const std::string spread = std::isfinite(levels.between_runs)
                                    ? printed("runs differ by %.2g %%", 100 * levels.between_runs)
                                    : "too few runs to say what they differ by";
-    return p.figure(filled("<code>{of:x}</code><span>{value:x}[, {outcome:x}]; {spread}</span>",
-                           {{"of", now.slo.empty() ? s.statistic : now.slo},
-                            {"value", now.outcome.empty() ? newest : "today " +
-                                          value_words(s.statistic, now.value)},
-                            {"outcome", now.outcome}, {"spread", spread}}),
-                    s.statistic + " over " + plural(s.runs.size(), "run") + ", in the newest " +
-                        newest);
+    return p.figure(now.slo.empty() ? s.statistic : now.slo,
+                    filled("{has_today?today }{value}[, {outcome}]; {spread}",
+                           {{"has_today", !now.outcome.empty()},
+                            {"value", value_words(s.statistic, now.outcome.empty() ? last
+                                                                                   : now.value)},
+                            {"outcome", now.outcome}, {"spread", spread}}));
 }
 
 /// The page has the style of a report's, and this.
 inline constexpr const char* history_style = R"(
 h2{margin:2.5rem 0 .25rem;padding-top:1.25rem;border-top:3px solid var(--line)}
 .plots{grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr))}
-figure{margin-top:.75rem}
+figure{margin-top:.75rem}figcaption{font-size:.87rem}
 .cloud.c{opacity:1;stroke-width:5}.cloud.r{stroke:var(--dim);stroke-width:2}
 .out{stroke:var(--dim);stroke-width:1.5}.changed{stroke:var(--ink);stroke-width:2}
 .level{stroke:var(--ink);opacity:1}.band{fill:var(--mine);opacity:.14}
 .step{stroke:var(--fail)}.unaccepted{stroke-dasharray:4 3}
-path.today{fill:var(--other)}polyline.today{stroke:var(--other);stroke-width:2}
+path.today{fill:var(--other);stroke:var(--other);stroke-width:2}
 table{width:100%;margin-top:.75rem}th,td:nth-child(-n+3){white-space:nowrap}
 @media(max-width:40rem){thead{display:none}tr{display:block;padding:.4rem 0;
 border-bottom:1px solid var(--line)}td{display:block;padding:0;border:0}}
 @media print{tr{break-inside:avoid}}
 )";
 
-inline std::string commit_link(const std::string& commit, const std::string& url) {
-    const std::string text = "<code>" + shown(commit.substr(0, 8)) + "</code>";
-    if (commit.empty()) return "no commit";
-    return url.empty() ? text : "<a href=\"" + shown(url + commit) + "\">" + text + "</a>";
-}
-
 /// Returns the table of runs, newest first, with their changes and annotations.
 inline std::string table_of(const drawn_gate& g, const std::string& commits) {
-    std::string table =
-        "<table><thead><tr><th>run</th><th>commit</th><th>verdict</th>"
-        "<th>mean of the repeats</th><th>changed, annotations</th></tr></thead><tbody>\n";
+    std::string rows;
     for (std::size_t i = g.runs.size(); i-- > 0;) {
         const history_run& r = g.runs[i];
         std::string values, notes = i == 0 ? "" : changed_facts(g.runs[i - 1].watched, r.watched);
         for (const named_repeats& v : r.values)
-            values += (values.empty() ? "" : "; ") + v.name + " " +
-                      value_words(v.name, mean_of_repeats(v.repeats, offset_of(v.name)));
+            fill(values, "{;}{name} {value}",
+                 {{"name", v.name},
+                  {"value", value_words(v.name, mean_of_repeats(v.repeats, offset_of(v.name)))}});
         if (!g.series.empty())
             for (const annotation& m : g.series.front().annotations)
                 if (is_about(m, r))
-                    notes += (notes.empty() ? "" : "; ") + std::string(to_string(m.kind)) + ": " +
-                             m.why + (m.by.empty() ? "" : " (" + m.by + ")");
-        table += "<tr><td>" + shown(r.at.substr(0, 10)) + "</td><td>" +
-                 commit_link(r.commit, commits) + "</td><td>" + shown(r.outcome) + "</td><td>" +
-                 xml_escaped(values) + "</td><td>" + xml_escaped(notes) + "</td></tr>\n";
+                    fill(notes, "{;}{kind}: {why}[ ({by})]",
+                         {{"kind", to_string(m.kind)}, {"why", m.why}, {"by", m.by}});
+        const bool is_known = !r.commit.empty(), is_link = is_known && !commits.empty();
+        fill(rows,
+             "<tr><td>{date:x}</td><td>{is_link?<a href=\"}{url:x}{is_link?\">}{is_known?<code>"
+             "|no commit}{commit:x}{is_known?</code>}{is_link?</a>}</td><td>{outcome:x}</td>"
+             "<td>{values:x}</td><td>{notes:x}</td></tr>\n",
+             {{"date", r.at.substr(0, 10)}, {"is_link", is_link},
+              {"url", is_link ? printable(commits + r.commit, 200) : ""}, {"is_known", is_known},
+              {"commit", printable(r.commit.substr(0, 8), 200)},
+              {"outcome", printable(r.outcome, 200)}, {"values", values}, {"notes", notes}});
     }
-    return table + "</tbody></table>\n";
+    return "<table><thead><tr><th>run</th><th>commit</th><th>verdict</th><th>mean of the "
+           "repeats</th><th>changed, annotations</th></tr></thead><tbody>\n" + rows +
+           "</tbody></table>\n";
 }
 
 inline std::string section_of(const drawn_gate& g, const std::string& commits) {
@@ -375,15 +337,17 @@ inline std::string section_of(const drawn_gate& g, const std::string& commits) {
     words += ", series " + g.series_id;
     for (const auto& [id, runs] : g.elsewhere)
         words += "; " + plural(runs, "run") + " of another series, " + id;
-    std::string page = "<h2>" + shown(g.gate) + "</h2>\n<p class=\"note\">" + xml_escaped(words) +
-                       "</p>\n<div class=\"plots\">\n";
+    std::string figures;
     for (std::size_t i = 0; i < g.series.size(); ++i) {
         const history_series& s = g.series[i];
-        if (s.runs.empty()) continue;
         const auto at = g.now.find(s.statistic);
-        page += figure_of(s, g.levels[i], at == g.now.end() ? todays{} : at->second);
+        if (!s.runs.empty())
+            figures += figure_of(s, g.levels[i], at == g.now.end() ? todays{} : at->second);
     }
-    return page + "</div>\n" + table_of(g, commits);
+    return filled("<h2>{gate:x}</h2>\n<p class=\"note\">{words:x}</p>\n<div class=\"plots\">\n"
+                  "{figures}</div>\n{table}",
+                  {{"gate", printable(g.gate, 200)}, {"words", words}, {"figures", figures},
+                   {"table", table_of(g, commits)}});
 }
 
 inline std::string page_of(const std::string& folder, const vector<drawn_gate>& gates,
@@ -393,20 +357,17 @@ inline std::string page_of(const std::string& folder, const vector<drawn_gate>& 
         first = std::min(first, g.runs.front().at);
         last = std::max(last, g.runs.back().at);
     }
-    std::string page =
-        std::string("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta "
-                    "name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>"
-                    "llmbench history</title>\n<style>") +
-        page_style + history_style + "</style></head><body><main>\n<h1>" +
-        plural(gates.size(), "gate") + " from " + first.substr(0, 10) + " to " +
-        last.substr(0, 10) + "</h1>\n<p class=\"note\">" + shown(folder) +
-        ". A point is the last valid run of a UTC date; small dots are its repeats. "
-        "Crossed: left out by an annotation; hollow: so far off that it says nothing of the level. "
-        "Lines are levels, vertical ones steps from one to the next (dashed: main has not "
-        "accepted it); shaded: where 95 % of unchanged runs will lie. Ticks below: a watched "
-        "fact changed. Dashed across: the limit; diamond: the run of today.</p>\n";
-    for (const drawn_gate& g : gates) page += section_of(g, commits);
-    return page + "</main>\n<script>" + page_script + "</script></body></html>\n";
+    std::string body = filled(
+        "<h1>{gates} gate{gates:s} from {first} to {last}</h1>\n<p class=\"note\">{folder:x}. A "
+        "point is the last valid run of a UTC date; small dots are its repeats. Crossed: left out "
+        "by an annotation; hollow: so far off that it says nothing of the level. Lines are "
+        "levels, vertical ones steps from one to the next (dashed: main has not accepted it); "
+        "shaded: where 95 % of unchanged runs will lie. Ticks below: a watched fact changed. "
+        "Dashed across: the limit; diamond: the run of today.</p>\n",
+        {{"gates", gates.size()}, {"first", first.substr(0, 10)}, {"last", last.substr(0, 10)},
+         {"folder", printable(folder, 200)}});
+    for (const drawn_gate& g : gates) body += section_of(g, commits);
+    return html_page("History", history_style, body);
 }
 
 }  // namespace history_tool

@@ -94,10 +94,10 @@ TEST_CASE("the summary begins with a difference as with other limits") {
 }
 
 TEST_CASE("the page draws the repeats of each kind, and names its limit") {
-    const auto drawn = [](const slo_verdict& v) { return interval_svg(v); };
-    const std::string svg = drawn(verdict_on_times(12, 10, mean(ttft) <= baseline + 4_ms));
-    CHECK(holds(svg, "\"repeats\":[0.002,0.002,0.002,0.002]"));
-    CHECK(holds(svg, "\"words\":\"limit baseline + 4 ms\""));
+    const auto drawn = [](const slo_verdict& v) { return interval_drawing(v); };
+    const std::string bar = drawn(verdict_on_times(12, 10, mean(ttft) <= baseline + 4_ms));
+    CHECK(holds(bar, "\"repeats\":[0.002,0.002,0.002,0.002]"));
+    CHECK(holds(bar, "\"words\":\"limit baseline + 4 ms\""));
     CHECK(holds(drawn(verdict_on_times(12, 10, mean(ttft) <= 1.4 * baseline)),
                 "\"repeats\":[1.2,1.2,1.2,1.2]"));
     CHECK(holds(drawn(verdict_on({80, 80})), "\"repeats\":[0.08,0.08]"));

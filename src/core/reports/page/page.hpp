@@ -1,7 +1,7 @@
-// the report page: the whole
-// report.html needs no other file. Each drawing is data beside an empty SVG with a text, and the
-// script draws it; without the script the tables say the same. Text of gates, servers and machines
-// goes through xml_escaped, data of drawings through data_of_drawing.
+// pages: their frame, and the report page
+// Each drawing is data, which the script draws where it stands; without the script the tables say
+// the same. Text of gates, servers and machines goes through xml_escaped, data through
+// data_of_drawing.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -81,18 +81,18 @@ inline std::string numbers_html(const gate_report& g) {
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
         if (f.metrics[i] != metric_id::ttft_from_send)
-            curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
-                                          f.baseline.distributions[i]);
+            curves += distribution_figure(g, i);
     curves += ttft_by_prompt_figure(g);
     fill(h,
-         "[{curves?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: "
-         "the requests of all repeats together. Thin lines: the single repeats. A failed request "
-         "counts as the worst value. Dashed line: a limit on a percentile, which ends in a ring "
-         "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: a "
-         "limit on a mean. Dot with a bar: the typical repeat and its "
-         "interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n]",
+         "[{curves?}<div class=\"charts\">\n<h3>Distributions</h3>\n<p class=\"note\">Height: the "
+         "percentile. Thick line: the requests of all repeats together. Thin lines: the single "
+         "repeats. A failed request counts as the worst value. Dashed line: a limit on a "
+         "percentile, which ends in a ring at that percentile; a thick line that crosses it "
+         "misses the limit. Mark on the axis: a limit on a mean. Dot with a bar: the typical "
+         "repeat and its interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n"
+         "</div>\n]",
          {{"curves", curves}, {"variants_key", f.baseline.empty() ? "" : variants_key}});
-    return h + timeline_figures(g).html();
+    return h + timelines_html(g);
 }
 
 inline std::string gate_html(const gate_report& g, std::size_t number,
@@ -192,6 +192,16 @@ inline std::string gates_html(const vector<gate_report>& gates) {
                   {{"is_mixed", outcomes > 1}, {"buttons", buttons}, {"items", items}});
 }
 
+/// A page: one file that needs no other.
+inline std::string html_page(const std::string& title, const char* more_style,
+                             const std::string& body) {
+    return joined({"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+                   "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>",
+                   title, " - llmbench</title>\n<style>", page_style, more_style,
+                   "</style>\n</head>\n<body>", page_icons, "<main>\n", body,
+                   "</main>\n<script>", page_script, "</script>\n</body>\n</html>\n"});
+}
+
 inline std::string report_html(const vector<gate_report>& gates,
                                const environment_facts& env,
                                const all_sections& beside = {}) {
@@ -199,26 +209,19 @@ inline std::string report_html(const vector<gate_report>& gates,
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
     std::string h = filled(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-                           "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                           "<title>{title} - llmbench</title>\n<style>{style}</style>\n</head>\n"
-                           "<body>{icons}<main>\n<header>\n<h1><span "
-                           "class=\"{look}\">{icon}{title}</span></h1>\n[<p "
-                           "class=\"why\">{rehearsal:x}</p>\n][<p class=\"why\">{undecided} "
-                           "objective{undecided:s} {is_one?is|are} {what}.</p>\n]<p "
-                           "class=\"dim\">llmbench {version:x}, {started_at:x}, {os:x}, {cpu:x}, "
-                           "{cores} cores[, commit {commit:x}]</p>\n</header>\n",
-                           {{"title", title}, {"style", page_style}, {"icons", page_icons},
-                            {"look", look_of(worst)}, {"icon", icon(look_of(worst))},
-                            {"rehearsal", rehearsal_of_all(gates)}, {"undecided", undecided},
-                            {"is_one", undecided == 1}, {"what", undecided_text(gates)},
-                            {"version", version_text()}, {"started_at", env.started_at},
-                            {"os", env.os}, {"cpu", env.cpu}, {"cores", env.cores},
-                            {"commit", env.commit}});
+        "<header>\n<h1><span class=\"{look}\">{icon}{title}</span></h1>\n[<p "
+        "class=\"why\">{rehearsal:x}</p>\n][<p class=\"why\">{undecided} objective{undecided:s} "
+        "{is_one?is|are} {what}.</p>\n]<p class=\"dim\">llmbench {version:x}, {started_at:x}, "
+        "{os:x}, {cpu:x}, {cores} cores[, commit {commit:x}]</p>\n</header>\n",
+        {{"title", title}, {"look", look_of(worst)}, {"icon", icon(look_of(worst))},
+         {"rehearsal", rehearsal_of_all(gates)}, {"undecided", undecided},
+         {"is_one", undecided == 1}, {"what", undecided_text(gates)},
+         {"version", version_text()}, {"started_at", env.started_at}, {"os", env.os},
+         {"cpu", env.cpu}, {"cores", env.cores}, {"commit", env.commit}});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
-    return joined({h, "</main>\n<script>", page_script, "</script>\n</body>\n</html>\n"});
+    return html_page(title, "", h);
 }
 
 }  // namespace detail

@@ -1,10 +1,11 @@
-// the report page: drawings
+// drawings of pages, as data for their script
 #pragma once
 
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/described/limits.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/figures/timelines.hpp"
@@ -20,27 +21,18 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
-struct plot_scale {
-    enum class shape { linear, logarithmic, nines };
-    shape how = shape::linear;
-    double low = 0, high = 1;
-    const char* name() const { return name_at({"linear", "log", "nines"}, how); }
+/// `unit` and `reach` as script.js names them, which scales the axis by what is drawn.
+struct plot_axis {
+    const char *unit = "none", *reach = "zero";
+    double low = not_a_number, high = not_a_number;  // where they are "given"
 };
-enum class plot_unit {
-    seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, day, none
-};
-inline const char* unit_name(plot_unit u) {  // as the script names it
-    return name_at({"seconds", "elapsed", "req/s", "tok/s", "fraction", "percentile", "named",
-                    "day", "none"}, u);
-}
-inline plot_unit plot_unit_of(metric_unit unit) {
+inline const char* plot_unit_of(metric_unit unit) {
     switch (unit) {
-        case metric_unit::time: return plot_unit::seconds;
-        case metric_unit::tokens_per_s: return plot_unit::tokens_per_second;
-        case metric_unit::requests_per_s: return plot_unit::per_second;
-        case metric_unit::fraction: return plot_unit::fraction;
-        default: return plot_unit::none;
+        case metric_unit::time: return "seconds";
+        case metric_unit::tokens_per_s: return "tok/s";
+        case metric_unit::requests_per_s: return "req/s";
+        case metric_unit::fraction: return "fraction";
+        default: return "none";
     }
 }
 
@@ -53,50 +45,25 @@ inline std::string plot_numbers(const vector<double>& all) {
     }
     return "[" + out + "]";
 }
-/// JSON beside the SVG that the script draws by it. A "<" would end the element.
+/// JSON that the script draws where it stands. A "<" would end the element.
 inline std::string data_of_drawing(const std::string& json) {
     return joined({"<script type=\"application/json\">", filled_in(json, "<", "\\u003c"),
                    "</script>"});
 }
 
-/// Along which axis a reader asks for values: over the load or the time, or at a percentile.
-enum class read_along : unsigned char { x, y };
+/// The height of a limit in a drawing by percentile; NaN: it is a mean's.
+inline double height_of(const statistic_data& s) {
+    return s.kind == statistic_kind::percentile ? s.q
+           : s.kind == statistic_kind::max      ? 1
+           : s.kind == statistic_kind::min      ? 0
+                                                : not_a_number;
+}
 
-/// A drawing as data: script.js has a function for each shape.
+/// A drawing as data. The script has a function for each shape, and says in words what is drawn.
 class plot {
 public:
-    plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
-        : axes_(joined({"\"x\":", axis(x, x_unit), ",\"y\":", axis(y, y_unit)})) {}
-    /// NaN breaks the line.
-    void line(const char* style, const std::string& name, const vector<curve_point>& points) {
-        if (!points.empty()) add("line", {style, name}, numbers_of(points));
-    }
-    void dot(const char* style, const curve_point& p) { add("dot", {style}, {p.x, p.y}); }
-    void cloud(const char* style, const vector<curve_point>& points) {
-        if (!points.empty()) add("cloud", {style}, numbers_of(points));
-    }
-    /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
-    /// crosses it misses it; of a mean it is a mark on the axis.
-    void limit(double x, double q, const slo& of, const std::string& words) {
-        add("limit", {words}, {x, q, of.at_most ? 1.0 : 0.0});
-    }
-    void limit_across(double y, const std::string& words) { add("across", {words}, {y}); }
-    void stretch(double from, double to) { add("stretch", {}, {from, to}); }
-    /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
-    void interval(double x, double low, double high, double q) {
-        if (std::isfinite(x)) add("interval", {}, {x, low, high, q});
-    }
-    /// `alt` describes the drawing to readers who cannot see it.
-    std::string figure(const std::string& caption, const std::string& alt,
-                       read_along axis = read_along::x) const {
-        const std::string data = joined({"{", axes_, axis == read_along::y ? ",\"by\":\"y\"" : "",
-                                         ",\"shapes\":[", shapes_, "]}"});
-        return filled("<figure><figcaption>{caption}</figcaption><svg class=\"plot\" role=\"img\" "
-                      "viewBox=\"0 0 300 162\" aria-label=\"{alt:x}\"></svg>{data}</figure>\n",
-                      {{"caption", caption}, {"alt", alt}, {"data", data_of_drawing(data)}});
-    }
-
-protected:
+    plot(const plot_axis& x, const plot_axis& y)
+        : axes_(joined({"\"x\":", axis(x), ",\"y\":", axis(y)})) {}
     void add(const char* shape, std::initializer_list<std::string_view> words,
              const vector<double>& numbers) {
         std::string texts;
@@ -104,24 +71,60 @@ protected:
         fill(shapes_, "{,}\n", {});
         shapes_ += joined({"[\"", shape, "\",[", texts, "],", plot_numbers(numbers), "]"});
     }
+    /// NaN breaks the line. A point at the place of the one before is left out.
+    void line(const char* style, const std::string& name, const vector<curve_point>& points) {
+        add_points("line", {style, name}, points);
+    }
+    /// What is infinite stands at the end of its axis.
+    void dot(const char* style, const curve_point& p) {
+        if (std::isnan(p.x) || std::isnan(p.y)) return;
+        add("dot", {style}, {p.x, p.y});
+        has_values_ = true;
+    }
+    void cloud(const char* style, const vector<curve_point>& points) {
+        add_points("cloud", {style}, points);
+    }
+    /// A limit on x ends in a ring at the height of its percentile, so that a curve that crosses
+    /// it misses it; of a mean it is a mark on the axis.
+    void limit(const slo& s, double x) {
+        const std::string name = str(s.statistic.name);
+        add("limit", {filled("{statistic} {at_most?<|>}= {limit}",
+                             {{"statistic", name.substr(0, name.find('('))},
+                              {"at_most", s.at_most}, {"limit", limit_text(s)}})},
+            {x, height_of(s.statistic), s.at_most ? 1.0 : 0.0});
+    }
+    /// Returns "" if nothing has a value.
+    std::string figure(const std::string& caption, const std::string& aside = "") const {
+        if (!has_values_) return {};
+        return filled("<figure><figcaption>{caption:x}[<span>{aside:x}</span>]</figcaption>{data}"
+                      "</figure>\n",
+                      {{"caption", caption}, {"aside", aside},
+                       {"data", data_of_drawing(joined({"{", axes_, ",\"shapes\":[", shapes_,
+                                                        "]}"}))}});
+    }
 
 private:
-    static std::string axis(const plot_scale& s, plot_unit u) {
-        return printed("[\"%s\",%.6g,%.6g,\"%s\"]", s.name(), s.low, s.high, unit_name(u));
+    static std::string axis(const plot_axis& a) {
+        const std::string ends = std::isnan(a.low) ? "" : printed(",%.6g,%.6g", a.low, a.high);
+        return joined({"[\"", a.unit, "\",\"", a.reach, "\"", ends, "]"});
     }
-    /// A point at the place of the one before is left out.
-    static vector<double> numbers_of(const vector<curve_point>& points) {
+    void add_points(const char* shape, std::initializer_list<std::string_view> words,
+                    const vector<curve_point>& points) {
         vector<double> all;
+        bool has_one = false;
         for (const curve_point& p : points) {
             const std::size_t n = all.size();
             if (n > 1 && all[n - 2] == p.x && all[n - 1] == p.y) continue;
             all.push_back(p.x);
             all.push_back(p.y);
+            has_one = has_one || (std::isfinite(p.x) && std::isfinite(p.y));
         }
-        return all;
+        has_values_ = has_values_ || has_one;
+        if (has_one) add(shape, words, all);
     }
 
     std::string axes_, shapes_{};
+    bool has_values_ = false;
 };
 
 }  // namespace detail

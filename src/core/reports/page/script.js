@@ -13,8 +13,29 @@ const shape = (svg, tag, all, text = "") => {
   return e;
 };
 const px = v => Math.round(v * 10) / 10;
-// A scale of [kind, low, high, unit]: places of values, and values of places.
-const axis = ([kind, low, high, unit], from, to) => {
+// How far an axis reaches, by its values from a to b: its ends, and its kind unless it is linear.
+const log = (a, b) => [a / 1.08, b * 1.08, "log"];
+const around = (a, b, m) => [Math.max(0, a - m), b + m];
+const reaches = {
+  log,
+  given: (a, b, low, high) => [low, high],
+  zero: (a, b) => [0, b * 1.06],
+  whole: () => [0, 1],
+  nines: (a, b) => [0, b, "nines"],
+  near: (a, b) => b >= 6 * a ? log(a, b) : around(a, b, Math.max(.06 * (b - a), .02 * b)),
+  wide: (a, b) => b > 20 * a ? log(a, b) : [0, b * 1.06],
+  level: (a, b) => around((a + b) / 2, (a + b) / 2, Math.max(.58 * (b - a), .05 * (a + b))),
+  names: (a, b) => [a - .5, b + .5],
+  days: (a, b) => around(a, b, Math.max(.03 * (b - a), 2 - (b - a) / 2)),
+};
+// An axis of [unit, reach, ends]: places of values, and values of places. A limit that is far from
+// all values would squeeze them.
+const axis = ([unit, reach, ...ends], values, limits, from, to) => {
+  const some = values.filter(v => v > 0 && v < 1e299);
+  const least = some.length ? Math.min(...some) : 1, most = some.length ? Math.max(...some) : 1;
+  const near = limits.filter(v => v > least / 20 && v < most * 20);
+  const [low, high, kind = "linear"] =
+    reaches[reach](Math.min(least, ...near), Math.max(most, ...near), ...ends);
   const bend = {linear: v => v, log: v => Math.log10(Math.max(v, low)),
     nines: v => -Math.log10(Math.max(1 - v, 1e-9))}[kind];
   const back = {linear: v => v, log: v => 10 ** v, nines: v => 1 - 10 ** -v}[kind];
@@ -52,6 +73,7 @@ const ticks = ({kind, low, high, unit}, most) => {
 };
 const digits = v => v >= 999.5 ? v.toFixed(0) : String(+v.toPrecision(3));
 const show = (v, unit) => {
+  if (v > 1e299) return "infinite";
   if (unit === "fraction") return digits(v * 100) + " %";
   if (unit === "percentile") return "p" + +(v * 100).toPrecision(v > .99 ? 4 : 3);
   if (unit === "seconds") {
@@ -71,8 +93,8 @@ const between = (points, at, i) => {
   }
   return null;
 };
-const hover = (svg, x, y, i, lines, told) => {
-  const along = i ? y : x, across = i ? x : y;
+const hover = (svg, x, y, lines, told) => {
+  const i = y.unit === "percentile" ? 1 : 0, along = i ? y : x, across = i ? x : y;
   const cross = shape(svg, "line", {class: "cross"});
   const leave = () => { tip.hidden = true; cross.remove(); };
   const move = e => {
@@ -112,40 +134,47 @@ const tick = (v, unit) => v === 0 && ["seconds", "percentile"].includes(unit)
   : v >= 7200 ? +(v / 3600).toPrecision(3) + " h"
   : v >= 300 ? +(v / 60).toPrecision(4) + " min" : +v.toPrecision(4) + " s";
 const pairs = all => all.flatMap((v, i) => i % 2 ? [] : [[v, all[i + 1]]]);
-const plot = (svg, spec) => {
-  const x = axis(spec.x, box.l, box.r), y = axis(spec.y, box.b, box.t), lines = [], labels = [],
-    told = [];
+// A drawing of [shape, words, numbers]; where null is, nothing is drawn.
+const plot = (svg, {x: xs, y: ys, shapes}, caption) => {
+  const of = kinds => shapes.filter(s => kinds.includes(s[0]));
+  const points = of(["line", "cloud", "dot", "upright", "mark"]).flatMap(s => pairs(s[2]));
+  const limits = kind => of([kind]).map(s => s[2][0]);
+  const x = axis(xs, points.map(p => p[0]), limits("limit"), box.l, box.r);
+  const y = axis(ys, points.map(p => p[1]), limits("across"), box.b, box.t);
+  const names = new Map(of(["name"]).map(s => [s[2][0], s[1][0]]));
+  const dots = of(["dot"]).map(([, , [a, b]]) =>
+    ({at: x.at(a), words: `${names.get(a) ?? show(a, x.unit)}\n${show(b, y.unit)}`}));
+  const told = of(["tell"]).map(s => ({at: x.at(s[2][0]), words: s[1][0]}));
+  const lines = [], taken = [];
   const put = (at, words, anchor, style = "") => shape(svg, "text",
     {x: px(at[0]), y: px(at[1]), "text-anchor": anchor, class: style}, words);
   const path = (style, d) => shape(svg, "path", {class: style, d});
   const dot = (style, r, at) => shape(svg, "circle", {class: style, r, cx: at[0], cy: at[1]});
-  // Words go where no others are: above, or below where there is no room above.
-  const taken = [];
-  const free = (at, words, anchor) => {
-    const wide = 5.6 * words.length, x0 = anchor === "end" ? at[0] - wide : at[0];
-    const meets = h => taken.some(t =>
-      x0 < t.x1 && t.x0 < x0 + wide && Math.abs(t.y - h) < 12);
-    let h = at[1];
-    while (meets(h) && h > box.t + 18) h -= 12;
-    while (meets(h) && h < box.b - 4) h += 12;
+  // Words go where no others are: above, or below where there is no room above, or nowhere.
+  const say = ([a, h], words, anchor, mayMove) => {
+    const wide = 5.6 * words.length, x0 = anchor === "end" ? a - wide : a;
+    const meets = () => taken.some(t => x0 < t.x1 && t.x0 < x0 + wide && Math.abs(t.y - h) < 12);
+    if (!mayMove && meets()) return;
+    while (meets() && h > box.t + 18) h -= 12;
+    while (meets() && h < box.b - 4) h += 12;
     taken.push({x0, x1: x0 + wide, y: h});
-    return [at[0], h];
+    put([a, h], words, anchor, "mark");
   };
   const draw = {
     line([style, name], all) {
-      let points = [];
+      let line = [];
       const end = () => {
-        if (points.length === 1) dot(style[0], 2, points[0]);
-        else if (points.length) {
-          shape(svg, "polyline", {class: style, points: points.join(" ")});
-          lines.push({name, points});
+        if (line.length === 1) dot(style[0], 2, line[0]);
+        else if (line.length) {
+          shape(svg, "polyline", {class: style, points: line.join(" ")});
+          lines.push({name, points: line});
         }
-        points = [];
+        line = [];
       };
       for (const [a, b] of pairs(all)) {
         if (a === null || b === null) { end(); continue; }
         const at = [x.at(a), y.at(b)];
-        if (String(at) !== String(points.at(-1))) points.push(at);
+        if (String(at) !== String(line.at(-1))) line.push(at);
       }
       end();
     },
@@ -155,59 +184,84 @@ const plot = (svg, spec) => {
     },
     limit([words], [v, q, atMost]) {
       const at = x.at(v), mean = q === null;
+      if (v > x.high) words += ", far right";
+      if (v < x.low) words += ", far left";
       path("limit", `M${at} ${mean ? box.b - 14 : atMost ? y.at(q) : box.t}` +
         `V${mean || atMost ? box.b : y.at(q)}`);
       if (!mean) dot("ring", 3.5, [at, y.at(q)]);
       // A rising curve leaves room above left of it, and below right.
       const low = at > (box.l + box.r) / 2, before = at > box.l + 80;
       const height = mean ? box.b - 18 : low ? 136 : y.at(q) - 6, anchor = before ? "end" : "start";
-      put(free([at + (before ? -6 : 6), height], words, anchor), words, anchor, "mark");
+      say([at + (before ? -6 : 6), height], words, anchor, true);
     },
     across([words], [v]) {
       path("limit", `M${box.l} ${y.at(v)}H${box.r}`);
-      put([box.l + 4, y.at(v) - 4], words, "start", "mark");
+      say([box.l + 4, y.at(v) - 4], words, "start", true);
     },
     stretch(_, [from, to]) {
       shape(svg, "rect", {class: "stretch", x: x.at(from), y: box.t, height: box.b - box.t,
         width: Math.max(x.at(to) - x.at(from), 1)});
     },
+    step([style, words], [v, rises]) {
+      path("step " + style, `M${x.at(v)} ${box.t}V${box.b}`);
+      // Values that rise leave room below, others above.
+      draw.label([words], [v, y.value(rises ? box.b : box.t + 14), 1]);
+    },
     interval(_, [v, low, high, q]) {
+      if (v === null) return;
       const at = q === null ? box.b - 6 : y.at(q);
       path("span", `M${x.at(low ?? v)} ${at}H${x.at(high ?? v)}`);
       dot("typical", 2.5, [x.at(v), at]);
     },
     mark([style, d], [a, b]) {
-      set(path(style, d), {transform: `translate(${x.at(a)} ${y.at(b)})`});
+      set(path(style, d), {transform: `translate(${x.at(a)} ${b === null ? box.b : y.at(b)})`});
     },
-    tell([words], [v]) { told.push({at: x.at(v), words}); },
-    name([words], [v]) { put([x.at(v), 157], words, "middle"); },
-    upright(_, [v, low, high]) { path("span", `M${x.at(v)} ${y.at(low)}V${y.at(high)}`); },
-    label([words, apart], [a, b]) {
-      const at = [x.at(a), y.at(b)], end = at[0] > box.r - 60;
-      if (apart && labels.some(l => Math.abs(l[0] - at[0]) < 60 && Math.abs(l[1] - at[1]) < 11))
-        return;
-      if (apart) labels.push(at);
-      put([at[0] + (end ? -6 : 6), at[1] - 5], words, end ? "end" : "start", "mark");
+    name([words], [v]) {  // a long one keeps its end, in which similar names differ
+      const all = [...words], most = Math.floor((box.r - box.l) / names.size / 6);
+      const cut = all.length > most ? "\u2026" + all.slice(1 - most).join("") : words;
+      put([x.at(v), 157], cut, "middle");
     },
+    upright([style], [a, low, , high]) {
+      if (low !== null && high !== null) path(style, `M${x.at(a)} ${y.at(low)}V${y.at(high)}`);
+    },
+    label([words], [a, b, mayMove]) {
+      if (b === null) return;
+      const at = x.at(a), end = at > box.r - 60;
+      say([at + (end ? -6 : 6), y.at(b) - 5], words, end ? "end" : "start", mayMove);
+    },
+    tell() {},
   };
+  let free = 0;  // where the next words under the axis have room
   for (const v of ticks(x, x.kind === "linear" ? 4 : 5)) {
-    path("grid", `M${x.at(v)} ${box.b}v4`);
-    put([x.at(v), 157], tick(v, x.unit), x.at(v) > box.r - 12 ? "end" : "middle");
+    const at = x.at(v), words = tick(v, x.unit), wide = 5.8 * words.length, end = at > box.r - 12;
+    path("grid", `M${at} ${box.b}v4`);
+    if (at - (end ? wide : wide / 2) < free) continue;
+    put([at, 157], words, end ? "end" : "middle");
+    free = at + wide / 2 + 4;
   }
   for (const v of ticks(y, 4)) {
     path("grid", `M${box.l} ${y.at(v)}H${box.r}`);
     put([45, y.at(v) + 4], tick(v, y.unit), "end");
   }
-  for (const [kind, words, numbers] of spec.shapes) draw[kind](words, numbers);
-  svg.addEventListener("pointerenter", () => hover(svg, x, y, spec.by === "y" ? 1 : 0, lines, told),
-    {once: true});
+  for (const [kind, words, numbers] of shapes)
+    if (kind !== "dot" || numbers[1] !== null) draw[kind](words, numbers);
+  const along = y.unit === "percentile", read = points.map(p => p[along ? 0 : 1])
+    .filter(v => v !== null && v < 1e299), unit = (along ? x : y).unit;
+  const values = dots.length && !told.length ? dots.map(d => d.words.replace("\n", " ")).join(", ")
+    : `${show(Math.min(...read), unit)} to ${show(Math.max(...read), unit)}`;
+  const limited = of(["limit", "across"]).map(s => "; limit " + s[1][0]).join("");
+  set(svg, {viewBox: "0 0 300 162",
+    "aria-label": `${caption}${along ? " by percentile" : ""}: ${values}${limited}`});
+  const near = told.length ? told : lines.length ? [] : dots;
+  svg.addEventListener("pointerenter", () => hover(svg, x, y, lines, near), {once: true});
 };
-const bar = (svg, {bar: [limit, measured, value, low, high], atMost, repeats, words}) => {
+// A verdict: [limit, measured, value, low, high] of its interval, and the values of the repeats.
+const bar = (svg, {bar: [limit, measured, value, low, high], look, atMost, repeats, words}) => {
   const ends = [limit, measured, value, low, high, ...repeats].filter(
     v => v !== null && Math.abs(v) < 1e299);
   const a = Math.min(...ends), b = Math.max(...ends);
   const margin = b > a ? .08 * (b - a) : Math.max(Math.abs(b) * .2, 1e-6);
-  const scale = axis(["linear", a - margin, b + margin, ""], 4, 316);
+  const scale = axis(["", "given", a - margin, b + margin], [], [], 4, 316);
   const at = v => v > 1e299 ? 313 : v < -1e299 ? 7 : scale.at(v);
   const x = at(limit), from = at(low ?? value), to = at(high ?? value);
   const allowed = atMost ? [4, x - 4] : [x, 316 - x];
@@ -221,11 +275,16 @@ const bar = (svg, {bar: [limit, measured, value, low, high], atMost, repeats, wo
   shape(svg, "path", {class: "limit", d: `M${x} 1V29`});
   shape(svg, "text", {class: "mark", y: 40, x,
     "text-anchor": x < 60 ? "start" : x > 260 ? "end" : "middle"}, words);
+  set(svg, {class: "plot " + look, viewBox: "0 0 320 42",
+    "aria-label": "the interval, the repeats and the " + words});
 };
 document.documentElement.classList.add("drawn");
-for (const data of document.querySelectorAll("svg + script[type='application/json']")) {
+for (const data of document.querySelectorAll("script[type='application/json']")) {
   const spec = JSON.parse(data.textContent);
-  (spec.bar ? bar : plot)(data.previousElementSibling, spec);
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  data.before(set(svg, {class: "plot", role: "img"}));
+  const parts = [...data.parentElement.querySelector("figcaption")?.childNodes ?? []];
+  (spec.bar ? bar : plot)(svg, spec, parts.map(p => p.textContent).join(", "));
 }
 const filter = document.querySelector(".filter");
 if (filter) {

@@ -86,32 +86,6 @@ inline std::string shown_at(const curve_row& r) {
                                          : headline_text(r.of);
 }
 
-/// A plot whose points have labels, or whose x are names.
-class labelled_plot : public plot {
-public:
-    using plot::plot;
-    /// Labels an x without a number. A long name keeps its end, in which similar names differ.
-    void place(double x, const std::string& name, std::size_t columns) {
-        std::string shown = name;
-        while (columns_of(shown) >= columns)
-            do shown.erase(0, 1);
-            while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
-        add("name", {joined({shown.size() < name.size() ? "\u2026" : "", shown})}, {x});
-    }
-    /// Draws a dot at a named x, and its interval.
-    void upright(const char* style, const curve_point& p, double low, double high) {
-        if (std::isfinite(low) && std::isfinite(high)) add("upright", {}, {p.x, low, high});
-        dot(style, p);
-    }
-    void label(const curve_point& p, const std::string& words) {
-        add("label", {words}, {p.x, p.y});
-    }
-    /// Labels a point, unless another such label is near.
-    void label_apart(const curve_point& p, const std::string& words) {
-        add("label", {words, "apart"}, {p.x, p.y});
-    }
-};
-
 /// One value of each row over another.
 struct drawn_line {
     std::string name{};
@@ -122,62 +96,38 @@ struct drawn_line {
 enum class drawn_over : unsigned char { load, value };
 inline std::string curve_figure(const std::string& caption, const std::string& against,
                                 const capacity_ends& ends, const vector<curve_row>& rows,
-                                plot_unit x_unit, plot_unit y_unit,
+                                const char* x_unit, const char* y_unit,
                                 const vector<drawn_line>& lines, drawn_over what) {
     const bool over_load = what == drawn_over::load;
-    double least = infinity, most = 0, highest = 0;
-    for (const drawn_line& l : lines)
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
-            least = std::min(least, l.x[i]);
-            most = std::max(most, l.x[i]);
-            highest = std::max(highest, l.y[i]);
-        }
-    if (!(most > 0 && highest > 0)) return {};
-    const bool is_wide = !over_load && least > 0 && most > 20 * least;
-    labelled_plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
-                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
-           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
-    if (over_load && ends.low > 0 && ends.monotone())
-        p.stretch(ends.low, std::min(ends.high, most));
-    std::string alt = filled("{caption} against {against}",
-                             {{"caption", caption}, {"against", against}});
+    plot p({x_unit, over_load ? "zero" : "wide"}, {y_unit, "zero"});
+    if (over_load && ends.low > 0 && ends.monotone()) p.add("stretch", {}, {ends.low, ends.high});
     for (const bool is_baseline : {true, false})
         for (const drawn_line& l : lines) {
-            const char* style = is_baseline ? "b" : "c";
             vector<curve_point> points;
             for (std::size_t i = 0; i < rows.size(); ++i) {
-                const curve_row& r = rows[i];
-                if (r.is_baseline != is_baseline) continue;
-                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
-                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
-                if (!is_drawn) continue;
-                p.dot(is_baseline                        ? "b"
-                      : r.at.shows == carried::holds  ? "pass"
-                      : r.at.shows == carried::misses ? "fail"
-                                                      : "c",
+                if (rows[i].is_baseline != is_baseline) continue;
+                points.push_back({l.x[i], l.y[i]});
+                p.dot(is_baseline                              ? "b"
+                      : rows[i].at.shows == carried::holds  ? "pass"
+                      : rows[i].at.shows == carried::misses ? "fail"
+                                                            : "c",
                       points.back());
-                fill(alt, ", {is_baseline?baseline }[{name} ]{y:.4g} at {x}",
-                     {{"is_baseline", is_baseline}, {"name", l.name}, {"y", l.y[i]},
-                      {"x", l.x[i]}});
             }
-            p.line(style, l.name, points);
-            if (over_load && !points.empty() && !std::isnan(points.back().y))
-                p.label(points.back(), l.name);
+            p.line(is_baseline ? "b" : "c", l.name, points);
+            if (over_load && !points.empty())
+                p.add("label", {l.name}, {points.back().x, points.back().y, 1});
         }
     for (const bool of_ends : {true, false})  // the ends' labels have precedence
         for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
             const double load = rows[i].at.load;
             const bool is_low = load == ends.low, is_high = load == ends.high;
-            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
-            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
-            p.label_apart({lines[0].x[i], lines[0].y[i]},
-                          filled("{load}{is_carried? carried}{is_too_much? too much}",
-                                 {{"load", load}, {"is_carried", is_low},
-                                  {"is_too_much", is_high && !is_low}}));
+            if (rows[i].is_baseline || of_ends != (is_low || is_high)) continue;
+            p.add("label", {filled("{load}{is_carried? carried}{is_too_much? too much}",
+                                   {{"load", load}, {"is_carried", is_low},
+                                    {"is_too_much", is_high && !is_low}})},
+                  {lines[0].x[i], lines[0].y[i]});
         }
-    return p.figure(filled("{caption}<span>against {against}</span>",
-                           {{"caption", caption}, {"against", against}}), alt);
+    return p.figure(caption, "against " + against);
 }
 inline headline look_at(const curve_row& r) {
     return r.at.shows == carried::holds    ? headline::passed
@@ -223,17 +173,15 @@ inline std::string curve_html(const std::string& title, const std::string& said,
         tpot.push_back(r.row(metric_id::tpot).mean);
     }
     const bool in_users = unit == metric_id::capacity_in_users;
-    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
     const std::string first = metric_name(columns.first);
     const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
                                                                             : "Input tokens/s";
-    const auto over = [&](const std::string& what, plot_unit y, const vector<drawn_line>& lines) {
+    const auto over = [&](const std::string& what, const char* y, const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
-                            in_users ? plot_unit::none : plot_unit::per_second, y, lines,
-                            drawn_over::load);
+                            in_users ? "none" : "req/s", y, lines, drawn_over::load);
     };
     const auto rate_against = [&](const std::string& what, const vector<double>& x) {
-        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}},
+        return curve_figure(rate, what, ends, rows, "seconds", "tok/s", {{"", x, tokens}},
                             drawn_over::value);
     };
     return filled("<section><h2>{title:x}</h2>\n{said}<div class=\"plots\">\n"
@@ -242,10 +190,11 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                   {{"title", title}, {"said", said},
                    {"tpot_at", columns.has_tokens ? rate_against("tpot mean", tpot) : ""},
                    {"first_at", rate_against(first + " p90", p90)},
-                   {"first_over", over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}})},
+                   {"first_over",
+                    over(first, "seconds", {{"p90", loads, p90}, {"p50", loads, p50}})},
                    {"tpot_over",
-                    columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : ""},
-                   {"rate_over", over(rate, per_s, {{"", loads, tokens}})},
+                    columns.has_tokens ? over("tpot", "seconds", {{"mean", loads, tpot}}) : ""},
+                   {"rate_over", over(rate, "tok/s", {{"", loads, tokens}})},
                    {"key", both ? variants_key : ""},
                    {"table", page_table("By load", curve_table(unit, rows))}});
 }

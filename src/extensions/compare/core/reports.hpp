@@ -106,37 +106,19 @@ inline std::string comparison_md(const comparison_report& r) {
     return out + "\n";
 }
 
-/// The figure of one statistic for all settings, "" without a value.
+/// Draws one statistic of all settings, "" without a value.
 inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
-    double least = infinity, most = 0;
-    for (const setting_value& v : s.settings)
-        for (const double x : {v.typical, v.low, v.high}) {
-            if (!std::isfinite(x) || !(x > 0)) continue;
-            least = std::min(least, x);
-            most = std::max(most, x);
-        }
-    if (!(most > 0)) return {};
-    const bool is_wide = most > 20 * least;
-    const double n = static_cast<double>(s.settings.size());
-    labelled_plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
-           is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
-                   : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
-           plot_unit_of(facts_of(s.what.metric).unit));
+    plot p({"named", "names"}, {plot_unit_of(facts_of(s.what.metric).unit), "wide"});
     const auto best = s.best();
-    std::string alt = filled("{name} of the settings", {{"name", s.what.name}});
     for (std::size_t i = 0; i < s.settings.size(); ++i) {
         const setting_value& v = s.settings[i];
         const double x = static_cast<double>(i + 1);
-        p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
-        fill(alt, ", {name} {typical}",
-             {{"name", c.settings[i].name}, {"typical", {s.what.metric, v.typical}}});
-        if (std::isfinite(v.typical))
-            p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
-                      v.high);
+        p.add("name", {c.settings[i].name}, {x});
+        p.add("upright", {"span"}, {x, v.low, x, v.high});
+        p.dot(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical});
     }
-    return p.figure(filled("{name:x}<span>[{best:x} is best]</span>",
-                           {{"name", s.what.name}, {"best", best ? c.settings[*best].name : ""}}),
-                    filled("{alt}; {shown}", {{"alt", alt}, {"shown", shown_text(c, s)}}));
+    return p.figure(str(s.what.name), filled("[{best} is best]",
+                                             {{"best", best ? c.settings[*best].name : ""}}));
 }
 
 inline std::string comparisons_html(const vector<comparison_report>& all) {
@@ -155,11 +137,11 @@ inline std::string comparisons_html(const vector<comparison_report>& all) {
             fill(h, "<li>{line:x}</li>\n", {{"line", s}});
         std::string figures;
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
-        fill(h, "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
-             "interval of 95 %; green where it is shown to be best, hollow where it is not "
-             "compared. Two settings can differ significantly although these intervals overlap, "
-             "by their ratios within the rounds.</p>\n<div class=\"plots\">\n{figures}</div>\n"
-             "</section>\n", {{"figures", figures}});
+        fill(h, "</ul>\n<div class=\"charts\">\n<p class=\"note\">A dot is the typical round of a "
+             "setting in its own interval of 95 %; green where it is shown to be best, hollow "
+             "where it is not compared. Two settings can differ significantly although these "
+             "intervals overlap, by their ratios within the rounds.</p>\n<div "
+             "class=\"plots\">\n{figures}</div>\n</div>\n</section>\n", {{"figures", figures}});
     }
     return h;
 }

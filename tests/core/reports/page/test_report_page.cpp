@@ -1,6 +1,7 @@
 // The report page: what is on it, and that it stays whole whatever it is told.
 #include "llmbench.hpp"
 #include "core/reports/result_json.hpp"
+#include "extensions/capacity/core/search_page.hpp"
 #include "extensions/compare/core/reports.hpp"
 #include "extensions/faults/core/reports.hpp"
 #include "core/reports/page/page.hpp"
@@ -118,9 +119,56 @@ environment_facts hostile_environment() {
     e.cpu = e.os = e.started_at = e.program = hostile;
     return e;
 }
+/// The data of the first drawing after `at`.
+picojson::value drawing_at(const std::string& h, std::size_t at) {
+    const std::string begin = "<script type=\"application/json\">";
+    const std::size_t from = h.find(begin, at) + begin.size();
+    return parsed(h.substr(from, h.find("</script>", from) - from));
+}
+/// The data of the drawing with a caption.
+picojson::value drawing_of(const std::string& h, const std::string& caption) {
+    const std::size_t at = h.find("<figcaption>" + caption + "<");
+    REQUIRE(at != std::string::npos);
+    return drawing_at(h, at);
+}
+/// The shapes that begin so.
+vector<std::string> shapes_of(const picojson::value& drawing, const std::string& begin) {
+    vector<std::string> all;
+    for (const picojson::value& shape : drawing.get("shapes").get<picojson::array>())
+        if (const std::string text = shape.serialize(); text.rfind(begin, 0) == 0)
+            all.push_back(text);
+    return all;
+}
 std::string page(const test_gates& gates) {
     return report_html(gates, quiet_machine());
 }
+
+/// A search whose lightest probe had no value.
+load_curve searched() {
+    load_curve c;
+    c.line = "capacity in [8, 9] req/s";
+    c.objectives_held = {p90(ttft) <= 300_ms, goodput(ttft <= 300_ms) >= 90_pct};
+    c.state.low = 8;
+    c.state.high = 9;
+    c.points = {{{.load = 4}, 60, {not_a_number, 1}},
+                {{.load = 8, .shown = carried::holds}, 60, {0.25, 0.95}},
+                {{.load = 9, .shown = carried::misses}, 60, {0.4, 0.8}}};
+    return c;
+}
+/// What stands beside the gates of a program: several settings, a curve, and a search.
+struct all_beside : comparisons_and_curves {
+    explicit all_beside(const std::string& name)
+        : comparisons_and_curves(
+              {sample_comparison(name), cut_comparison()},
+              {{name, "", 0, metric_id::capacity_in_rate,
+                {{4, "4 requests per second", carried::holds},
+                 {8, "8 requests per second", carried::open},
+                 {16, "16 requests per second", carried::misses, "p90(ttft)"}}}}) {}
+    std::string html(const vector<gate_report>& gates) const override {
+        return comparisons_and_curves::html(gates) + "<section>" + search_html(searched(), "") +
+               "</section>";
+    }
+};
 
 /// Why the page is not well-formed, "" where it is: every element is closed by its own end tag,
 /// attributes are quoted, no text holds a raw "<", and data of drawings is JSON.
@@ -174,16 +222,22 @@ std::string page_flaw(std::string_view s) {
 // ---- drawings ----------------------------------------------------------------------------------
 
 TEST_CASE("a drawing is data for the script, and what has no value is null") {
-    plot p({}, plot_unit::none, {plot_scale::shape::nines, 0, 0.99}, plot_unit::percentile);
-    p.line("c", "a<b", {{0, 0}, {0, 0}, {0.5, not_a_number}, {infinity, 1}});
-    p.limit(0.5, not_a_number, mean(ttft) <= 500_ms, "mean <= half");
-    const std::string h = p.figure("caption", "what is seen", read_along::y);
-    CHECK(holds(h, "{\"x\":[\"linear\",0,1,\"none\"],\"y\":[\"nines\",0,0.99,\"percentile\"],"
-                   "\"by\":\"y\""));
-    CHECK(holds(h, "[\"line\",[\"c\", \"a\\u003cb\"],[0,0,0.5,null,1e+300,1]]"));
-    CHECK(holds(h, "[\"limit\",[\"mean \\u003c= half\"],[0.5,null,1]]"));
-    CHECK(holds(h, "role=\"img\""));
-    CHECK(holds(h, "aria-label=\"what is seen\""));
+    plot p({"elapsed", "given", -2, 8}, {"percentile", "nines"});
+    CHECK(p.figure("nothing") == "");
+    p.line("c", "without values", {{0, not_a_number}, {infinity, 1}});
+    p.dot("c", {1, not_a_number});
+    CHECK(p.figure("nothing") == "");
+    p.line("c", "a<b", {{0, 0}, {0, 0}, {0.5, not_a_number}, {1, 1}});
+    p.dot("open", {2, infinity});
+    p.limit(mean(ttft) <= 500_ms, 0.5);
+    p.limit(p50(ttft) <= 2_s, 2);
+    const std::string h = p.figure("cap<tion", "of \"it\"");
+    CHECK(holds(h, "<figcaption>cap&lt;tion<span>of &quot;it&quot;</span></figcaption>"));
+    CHECK(drawing_at(h, 0).serialize() ==
+          R"({"shapes":[["line",["c","a<b"],[0,0,0.5,null,1,1]],)"
+          R"(["dot",["open"],[2,1.0000000000000001e+300]],)"
+          R"(["limit",["mean <= 500 ms"],[0.5,null,1]],["limit",["p50 <= 2 s"],[2,0.5,1]]],)"
+          R"("x":["elapsed","given",-2,8],"y":["percentile","nines"]})");
     CHECK(page_flaw("<!doctype html>\n" + h) == "");
 }
 
@@ -381,21 +435,16 @@ TEST_CASE("a gate with nothing to show says so") {
 
 TEST_CASE("each metric has a drawing with a line of all, one a repeat, its limit and its typical value") {
     const std::string h = page({failing_gate()});
-    const std::size_t at = h.find("aria-label=\"tpot by percentile");
-    REQUIRE(at != std::string::npos);
-    const std::string tpot = h.substr(at, h.find("</figure>", at) - at);
-    CHECK(count(tpot, "[\"line\",[\"c2\", \"repeats\"],[") == 3);
-    CHECK(count(tpot, "[\"line\",[\"c1\", \"all\"],[") == 1);
-    CHECK(count(tpot, "[\"interval\",") == 1);
-    CHECK(count(tpot, "[\"limit\",[\"mean \\u003c= 20 ms\"],[0.02,null,1]]") == 1);
-    CHECK(holds(tpot, "3 repeats: p50"));
-    CHECK(holds(h, "p90 \\u003c= 400 ms"));
-    for (const char* what : {"ttft", "tpot", "itl", "e2e"})
-        CHECK(holds(h, std::string("aria-label=\"") + what + " by percentile"));
-    for (const char* what : {"requests sent per second", "requests in flight", "ttft over",
-                             "output tokens per second", "goodput over"})
-        CHECK(holds(h, std::string("aria-label=\"") + what));
-    CHECK(count(h, "<svg class=\"plot") == count(h, "role=\"img\""));
+    const picojson::value tpot = drawing_of(h, "tpot");
+    CHECK(shapes_of(tpot, R"(["line",["c2","all, by repeat"],)").size() == 3);
+    CHECK(shapes_of(tpot, R"(["line",["c1","all"],)").size() == 1);
+    CHECK(shapes_of(tpot, R"(["interval",)").size() == 1);
+    CHECK(shapes_of(tpot, "[\"limit\"") ==
+          vector<std::string>{R"(["limit",["mean <= 20 ms"],[0.02,null,1]])"});
+    CHECK(shapes_of(drawing_of(h, "ttft"), R"(["limit",["p90 <= 400 ms"],[0.4)").size() == 1);
+    for (const char* what : {"itl", "e2e", "Requests/s", "In flight", "ttft", "Output tokens/s",
+                             "Goodput"})
+        CHECK(shapes_of(drawing_of(h, what), "[\"line\"").size() >= 3);
 }
 
 TEST_CASE("the page says which traffic a server may have seen before") {
@@ -475,9 +524,9 @@ TEST_CASE("errors stand with their kinds and their words") {
     CHECK(holds(h, "<h3>Errors</h3>"));
     CHECK(holds(h, "http (HTTP 503)"));
     CHECK(holds(h, ">44 x HTTP 503: overloaded<"));
-    CHECK(holds(h, "failed requests per second"));
+    CHECK(holds(h, "Failed requests/s"));
     CHECK_FALSE(holds(page({passing_gate()}), "<h3>Errors</h3>"));
-    CHECK_FALSE(holds(page({passing_gate()}), "failed requests per second"));
+    CHECK_FALSE(holds(page({passing_gate()}), "Failed requests/s"));
 }
 
 TEST_CASE("the page says once what its short names are, and a miss that blocks nothing is not red") {
@@ -490,7 +539,7 @@ TEST_CASE("the page says once what its short names are, and a miss that blocks n
     REQUIRE(g.verdicts[3].objective.is_advisory);
     g.verdicts[3].outcome = verdict::fail;
     CHECK(verdict_item(g.verdicts[3]).find("badge skipped") != std::string::npos);
-    CHECK(holds(verdict_item(g.verdicts[3]), "class=\"plot skipped\""));
+    CHECK(holds(verdict_item(g.verdicts[3]), "\"look\":\"skipped\""));
     CHECK(holds(console_text(g, {.colour = true}), "\x1b[2mFAIL\x1b[0m"));
     g.verdicts[3].objective.is_advisory = false;
     CHECK(holds(verdict_item(g.verdicts[3]), "badge fail"));
@@ -505,10 +554,9 @@ TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
     CHECK(holds(h, "<b>" + printed("%.3f x", g.verdicts[0].measured) + "</b>"));
     const std::string pairs = h.substr(h.find("\"repeats\":["));
     CHECK(count(pairs.substr(0, pairs.find(']')), ",") == 3);  // one a pair
-    const std::size_t at = h.find("aria-label=\"e2e by percentile");
-    const std::string e2e = h.substr(at, h.find("</figure>", at) - at);
+    const picojson::value e2e = drawing_of(h, "e2e");
     for (const auto& [style, lines] : {std::pair{"c1", 1}, {"c2", 4}, {"b1", 1}, {"b2", 4}})
-        CHECK(count(e2e, joined({"[\"line\",[\"", style, "\""})) == lines);
+        CHECK(shapes_of(e2e, joined({"[\"line\",[\"", style, "\""})).size() == lines);
 }
 
 TEST_CASE("the command to run a gate again survives a shell and doctest's filter") {
@@ -566,12 +614,40 @@ TEST_CASE("several settings stand beside each other, each statistic in a plot of
     CHECK(holds(h, "<li>p99(itl): budget 256 is best, then budget 1024, then budget 4096</li>"));
     CHECK(holds(h, "<span>budget 256 is best</span>"));
     CHECK(holds(h, "<b>2.42 [2."));
-    CHECK(count(h, "aria-label=\"p99(itl) of the settings, budget 256 25.1 ms, ") == 1);
-    // Green where it is best: itl, ttft and what differs significantly from all others.
-    CHECK(count(h, "[\"dot\",[\"pass\"],[") >= 2);
+    const picojson::value itl = drawing_of(h, "p99(itl)");
+    CHECK(shapes_of(itl, "[\"name\"")[0] == R"(["name",["budget 256"],[1]])");
+    CHECK(shapes_of(itl, "[\"upright\"").size() == 3);
+    // Green is the best: of itl, and of ttft, whose settings differ significantly.
+    CHECK(shapes_of(itl, R"(["dot",["pass"],[1,)").size() == 1);
+    CHECK(shapes_of(drawing_of(h, "mean(ttft)"), R"(["dot",["pass"],[3,)").size() == 1);
     CHECK(holds(h, "budget 1024 is not compared: process &quot;vllm serve&quot; exited"));
     CHECK_FALSE(holds(page({passing_gate()}), "in turns"));
     CHECK(page_flaw(report_html(hostile_gates(), hostile_environment(), {&rude})) == "");
+}
+
+TEST_CASE("each probe of a search is a dot, also one without a value") {
+    const std::string h = search_html(searched(), "a gate");
+    const picojson::value times = drawing_of(h, "p90(ttft) &lt;= 300 ms");
+    CHECK(shapes_of(times, "").size() == 5);
+    CHECK(shapes_of(times, "[\"stretch\",[],[8,9]]").size() == 1);
+    CHECK(shapes_of(times, "[\"across\",[\"300 ms\"],[0.2").size() == 1);
+    CHECK(shapes_of(times, "[\"dot\",[\"open\"],[4,1.0000000000000001e+300]]").size() == 1);
+    CHECK(shapes_of(times, "[\"dot\",[\"pass\"],[8,0.25]]").size() == 1);
+    CHECK(shapes_of(times, "[\"dot\",[\"fail\"],[9,").size() == 1);
+    CHECK(page_flaw("<!doctype html>\n" + h) == "");
+}
+
+TEST_CASE("a curve has a dot a load, with the capacity over it and the loads beside it") {
+    all_beside all("rates");
+    const std::string h = report_html({load_gate(4), load_gate(8), load_gate(16)},
+                                      quiet_machine(), {&all});
+    const picojson::value over = drawing_of(h, "ttft"), against = drawing_of(h, "Output tokens/s");
+    CHECK(shapes_of(over, "[\"stretch\",[],[4,16]]").size() == 1);
+    CHECK(shapes_of(over, "[\"dot\",[\"pass\"],[4,").size() == 2);  // of p90 and of p50
+    CHECK(shapes_of(over, "[\"dot\",[\"fail\"],[16,").size() == 2);
+    CHECK(shapes_of(over, "[\"line\",[\"c\",\"p90\"],[4,").size() == 1);
+    CHECK(shapes_of(against, "[\"label\",[\"4 carried\"],").size() == 1);
+    CHECK(shapes_of(against, "[\"label\",[\"16 too much\"],").size() == 1);
 }
 
 TEST_CASE("the page needs nothing from elsewhere") {
@@ -621,15 +697,14 @@ TEST_CASE("pages are written for the browser") {
     const char* directory = std::getenv("LLMBENCH_GALLERY");
     if (!directory) return;
     const auto write = [&](const char* name, const test_gates& gates, const environment_facts& env,
-                           const vector<comparison_report>& comparisons) {
+                           all_beside told) {
         const std::filesystem::path to = std::filesystem::path(directory) / name;
-        comparisons_and_curves told(comparisons);
         std::filesystem::create_directories(to);
         std::ofstream(to / "report.html", std::ios::binary) << report_html(gates, env, {&told});
         std::ofstream(to / "result.json", std::ios::binary)
             << result_json(gates, env, {}, 1, {&told});
         CHECK(std::filesystem::file_size(to / "report.html") > 10000);
     };
-    write("gallery", gallery(), quiet_machine(), {sample_comparison(), cut_comparison()});
-    write("hostile", hostile_gates(), hostile_environment(), {sample_comparison(hostile)});
+    write("gallery", gallery(), quiet_machine(), all_beside("budget 4096"));
+    write("hostile", hostile_gates(), hostile_environment(), all_beside(hostile));
 }
