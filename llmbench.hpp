@@ -151,8 +151,8 @@
 //   [C] decisions in sentences
 //   [C] files of other tools, read value by value
 //   [C] dates of recordings
-//   [C] traces
 //   [C] conversations in rows of files
+//   [C] traces
 //   [C] datasets
 //   [C] the plan of a gate: what is sent, and how it is judged
 //   [C] loads that are searched: an extension does it
@@ -183,11 +183,11 @@
 //   [C] the console: gates, and the progress line
 //   [C] result.json, calibration.json and answers.jsonl
 //   [C] junit.xml, summary.md, annotations, metrics.txt
-//   [C] the report page: drawings
+//   [C] drawings of pages, as data for their script
 //   [C] the report page: verdicts
 //   [C] the report page: other sections of a gate
 //   [C] the report page: distributions and timelines
-//   [C] the report page: the whole
+//   [C] pages: their frame, and the report page
 // Part three: effects
 //   [E] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E] the data of gates and results
@@ -2737,7 +2737,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,146 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,095 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -14857,6 +14857,15 @@ struct load_plan {
     operator const planned_traffic&() const { return *sent; }
 };
 
+/// Of a load or of a gate.
+template <class Plan, class F>
+Plan with_traffic(Plan p, F&& change) {
+    planned_traffic t = *p.sent;
+    change(t);
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    return p;
+}
+
 /// Returns the seconds to wait for the last answers.
 inline double drain_s(const planned_traffic& p) {
     if (p.limits.drain) return (*p.limits.drain).seconds();
@@ -21506,171 +21515,6 @@ inline double seconds_of_date(std::string_view s) {
     return days * 86400 + f[3] * 3600 + f[4] * 60 + *second - seconds_of_zone(s);
 }
 
-// ===== [C] traces ================================================================================
-
-inline constexpr std::size_t max_trace_blocks = 200000000;
-inline constexpr std::size_t max_trace_rows = 10000000;
-inline constexpr double longest_trace_s = 1e8;   // three years
-
-/// Adds a request, or counts it among those left out. Returns whether it was added.
-inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
-                          double prompt, double output) {
-    if (!(std::fabs(at) <= latest_stamp_s))
-        in.refuse(line, std::isnan(at) ? std::string("the time stamp is not a time")
-                                       : printed("the time stamp is %g s, up to %g s is allowed",
-                                                 at, latest_stamp_s));
-    for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
-        if (!(n >= 0 && n <= 1e7))
-            in.refuse(line,
-                      printed("the %s length is no number of tokens from 0 to 10000000", name));
-    if (output < 1) { ++t.left_out; return false; }
-    if (t.rows.size() == max_trace_rows)
-        in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
-    t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
-    return true;
-}
-
-inline constexpr const char* unknown_block_size =
-    ": its hash_ids do not show how many tokens a block has: several numbers fit all prompts, and "
-    "none of them is a power of two from 16 to 512";
-inline std::string misfit_text(const char* length, int tokens, std::size_t blocks) {
-    return printed("%s is %d and hash_ids has %zu blocks, and no number of tokens in a block fits "
-                   "this and all prompts before: a prompt has ceil(%s / size) of them", length,
-                   tokens, blocks, length);
-}
-
-/// The hint for a Mooncake file whose times look like seconds.
-inline constexpr const char* ask_for_unit =
-    "its time stamps are read as milliseconds; is it in seconds? say replay(...).unit(1_s), and "
-    ".unit(1_ms) if it is not";
-
-/// Mooncake's format: an object for each request. `unit_s`: the unit of its time stamps, 0 if not
-/// given.
-inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
-    recorded_trace t;
-    t.format = "Mooncake";
-    vector<std::uint64_t> blocks;   // of all prompts
-    vector<std::size_t> of_prompt;  // the number of them
-    block_size size;
-    each_json_value(in, [&](const auto&, const picojson::value& v, long long line) {
-        const auto number = [&](const char* name) {
-            const picojson::value* m = member(v, name);
-            if (!m || !m->template is<double>())
-                in.refuse(line, std::string(name) + " is not there or no number: each line "
-                                                    "needs timestamp, input_length and "
-                                                    "output_length");
-            return number_in(*m);
-        };
-        const double at = number("timestamp");
-        if (unit_s == 0 && at != std::floor(at))
-            in.refuse(line, "timestamp is " + json_number(at) +
-                                ", a fraction of a millisecond: " + ask_for_unit);
-        if (!add_trace_row(t, in, line, at * (unit_s > 0 ? unit_s : 1e-3), number("input_length"),
-                           number("output_length")))
-            return;
-        each_other_member(v, {"timestamp", "input_length", "output_length", "hash_ids"},
-                          [&](const auto& name, const auto&) { t.fields.leave_out(name, line); });
-        const picojson::value* ids = member(v, "hash_ids");
-        if (ids && !ids->template is<picojson::array>())
-            in.refuse(line, "hash_ids is not an array");
-        const picojson::array& all = array_member(v, "hash_ids");
-        for (const picojson::value& id : all)
-            blocks.push_back(static_cast<std::uint64_t>(
-                whole_from<long long>("", id, -max_count, max_count, "a whole number", [&] {
-                    return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
-                })));
-        of_prompt.push_back(all.size());
-        if (blocks.size() > max_trace_blocks)
-            in.refuse(line, "the prompts have over 200000000 blocks: cut the trace first");
-        if (const int tokens = t.rows.back().prompt_tokens; !size.fits(tokens, all.size()))
-            in.refuse(line, misfit_text("input_length", tokens, all.size()));
-    });
-    t.block_tokens = blocks.empty() ? 0 : size.found();
-    if (!blocks.empty() && t.block_tokens == 0) refuse({in.name(), unknown_block_size});
-    block_index index;
-    auto next = blocks.begin();
-    for (std::size_t i = 0; i < of_prompt.size() && !blocks.empty(); ++i) {
-        const vector<std::uint64_t> ids(next, next + static_cast<std::ptrdiff_t>(of_prompt[i]));
-        next += static_cast<std::ptrdiff_t>(of_prompt[i]);
-        const double in_blocks = static_cast<double>(ids.size()) * t.block_tokens;
-        const auto tokens = static_cast<int>(std::min<double>(in_blocks, t.rows[i].prompt_tokens));
-        t.prompts.emplace_back();
-        if (!index.add(t.tree, ids, t.block_tokens, tokens, t.prompts.back()))
-            refuse({in.name(), ": the prompts have over 20000000 blocks: cut the trace first"});
-    }
-    return t;
-}
-
-/// Azure's and BurstGPT's formats, told apart by their headers: a row a request.
-inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
-    recorded_trace t;
-    std::size_t at = 0, prompt = 0, output = 0;
-    vector<std::string> others;  // columns that are not read, "" for those that are
-    const auto on_header = [&](const vector<std::string>& names, long long line) {
-        at = prompt = output = names.size();
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            const std::string_view name = trimmed(names[i]);
-            const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
-            if (is("timestamp")) at = i;
-            if (is("contexttokens") || is("request tokens")) prompt = i;
-            if (is("generatedtokens") || is("response tokens")) output = i;
-            if (is("contexttokens")) t.format = "Azure";
-            if (is("request tokens")) t.format = "BurstGPT";
-            others.emplace_back(is("total tokens") ? "" : name);
-        }
-        if (std::max({at, prompt, output}) == names.size())
-            in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
-                            "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
-                            "Request tokens,Response tokens) and Mooncake (JSONL with "
-                            "timestamp, input_length, output_length)");
-        for (const std::size_t i : {at, prompt, output}) others[i].clear();
-    };
-    each_csv_row(in, on_header, [&](const vector<std::string>& fields, long long line) {
-        const auto number = [&](std::size_t i) {
-            return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
-        };
-        const double plain = number(at) * (unit_s > 0 ? unit_s : 1);
-        if (!add_trace_row(t, in, line,
-                           std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
-                           number(prompt), number(output)))
-            return;
-        for (std::size_t i = 0; i < others.size(); ++i)
-            if (!others[i].empty() && !trimmed(fields[i]).empty() && number(i) != 0)
-                t.fields.leave_out(others[i], line);
-    });
-    return t;
-}
-
-/// Returns a trace in any format of `replay`, in the order of time, from 0 on.
-inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
-    in.skip_space();
-    recorded_trace t =
-        in.peek() == '{' || in.peek() == '[' ? read_json_trace(in, unit_s)
-                                             : read_csv_trace(in, unit_s);
-    if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
-    vector<std::size_t> order(t.rows.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
-    });
-    const double lasts_s = t.rows[order.back()].at_s - t.rows[order[0]].at_s;
-    if (!(lasts_s <= longest_trace_s))
-        refuse({in.name(), printed(": from its first time stamp to its last it takes %g s, up to "
-                                   "%g s is allowed", lasts_s, longest_trace_s)});
-    const auto n = static_cast<double>(t.rows.size());
-    if (unit_s == 0 && t.format == "Mooncake" && lasts_s > 0 && n > 1000 * lasts_s)
-        refuse({in.name(), printed(": %.0f requests in %.3g s, over 1000 a second: ", n, lasts_s),
-                ask_for_unit});
-    const vector<trace_row> rows = std::exchange(t.rows, {});
-    const vector<tree_prompt> prompts = std::exchange(t.prompts, {});
-    for (const std::size_t i : order) {
-        t.rows.push_back(rows[i]);
-        t.rows.back().at_s -= rows[order[0]].at_s;
-        if (!prompts.empty()) t.prompts.push_back(prompts[i]);
-    }
-    return t;
-}
-
 // ===== [C] conversations in rows of files ========================================================
 
 /// A message of a file, and the image that it is about.
@@ -21956,6 +21800,171 @@ private:
     const field_names& given_;
 };
 
+// ===== [C] traces ================================================================================
+
+inline constexpr std::size_t max_trace_blocks = 200000000;
+inline constexpr std::size_t max_trace_rows = 10000000;
+inline constexpr double longest_trace_s = 1e8;   // three years
+
+/// Adds a request, or counts it among those left out. Returns whether it was added.
+inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
+                          double prompt, double output) {
+    if (!(std::fabs(at) <= latest_stamp_s))
+        in.refuse(line, std::isnan(at) ? std::string("the time stamp is not a time")
+                                       : printed("the time stamp is %g s, up to %g s is allowed",
+                                                 at, latest_stamp_s));
+    for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
+        if (!(n >= 0 && n <= 1e7))
+            in.refuse(line,
+                      printed("the %s length is no number of tokens from 0 to 10000000", name));
+    if (output < 1) { ++t.left_out; return false; }
+    if (t.rows.size() == max_trace_rows)
+        in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
+    t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
+    return true;
+}
+
+inline constexpr const char* unknown_block_size =
+    ": its hash_ids do not show how many tokens a block has: several numbers fit all prompts, and "
+    "none of them is a power of two from 16 to 512";
+inline std::string misfit_text(const char* length, int tokens, std::size_t blocks) {
+    return printed("%s is %d and hash_ids has %zu blocks, and no number of tokens in a block fits "
+                   "this and all prompts before: a prompt has ceil(%s / size) of them", length,
+                   tokens, blocks, length);
+}
+
+/// The hint for a Mooncake file whose times look like seconds.
+inline constexpr const char* ask_for_unit =
+    "its time stamps are read as milliseconds; is it in seconds? say replay(...).unit(1_s), and "
+    ".unit(1_ms) if it is not";
+
+/// Mooncake's format: an object for each request. `unit_s`: the unit of its time stamps, 0 if not
+/// given.
+inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
+    recorded_trace t;
+    t.format = "Mooncake";
+    vector<std::uint64_t> blocks;   // of all prompts
+    vector<std::size_t> of_prompt;  // the number of them
+    block_size size;
+    each_json_value(in, [&](const auto&, const picojson::value& v, long long line) {
+        const auto number = [&](const char* name) {
+            const picojson::value* m = member(v, name);
+            if (!m || !m->template is<double>())
+                in.refuse(line, std::string(name) + " is not there or no number: each line "
+                                                    "needs timestamp, input_length and "
+                                                    "output_length");
+            return number_in(*m);
+        };
+        const double at = number("timestamp");
+        if (unit_s == 0 && at != std::floor(at))
+            in.refuse(line, "timestamp is " + json_number(at) +
+                                ", a fraction of a millisecond: " + ask_for_unit);
+        if (!add_trace_row(t, in, line, at * (unit_s > 0 ? unit_s : 1e-3), number("input_length"),
+                           number("output_length")))
+            return;
+        each_other_member(v, {"timestamp", "input_length", "output_length", "hash_ids"},
+                          [&](const auto& name, const auto&) { t.fields.leave_out(name, line); });
+        const picojson::value* ids = member(v, "hash_ids");
+        if (ids && !ids->template is<picojson::array>())
+            in.refuse(line, "hash_ids is not an array");
+        const picojson::array& all = array_member(v, "hash_ids");
+        for (const picojson::value& id : all)
+            blocks.push_back(static_cast<std::uint64_t>(
+                whole_from<long long>("", id, -max_count, max_count, "a whole number", [&] {
+                    return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
+                })));
+        of_prompt.push_back(all.size());
+        if (blocks.size() > max_trace_blocks)
+            in.refuse(line, "the prompts have over 200000000 blocks: cut the trace first");
+        if (const int tokens = t.rows.back().prompt_tokens; !size.fits(tokens, all.size()))
+            in.refuse(line, misfit_text("input_length", tokens, all.size()));
+    });
+    t.block_tokens = blocks.empty() ? 0 : size.found();
+    if (!blocks.empty() && t.block_tokens == 0) refuse({in.name(), unknown_block_size});
+    block_index index;
+    auto next = blocks.begin();
+    for (std::size_t i = 0; i < of_prompt.size() && !blocks.empty(); ++i) {
+        const vector<std::uint64_t> ids(next, next + static_cast<std::ptrdiff_t>(of_prompt[i]));
+        next += static_cast<std::ptrdiff_t>(of_prompt[i]);
+        const double in_blocks = static_cast<double>(ids.size()) * t.block_tokens;
+        const auto tokens = static_cast<int>(std::min<double>(in_blocks, t.rows[i].prompt_tokens));
+        t.prompts.emplace_back();
+        if (!index.add(t.tree, ids, t.block_tokens, tokens, t.prompts.back()))
+            refuse({in.name(), ": the prompts have over 20000000 blocks: cut the trace first"});
+    }
+    return t;
+}
+
+/// Azure's and BurstGPT's formats, told apart by their headers: a row a request.
+inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
+    recorded_trace t;
+    std::size_t at = 0, prompt = 0, output = 0;
+    vector<std::string> others;  // columns that are not read, "" for those that are
+    const auto on_header = [&](const vector<std::string>& names, long long line) {
+        at = prompt = output = names.size();
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const std::string_view name = trimmed(names[i]);
+            const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
+            if (is("timestamp")) at = i;
+            if (is("contexttokens") || is("request tokens")) prompt = i;
+            if (is("generatedtokens") || is("response tokens")) output = i;
+            if (is("contexttokens")) t.format = "Azure";
+            if (is("request tokens")) t.format = "BurstGPT";
+            others.emplace_back(is("total tokens") ? "" : name);
+        }
+        if (std::max({at, prompt, output}) == names.size())
+            in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
+                            "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
+                            "Request tokens,Response tokens) and Mooncake (JSONL with "
+                            "timestamp, input_length, output_length)");
+        for (const std::size_t i : {at, prompt, output}) others[i].clear();
+    };
+    each_csv_row(in, on_header, [&](const vector<std::string>& fields, long long line) {
+        const auto number = [&](std::size_t i) {
+            return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
+        };
+        const double plain = number(at) * (unit_s > 0 ? unit_s : 1);
+        if (!add_trace_row(t, in, line,
+                           std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
+                           number(prompt), number(output)))
+            return;
+        for (std::size_t i = 0; i < others.size(); ++i)
+            if (!others[i].empty() && !trimmed(fields[i]).empty() && number(i) != 0)
+                t.fields.leave_out(others[i], line);
+    });
+    return t;
+}
+
+/// Returns a trace in any format of `replay`, in the order of time, from 0 on.
+inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
+    in.skip_space();
+    recorded_trace t =
+        in.peek() == '{' || in.peek() == '[' ? read_json_trace(in, unit_s)
+                                             : read_csv_trace(in, unit_s);
+    if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
+    vector<std::size_t> order(t.rows.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
+    });
+    const double lasts_s = t.rows[order.back()].at_s - t.rows[order[0]].at_s;
+    if (!(lasts_s <= longest_trace_s))
+        refuse({in.name(), printed(": from its first time stamp to its last it takes %g s, up to "
+                                   "%g s is allowed", lasts_s, longest_trace_s)});
+    const auto n = static_cast<double>(t.rows.size());
+    if (unit_s == 0 && t.format == "Mooncake" && lasts_s > 0 && n > 1000 * lasts_s)
+        refuse({in.name(), printed(": %.0f requests in %.3g s, over 1000 a second: ", n, lasts_s),
+                ask_for_unit});
+    const vector<trace_row> rows = std::exchange(t.rows, {});
+    const vector<tree_prompt> prompts = std::exchange(t.prompts, {});
+    for (const std::size_t i : order) {
+        t.rows.push_back(rows[i]);
+        t.rows.back().at_s -= rows[order[0]].at_s;
+        if (!prompts.empty()) t.prompts.push_back(prompts[i]);
+    }
+    return t;
+}
+
 // ===== [C] datasets ==============================================================================
 
 /// Keeps a sample of `most`, each set equally likely (algorithm R of Waterman, in Knuth 1981). The
@@ -22177,13 +22186,6 @@ struct plan : gate_identity, load_plan {
     double max_skew_s = infinity;  // between the starts of the programs that share a load
 };
 
-template <class F>
-plan with_traffic(plan p, F&& change) {
-    planned_traffic t = *p.sent;
-    change(t);
-    p.sent = std::make_shared<const planned_traffic>(std::move(t));
-    return p;
-}
 template <class F>
 plan with_judging(plan p, F&& change) {
     planned_judging j = *p.judged;
@@ -24324,10 +24326,8 @@ inline double run_value(metric_id id, const repeat_list& variant) {
 /// The distribution of a metric over a variant: its table row and its quantiles as lines.
 struct variant_distribution {
     metric_row row{};
-    vector<curve_point> pooled{};             // value, quantile
+    vector<curve_point> pooled{};  // value, quantile
     vector<vector<curve_point>> lines{};
-    double least = infinity, most = 0;             // of the finite values above zero
-    std::size_t values = 0;                        // of all repeats
 };
 inline constexpr int line_points = 96;
 /// Returns how far into the tail n values reach, as -log10(1 - q).
@@ -24354,14 +24354,8 @@ inline variant_distribution distribution_of(metric_id id, const repeat_list& var
         const sorted_values sorted =
             request_values_of(make_statistic(statistic_kind::mean, id, 0), d).sorted;
         out.lines.push_back(quantile_line(id, sorted));
-        for (const curve_point& p : out.lines.back()) {
-            if (!std::isfinite(p.x) || p.x <= 0) continue;
-            out.least = std::min(out.least, p.x);
-            out.most = std::max(out.most, p.x);
-        }
         all.add(sorted);
     }
-    out.values = all.size();
     out.pooled = quantile_line(id, all);
     out.row = row_of(id, all);
     return out;
@@ -27150,29 +27144,20 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
                    {"loads", loads}, {"metrics", metrics}});
 }
 
-// ===== [C] the report page: drawings =============================================================
+// ===== [C] drawings of pages, as data for their script ===========================================
 
-/// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
-struct plot_scale {
-    enum class shape { linear, logarithmic, nines };
-    shape how = shape::linear;
-    double low = 0, high = 1;
-    const char* name() const { return name_at({"linear", "log", "nines"}, how); }
+/// `unit` and `reach` as script.js names them, which scales the axis by what is drawn.
+struct plot_axis {
+    const char *unit = "none", *reach = "zero";
+    double low = not_a_number, high = not_a_number;  // where they are "given"
 };
-enum class plot_unit {
-    seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, day, none
-};
-inline const char* unit_name(plot_unit u) {  // as the script names it
-    return name_at({"seconds", "elapsed", "req/s", "tok/s", "fraction", "percentile", "named",
-                    "day", "none"}, u);
-}
-inline plot_unit plot_unit_of(metric_unit unit) {
+inline const char* plot_unit_of(metric_unit unit) {
     switch (unit) {
-        case metric_unit::time: return plot_unit::seconds;
-        case metric_unit::tokens_per_s: return plot_unit::tokens_per_second;
-        case metric_unit::requests_per_s: return plot_unit::per_second;
-        case metric_unit::fraction: return plot_unit::fraction;
-        default: return plot_unit::none;
+        case metric_unit::time: return "seconds";
+        case metric_unit::tokens_per_s: return "tok/s";
+        case metric_unit::requests_per_s: return "req/s";
+        case metric_unit::fraction: return "fraction";
+        default: return "none";
     }
 }
 
@@ -27185,50 +27170,25 @@ inline std::string plot_numbers(const vector<double>& all) {
     }
     return "[" + out + "]";
 }
-/// JSON beside the SVG that the script draws by it. A "<" would end the element.
+/// JSON that the script draws where it stands. A "<" would end the element.
 inline std::string data_of_drawing(const std::string& json) {
     return joined({"<script type=\"application/json\">", filled_in(json, "<", "\\u003c"),
                    "</script>"});
 }
 
-/// Along which axis a reader asks for values: over the load or the time, or at a percentile.
-enum class read_along : unsigned char { x, y };
+/// The height of a limit in a drawing by percentile; NaN: it is a mean's.
+inline double height_of(const statistic_data& s) {
+    return s.kind == statistic_kind::percentile ? s.q
+           : s.kind == statistic_kind::max      ? 1
+           : s.kind == statistic_kind::min      ? 0
+                                                : not_a_number;
+}
 
-/// A drawing as data: script.js has a function for each shape.
+/// A drawing as data. The script has a function for each shape, and says in words what is drawn.
 class plot {
 public:
-    plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
-        : axes_(joined({"\"x\":", axis(x, x_unit), ",\"y\":", axis(y, y_unit)})) {}
-    /// NaN breaks the line.
-    void line(const char* style, const std::string& name, const vector<curve_point>& points) {
-        if (!points.empty()) add("line", {style, name}, numbers_of(points));
-    }
-    void dot(const char* style, const curve_point& p) { add("dot", {style}, {p.x, p.y}); }
-    void cloud(const char* style, const vector<curve_point>& points) {
-        if (!points.empty()) add("cloud", {style}, numbers_of(points));
-    }
-    /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
-    /// crosses it misses it; of a mean it is a mark on the axis.
-    void limit(double x, double q, const slo& of, const std::string& words) {
-        add("limit", {words}, {x, q, of.at_most ? 1.0 : 0.0});
-    }
-    void limit_across(double y, const std::string& words) { add("across", {words}, {y}); }
-    void stretch(double from, double to) { add("stretch", {}, {from, to}); }
-    /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
-    void interval(double x, double low, double high, double q) {
-        if (std::isfinite(x)) add("interval", {}, {x, low, high, q});
-    }
-    /// `alt` describes the drawing to readers who cannot see it.
-    std::string figure(const std::string& caption, const std::string& alt,
-                       read_along axis = read_along::x) const {
-        const std::string data = joined({"{", axes_, axis == read_along::y ? ",\"by\":\"y\"" : "",
-                                         ",\"shapes\":[", shapes_, "]}"});
-        return filled("<figure><figcaption>{caption}</figcaption><svg class=\"plot\" role=\"img\" "
-                      "viewBox=\"0 0 300 162\" aria-label=\"{alt:x}\"></svg>{data}</figure>\n",
-                      {{"caption", caption}, {"alt", alt}, {"data", data_of_drawing(data)}});
-    }
-
-protected:
+    plot(const plot_axis& x, const plot_axis& y)
+        : axes_(joined({"\"x\":", axis(x), ",\"y\":", axis(y)})) {}
     void add(const char* shape, std::initializer_list<std::string_view> words,
              const vector<double>& numbers) {
         std::string texts;
@@ -27236,24 +27196,60 @@ protected:
         fill(shapes_, "{,}\n", {});
         shapes_ += joined({"[\"", shape, "\",[", texts, "],", plot_numbers(numbers), "]"});
     }
+    /// NaN breaks the line. A point at the place of the one before is left out.
+    void line(const char* style, const std::string& name, const vector<curve_point>& points) {
+        add_points("line", {style, name}, points);
+    }
+    /// What is infinite stands at the end of its axis.
+    void dot(const char* style, const curve_point& p) {
+        if (std::isnan(p.x) || std::isnan(p.y)) return;
+        add("dot", {style}, {p.x, p.y});
+        has_values_ = true;
+    }
+    void cloud(const char* style, const vector<curve_point>& points) {
+        add_points("cloud", {style}, points);
+    }
+    /// A limit on x ends in a ring at the height of its percentile, so that a curve that crosses
+    /// it misses it; of a mean it is a mark on the axis.
+    void limit(const slo& s, double x) {
+        const std::string name = str(s.statistic.name);
+        add("limit", {filled("{statistic} {at_most?<|>}= {limit}",
+                             {{"statistic", name.substr(0, name.find('('))},
+                              {"at_most", s.at_most}, {"limit", limit_text(s)}})},
+            {x, height_of(s.statistic), s.at_most ? 1.0 : 0.0});
+    }
+    /// Returns "" if nothing has a value.
+    std::string figure(const std::string& caption, const std::string& aside = "") const {
+        if (!has_values_) return {};
+        return filled("<figure><figcaption>{caption:x}[<span>{aside:x}</span>]</figcaption>{data}"
+                      "</figure>\n",
+                      {{"caption", caption}, {"aside", aside},
+                       {"data", data_of_drawing(joined({"{", axes_, ",\"shapes\":[", shapes_,
+                                                        "]}"}))}});
+    }
 
 private:
-    static std::string axis(const plot_scale& s, plot_unit u) {
-        return printed("[\"%s\",%.6g,%.6g,\"%s\"]", s.name(), s.low, s.high, unit_name(u));
+    static std::string axis(const plot_axis& a) {
+        const std::string ends = std::isnan(a.low) ? "" : printed(",%.6g,%.6g", a.low, a.high);
+        return joined({"[\"", a.unit, "\",\"", a.reach, "\"", ends, "]"});
     }
-    /// A point at the place of the one before is left out.
-    static vector<double> numbers_of(const vector<curve_point>& points) {
+    void add_points(const char* shape, std::initializer_list<std::string_view> words,
+                    const vector<curve_point>& points) {
         vector<double> all;
+        bool has_one = false;
         for (const curve_point& p : points) {
             const std::size_t n = all.size();
             if (n > 1 && all[n - 2] == p.x && all[n - 1] == p.y) continue;
             all.push_back(p.x);
             all.push_back(p.y);
+            has_one = has_one || (std::isfinite(p.x) && std::isfinite(p.y));
         }
-        return all;
+        has_values_ = has_values_ || has_one;
+        if (has_one) add(shape, words, all);
     }
 
     std::string axes_, shapes_{};
+    bool has_values_ = false;
 };
 
 // ===== [C] the report page: verdicts =============================================================
@@ -27328,24 +27324,17 @@ inline std::string gate_sentence(const gate_report& g) {
 
 /// Draws the limit, the measured value as a diamond, the value that is judged as a dot with its
 /// interval, and the values of the repeats. A pass that is only observed is not green.
-inline std::string interval_svg(const slo_verdict& v) {
+inline std::string interval_drawing(const slo_verdict& v) {
     vector<double> rug;
     for (const named_values& n : v.inputs)
         if (str(n.name) == values_name(kind_of(v.objective)))
             for (const double x : n.values) rug.push_back(x);
     const estimate_t& e = v.estimate;
-    const std::string limit = limit_text(v.objective);
-    const std::string data =
-        joined({"{\"bar\":", plot_numbers({v.limit, v.measured, e.value, e.low, e.high}),
-                ",\"atMost\":", v.objective.at_most ? "true" : "false",
-                ",\"repeats\":", plot_numbers(rug), ",\"words\":", json_quoted("limit " + limit),
-                "}"});
-    return filled("<svg class=\"plot {look}\" role=\"img\" viewBox=\"0 0 320 42\" "
-                  "aria-label=\"{measured:x}, interval {interval:x}, limit "
-                  "{limit:x}\"></svg>{data}",
-                  {{"look", to_string(verdict_like(v))},
-                   {"measured", measured_text(v)}, {"interval", interval_text(v)},
-                   {"limit", limit}, {"data", data_of_drawing(data)}});
+    return data_of_drawing(joined(
+        {"{\"bar\":", plot_numbers({v.limit, v.measured, e.value, e.low, e.high}), ",\"look\":\"",
+         to_string(verdict_like(v)), "\",\"atMost\":", v.objective.at_most ? "true" : "false",
+         ",\"repeats\":", plot_numbers(rug), ",\"words\":",
+         json_quoted("limit " + limit_text(v.objective)), "}"}));
 }
 
 inline constexpr const char* verdicts_key =
@@ -27376,7 +27365,7 @@ inline std::string verdict_item(const slo_verdict& v) {
          {{"measured", verdict_value_text(v, v.measured)},
           {"basis", basis_text(v, verdict_value_text)},
           {"interval", has_interval(v) ? interval_text(v) : ""},
-          {"drawing", interval_svg(v)}});
+          {"drawing", interval_drawing(v)}});
     return h;
 }
 
@@ -27598,99 +27587,44 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 // ===== [C] the report page: distributions and timelines ==========================================
 
 inline constexpr const char* variants_key =
-    " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>";
+    " <b class=\"arm c\">candidate</b> <b class=\"arm b\">baseline</b>";
 
-/// The scale of values from `low` to `high`, and of the limits on them that are near.
-inline plot_scale scale_of_values(const gate_report& g, metric_id id, double low, double high) {
-    low = std::max(low, high * 1e-5);
-    for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
-        if (v.objective.statistic.metric == id && is_of_all(v.objective.statistic) &&
-            is_absolute(v.objective) && v.limit > 0) {
-            if (v.limit < 20 * high) high = std::max(high, v.limit);
-            if (v.limit > low / 20) low = std::min(low, v.limit);
-        }
-    if (high >= 6 * low) return {plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
-    const double margin = std::max(0.06 * (high - low), 0.02 * high);
-    return {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
-}
-inline std::string distribution_figure(const gate_report& g, metric_id id,
-                                       const variant_distribution& mine,
-                                       const variant_distribution& other) {
-    const bool both = !g.figures.baseline.empty();
-    const double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
-    if (!(high > 0)) return {};
-    const plot_scale x = scale_of_values(g, id, low, high);
-    const std::size_t least =
-        both && other.values > 0 ? std::min(mine.values, other.values) : mine.values;
+/// Two variants by percentile, or one: the thick lines are of all repeats, the thin ones of each.
+inline plot by_percentile(metric_id id, const std::string& name, const variant_distribution& of,
+                          const std::string& others_name, const variant_distribution& other) {
     const bool speed = is_speed(id);
-    const plot_scale y =
-        speed ? plot_scale{plot_scale::shape::linear, 0, 1}
-              : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
-    plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
-    for (const auto* variant : {&other, &mine}) {
-        const auto draw = [&](const char* style, const char* name, const auto& line) {
-            vector<curve_point> shown;
-            for (const curve_point& q : line)
-                if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
-            p.line(style, name, shown);
-        };
-        const bool is_mine = variant == &mine;
-        for (const vector<curve_point>& line : variant->lines)
-            draw(is_mine ? "c2" : "b2",
-                 !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
-        draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
-             variant->pooled);
-    }
-    std::string limits;
+    plot p({speed ? "tok/s" : "seconds", "near"}, {"percentile", speed ? "whole" : "nines"});
+    const auto draw = [&](const char* style, const char* style_of_all, const std::string& named,
+                          const variant_distribution& d) {
+        for (const vector<curve_point>& line : d.lines) p.line(style, named + ", by repeat", line);
+        p.line(style_of_all, named, d.pooled);
+    };
+    draw("b2", "b1", others_name, other);
+    draw("c2", "c1", name, of);
+    return p;
+}
+inline bool is_limit_on(metric_id id, const slo& s) {
+    return s.statistic.metric == id && is_of_all(s.statistic) && is_absolute(s);
+}
+inline std::string distribution_figure(const gate_report& g, std::size_t i) {
+    const gate_figures& f = g.figures;
+    plot p = by_percentile(f.metrics[i], f.baseline.empty() ? "all" : "candidate",
+                           f.candidate.distributions[i], "baseline", f.baseline.distributions[i]);
     for (const slo_verdict& v : g.verdicts) {
-        const statistic_data& what = v.objective.statistic;
-        if (what.metric != id || !is_of_all(what) || !is_absolute(v.objective)) continue;
-        const double q = what.kind == statistic_kind::percentile ? what.q
-                         : what.kind == statistic_kind::max      ? y.high
-                         : what.kind == statistic_kind::min      ? y.low
-                                                                 : not_a_number;
-        const std::string name = str(what.name);
-        p.limit(v.limit, q, v.objective,
-                filled("{statistic} {at_most?<|>}= {limit}[, far {far}]",
-                       {{"statistic", name.substr(0, name.find('('))},
-                        {"at_most", v.objective.at_most}, {"limit", limit_text(v.objective)},
-                        {"far", v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}}));
-        p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        fill(limits, "; limit {objective}, {measured}",
-             {{"objective", v.objective.text()}, {"measured", measured_text(v)}});
+        if (!is_limit_on(f.metrics[i], v.objective)) continue;
+        p.limit(v.objective, v.limit);
+        const estimate_t& e = v.estimate;
+        p.add("interval", {}, {e.value, e.low, e.high, height_of(v.objective.statistic)});
     }
-    const metric_row &a = mine.row, &b = other.row;
-    return p.figure(metric_name(id),
-                    filled("{metric} by percentile, {repeats} repeat{repeats:s}: p50 {p50}, p90 "
-                           "{p90}, p99 {p99}[{has_baseline?}; baseline: p50 {b50}, p90 {b90}, p99 "
-                           "{b99}]{limits}",
-                           {{"metric", metric_name(id)}, {"repeats", mine.lines.size()},
-                            {"p50", {id, a.p50}}, {"p90", {id, a.p90}}, {"p99", {id, a.p99}},
-                            {"has_baseline", both}, {"b50", {id, b.p50}}, {"b90", {id, b.p90}},
-                            {"b99", {id, b.p99}}, {"limits", limits}}),
-                    read_along::y);
+    return p.figure(metric_name(f.metrics[i]));
 }
 
 /// Draws the time to the first token beside the length of the prompt, "" if lengths hardly differ.
 inline std::string ttft_by_prompt_figure(const gate_report& g) {
-    const vector<curve_point>&mine = g.figures.candidate.ttft_by_prompt,
-                             &other = g.figures.baseline.ttft_by_prompt;
-    double longest = 0, slowest = 0;
-    for (const auto* points : {&mine, &other})
-        for (const curve_point& p : *points) {
-            longest = std::max(longest, p.x);
-            slowest = std::max(slowest, p.y);
-        }
-    if (mine.empty() || !(slowest > 0)) return {};
-    plot p({plot_scale::shape::linear, 0, longest * 1.03}, plot_unit::none,
-           {plot_scale::shape::linear, 0, slowest * 1.05}, plot_unit::seconds);
-    p.cloud("b", other);
-    p.cloud("c", mine);
-    return p.figure("ttft<span>each request, by its prompt tokens</span>",
-                    filled("ttft of {requests} requests with up to {longest:.0f} prompt tokens, "
-                           "at most {slowest:t}",
-                           {{"requests", mine.size() + other.size()}, {"longest", longest},
-                            {"slowest", slowest}}));
+    plot p({"none", "zero"}, {"seconds", "zero"});
+    p.cloud("b", g.figures.baseline.ttft_by_prompt);
+    p.cloud("c", g.figures.candidate.ttft_by_prompt);
+    return p.figure("ttft", "each request, by its prompt tokens");
 }
 
 inline std::string labels_html(const gate_report& g) {
@@ -27727,164 +27661,107 @@ inline std::string latency_table(const gate_report& g) {
     return page_table("Latency of " + g.what.name, t);
 }
 
-/// All repeats of a gate over time, one drawing for each quantity.
-class timeline_figures {
-public:
-    explicit timeline_figures(const gate_report& g)
-        : g_(g),
-          grid_(g.figures.grid),
-          mine_(g.figures.candidate.timelines),
-          other_(g.figures.baseline.timelines) {}
-    std::string html() const {
-        return mine_.empty() ? std::string() : of_requests() + of_servers();
+/// A quantity over time: its values in the windows of the grid, or those of the server.
+struct timeline_line {
+    const char *style, *name;
+    vector<double> repeat_timeline::*values = nullptr;
+    vector<double> server_timeline::*of_server = nullptr;
+    const vector<double>& of(const repeat_timeline& t) const {
+        return of_server ? t.server.*of_server : t.*values;
     }
-
-private:
-    /// A line for each repeat: its values in the windows of the grid, or those of its server.
-    struct series {
-        const char *style, *name;
-        vector<double> repeat_timeline::*values = nullptr;
-        vector<double> server_timeline::*of_server = nullptr;
-        const vector<double>& of(const repeat_timeline& t) const {
-            return of_server ? t.server.*of_server : t.*values;
-        }
-    };
-
-    std::string of_requests() const {
-        using t = repeat_timeline;
-        const auto per_s = plot_unit::per_second, seconds = plot_unit::seconds;
-        const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
-        const series planned{"a", "planned", &t::asked};
-        std::string h = filled(
-            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of {step}; 0 is "
-                               "where the measured part begins, after the warm-up.{key}"
-            "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
-            "each other.}</p>\n<div class=\"plots\">\n",
-                               {{"step", time_text(grid_.step)},
-                                {"key", alone ? "" : variants_key}, {"has_thirds", drift_third()}});
-        h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
-                    "requests sent per second", per_s, {{"c", "sent", &t::sent}},
-                    paced ? &planned : nullptr);
-        if (has_failures())
-            h += figure("Failed requests/s", "failed requests per second", per_s,
-                        {{"f", "failed", &t::failed}});
-        h += figure("In flight", "requests in flight", plot_unit::none,
-                    {{"c", "", &t::in_flight}});
-        h += alone ? figure("ttft<span>p50; p90 (light)</span>", "ttft", seconds,
-                            {{"c2", "p90", &t::ttft_p90}, {"c", "p50", &t::ttft_p50}})
-                   : figure("ttft<span>p50</span>", "ttft p50", seconds,
-                            {{"c", "", &t::ttft_p50}});
-        h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
-                    {{"c", "", &t::tokens}});
-        if (g_.figures.has_goodput)
-            h += figure("Goodput<span>by planned time</span>", "goodput", plot_unit::fraction,
-                        {{"c", "", &t::good}});
-        return h + "</div>\n";
-    }
-    /// Returns the servers' metrics on the same axis, "" if they reported none.
-    std::string of_servers() const {
-        using t = server_timeline;
-        struct quantity {
-            const char *caption, *what;
-            plot_unit unit;
-            vector<double> t::*values;
-        };
-        std::string plots;
-        for (const quantity& q : std::initializer_list<quantity>{
-                 {"Waiting requests", "requests that waited", plot_unit::none, &t::waiting},
-                 {"Running requests", "requests that ran", plot_unit::none, &t::running},
-                 {"KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage},
-                 {"Queue time<span>mean since the reading before</span>", "queue time",
-                  plot_unit::seconds, &t::queue_time},
-                 {"Power<span>W</span>", "power in watts", plot_unit::none, &t::power},
-                 {"Utilisation", "utilisation of the accelerators", plot_unit::fraction,
-                  &t::utilisation},
-                 {"Clock<span>GHz, the slowest</span>",
-                  "the clock of the slowest accelerator in GHz", plot_unit::none, &t::clock_ghz},
-                 {"Temperature<span>\u00B0C, the hottest</span>",
-                  "the hottest accelerator's temperature", plot_unit::none, &t::temperature}}) {
-            const series line{"c", "", nullptr, q.values};
-            bool is_reported = false;
-            for (const repeat_timeline& r : mine_)
-                for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
-            if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
-        }
-        return filled("[{plots?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, "
-                      "read once a second.{key}</p>\n<div class=\"plots\">\n{plots}</div>\n]",
-                      {{"plots", plots}, {"key", other_.empty() ? "" : variants_key}});
-    }
-
-    /// Returns a third of the steady part if an objective compares its last with its first, else 0.
-    double drift_third() const {
-        const bool is_held = any_of(g_.verdicts, [](const slo_verdict& v) {
-            return is_drift(v.objective.statistic.metric);
-        });
-        const vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
-        return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
-    }
-    /// Returns the greatest finite value of all repeats, at least 0.
-    double greatest(const series& s) const {
-        double most = 0;
-        for (const auto* variant : {&mine_, &other_})
-            for (const repeat_timeline& t : *variant)
-                for (const double y : s.of(t))
-                    if (std::isfinite(y)) most = std::max(most, y);
-        return most;
-    }
-    bool has_failures() const { return greatest({"", "", &repeat_timeline::failed}) > 0; }
-    void draw(plot& p, const series& s, const char* style, const std::string& name,
-              const repeat_timeline& t) const {
-        const vector<double>& values = s.of(t);
-        vector<curve_point> points;
-        for (std::size_t i = 0; i < values.size(); ++i)
-            points.push_back({s.of_server ? t.server.at[i] : grid_.middle(i), values[i]});
-        p.line(style, name, points);
-    }
-    std::string figure(const char* caption, const char* what, plot_unit unit,
-                       std::initializer_list<series> all, const series* behind = nullptr) const {
-        double most = behind ? greatest(*behind) : 0;
-        for (const series& s : all) most = std::max(most, greatest(s));
-        if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
-        const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
-        const double high = unit == plot_unit::fraction ? 1 : most > 0 ? most * 1.05 : 1;
-        plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
-               {plot_scale::shape::linear, 0, high}, unit);
-        const bool both = !other_.empty();
-        if (const double third = drift_third(); third > 0) {
-            p.stretch(0, third);
-            p.stretch(2 * third, 3 * third);
-        }
-        if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
-        for (const series& s : all) {
-            for (const repeat_timeline& t : other_)
-                draw(p, s, *s.style == 'c' ? "b" : s.style, filled(
-                    "baseline {name}", {{"name", s.name}}), t);
-            for (const repeat_timeline& t : mine_)
-                draw(p, s, s.style, filled("{both?candidate }{name}",
-                                           {{"both", both}, {"name", s.name}}), t);
-        }
-        const std::string greatest_text = unit == plot_unit::seconds ? time_text(most)
-                                          : unit == plot_unit::fraction
-                                              ? printed("%.4g %%", most * 100)
-                                              : printed("%.4g", most);
-        return p.figure(caption,
-                        filled("{what} over {seconds:t}, {repeats} repeat{repeats:s}"
-                               "{has_baseline? of the candidate and of the baseline}, at most "
-                               "{most}",
-                               {{"what", what}, {"seconds", end - std::min(0.0, grid_.from)},
-                                {"repeats", mine_.size()}, {"has_baseline", both},
-                                {"most", greatest_text}}));
-    }
-
-    const gate_report& g_;
-    const timeline_grid& grid_;
-    const vector<repeat_timeline>&mine_, &other_;
 };
+/// Returns a third of the steady part if an objective compares its last with its first, else 0.
+inline double drift_third(const gate_report& g) {
+    const bool is_held = any_of(g.verdicts, [](const slo_verdict& v) {
+        return is_drift(v.objective.statistic.metric);
+    });
+    const vector<repeat_figures>& repeats = g.figures.candidate.repeats;
+    return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
+}
+/// Draws a line for each repeat; those of "a" have the same values in all.
+inline std::string timeline_figure(const gate_report& g, const char* caption, const char* aside,
+                                   const char* unit, std::initializer_list<timeline_line> lines) {
+    const timeline_grid& grid = g.figures.grid;
+    const bool is_fraction = std::string_view(unit) == "fraction";
+    plot p({"elapsed", "given", grid.from,
+            grid.from + static_cast<double>(grid.windows) * grid.step},
+           {unit, is_fraction ? "whole" : "zero"});
+    if (const double third = drift_third(g); third > 0) {
+        p.add("stretch", {}, {0, third});
+        p.add("stretch", {}, {2 * third, 3 * third});
+    }
+    const bool both = !g.figures.baseline.timelines.empty();
+    for (const timeline_line& l : lines)
+        for (const variant_figures* variant : {&g.figures.baseline, &g.figures.candidate}) {
+            const bool is_other = variant == &g.figures.baseline, is_plan = *l.style == 'a';
+            for (const repeat_timeline& t : variant->timelines) {
+                if (is_plan && (is_other || &t != &variant->timelines[0])) continue;
+                vector<curve_point> points;
+                for (std::size_t i = 0; i < l.of(t).size(); ++i)
+                    points.push_back({l.of_server ? t.server.at[i] : grid.middle(i), l.of(t)[i]});
+                p.line(is_other && *l.style == 'c' ? "b" : l.style,
+                       filled("[{both?}{is_other?baseline |candidate }]{name}",
+                              {{"both", both && !is_plan}, {"is_other", is_other},
+                               {"name", l.name}}), points);
+            }
+        }
+    return p.figure(caption, aside);
+}
+/// All repeats of a gate over time, a drawing for each quantity, and what their servers say.
+inline std::string timelines_html(const gate_report& g) {
+    using t = repeat_timeline;
+    using s = server_timeline;
+    if (g.figures.candidate.timelines.empty()) return {};
+    const bool alone = g.figures.baseline.timelines.empty();
+    const auto draw = [&](const char* caption, const char* aside, const char* unit,
+                          std::initializer_list<timeline_line> lines) {
+        return timeline_figure(g, caption, aside, unit, lines);
+    };
+    const auto server = [&](const char* caption, const char* aside, const char* unit,
+                            vector<double> s::*values) {
+        return draw(caption, aside, unit, {{"c", "", nullptr, values}});
+    };
+    bool has_failed = false;
+    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
+        for (const t& repeat : variant->timelines)
+            has_failed = has_failed || any_of(repeat.failed, [](double n) { return n > 0; });
+    const std::string requests = joined(
+        {g.what.sent->is_open_loop()
+             ? draw("Requests/s", "sent; planned (broad)", "req/s",
+                    {{"a", "planned", &t::asked}, {"c", "sent", &t::sent}})
+             : draw("Requests/s", "", "req/s", {{"c", "sent", &t::sent}}),
+         has_failed ? draw("Failed requests/s", "", "req/s", {{"f", "failed", &t::failed}}) : "",
+         draw("In flight", "", "none", {{"c", "", &t::in_flight}}),
+         alone ? draw("ttft", "p50; p90 (light)", "seconds",
+                      {{"c2", "p90", &t::ttft_p90}, {"c", "p50", &t::ttft_p50}})
+               : draw("ttft", "p50", "seconds", {{"c", "", &t::ttft_p50}}),
+         draw("Output tokens/s", "", "tok/s", {{"c", "", &t::tokens}}),
+         g.figures.has_goodput
+             ? draw("Goodput", "by planned time", "fraction", {{"c", "", &t::good}}) : ""});
+    const std::string servers = joined(
+        {server("Waiting requests", "", "none", &s::waiting),
+         server("Running requests", "", "none", &s::running),
+         server("KV cache in use", "", "fraction", &s::kv_usage),
+         server("Queue time", "mean since the reading before", "seconds", &s::queue_time),
+         server("Power", "W", "none", &s::power),
+         server("Utilisation", "", "fraction", &s::utilisation),
+         server("Clock", "GHz, the slowest", "none", &s::clock_ghz),
+         server("Temperature", "\u00B0C, the hottest", "none", &s::temperature)});
+    return filled(
+        "<div class=\"charts\">\n<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in "
+        "windows of {step}; 0 is where the measured part begins, after the warm-up.{key}"
+        "{has_thirds? Grey are the first and the last third of it, which a drift holds against "
+        "each other.}</p>\n<div class=\"plots\">\n{requests}</div>\n[{servers?}<h3>Server metrics"
+        "</h3>\n<p class=\"note\">Its page of metrics, read once a second.{key}</p>\n<div "
+        "class=\"plots\">\n{servers}</div>\n]</div>\n",
+        {{"step", time_text(g.figures.grid.step)}, {"key", alone ? "" : variants_key},
+         {"has_thirds", drift_third(g)}, {"requests", requests}, {"servers", servers}});
+}
 
-// ===== [C] the report page: the whole ============================================================
-// report.html needs no other file. Each drawing is data beside an empty SVG with a text, and the
-// script draws it; without the script the tables say the same. Text of gates, servers and machines
-// goes through xml_escaped, data of drawings through data_of_drawing.
+// ===== [C] pages: their frame, and the report page ===============================================
+// Each drawing is data, which the script draws where it stands; without the script the tables say
+// the same. Text of gates, servers and machines goes through xml_escaped, data through
+// data_of_drawing.
 
 inline constexpr const char* page_style = R"css(
 :root{color-scheme:light dark;--ink:#1b2026;--dim:#56606b;--line:#dde2e7;--back:#fff;--soft:#f5f7f9;
@@ -27932,19 +27809,21 @@ padding:.65rem 0;border-bottom:1px solid var(--line);align-items:start}
 line-height:1.3}.found span{display:block}
 .plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,16.5rem),1fr));
 gap:1.25rem 1.25rem;align-items:end}
-html:not(.drawn) :is(svg.plot:empty,.plots:has(figure>script),.note:has(+.plots figure>script),
-h3:has(+.note+.plots figure>script)){display:none}
+html:not(.drawn) :is(.charts,.plots){display:none}
 figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.93rem}
 figcaption span{font-weight:400;font-size:.87rem;color:var(--dim);margin-left:.4em}
-.arm.c{color:var(--mine)}.arm.b{color:var(--other)}.note .arm{margin-left:.6em}
+.arm.c{color:var(--mine)}.arm.b{color:var(--other)}.note .arm{margin-left:.6em;white-space:nowrap}
+.note .arm::before{content:"";display:inline-block;width:1.5em;border-top:2.2px solid;
+vertical-align:.25em;margin-right:.4em}.note .arm.b::before{border-top-width:5px;opacity:.5;
+vertical-align:.12em}
 svg.plot{display:block;width:100%;height:auto;touch-action:pan-y}
 svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;
 fill:var(--dim);font-variant-numeric:tabular-nums}
 .grid{stroke:var(--line);stroke-width:1}
 polyline{fill:none;stroke-width:1.4;stroke-linejoin:round;opacity:.85}
-polyline.c{stroke:var(--mine)}polyline.b{stroke:var(--other);stroke-dasharray:5 2}
+polyline.c{stroke:var(--mine)}polyline.b{stroke:var(--other);stroke-width:3.4;opacity:.45}
 polyline.c1{stroke:var(--mine);stroke-width:2.2}
-polyline.b1{stroke:var(--other);stroke-width:2.2;stroke-dasharray:5 2}
+polyline.b1{stroke:var(--other);stroke-width:5;opacity:.5}
 polyline.c2{stroke:var(--mine);opacity:.4;stroke-width:1}
 polyline.b2{stroke:var(--other);opacity:.4;stroke-width:1}
 polyline.a{stroke:var(--dim);stroke-width:4;opacity:.35}polyline.f{stroke:var(--fail)}
@@ -28018,8 +27897,29 @@ const shape = (svg, tag, all, text = "") => {
   return e;
 };
 const px = v => Math.round(v * 10) / 10;
-// A scale of [kind, low, high, unit]: places of values, and values of places.
-const axis = ([kind, low, high, unit], from, to) => {
+// How far an axis reaches, by its values from a to b: its ends, and its kind unless it is linear.
+const log = (a, b) => [a / 1.08, b * 1.08, "log"];
+const around = (a, b, m) => [Math.max(0, a - m), b + m];
+const reaches = {
+  log,
+  given: (a, b, low, high) => [low, high],
+  zero: (a, b) => [0, b * 1.06],
+  whole: () => [0, 1],
+  nines: (a, b) => [0, b, "nines"],
+  near: (a, b) => b >= 6 * a ? log(a, b) : around(a, b, Math.max(.06 * (b - a), .02 * b)),
+  wide: (a, b) => b > 20 * a ? log(a, b) : [0, b * 1.06],
+  level: (a, b) => around((a + b) / 2, (a + b) / 2, Math.max(.58 * (b - a), .05 * (a + b))),
+  names: (a, b) => [a - .5, b + .5],
+  days: (a, b) => around(a, b, Math.max(.03 * (b - a), 2 - (b - a) / 2)),
+};
+// An axis of [unit, reach, ends]: places of values, and values of places. A limit that is far from
+// all values would squeeze them.
+const axis = ([unit, reach, ...ends], values, limits, from, to) => {
+  const some = values.filter(v => v > 0 && v < 1e299);
+  const least = some.length ? Math.min(...some) : 1, most = some.length ? Math.max(...some) : 1;
+  const near = limits.filter(v => v > least / 20 && v < most * 20);
+  const [low, high, kind = "linear"] =
+    reaches[reach](Math.min(least, ...near), Math.max(most, ...near), ...ends);
   const bend = {linear: v => v, log: v => Math.log10(Math.max(v, low)),
     nines: v => -Math.log10(Math.max(1 - v, 1e-9))}[kind];
   const back = {linear: v => v, log: v => 10 ** v, nines: v => 1 - 10 ** -v}[kind];
@@ -28057,6 +27957,7 @@ const ticks = ({kind, low, high, unit}, most) => {
 };
 const digits = v => v >= 999.5 ? v.toFixed(0) : String(+v.toPrecision(3));
 const show = (v, unit) => {
+  if (v > 1e299) return "infinite";
   if (unit === "fraction") return digits(v * 100) + " %";
   if (unit === "percentile") return "p" + +(v * 100).toPrecision(v > .99 ? 4 : 3);
   if (unit === "seconds") {
@@ -28076,8 +27977,8 @@ const between = (points, at, i) => {
   }
   return null;
 };
-const hover = (svg, x, y, i, lines, told) => {
-  const along = i ? y : x, across = i ? x : y;
+const hover = (svg, x, y, lines, told) => {
+  const i = y.unit === "percentile" ? 1 : 0, along = i ? y : x, across = i ? x : y;
   const cross = shape(svg, "line", {class: "cross"});
   const leave = () => { tip.hidden = true; cross.remove(); };
   const move = e => {
@@ -28117,40 +28018,47 @@ const tick = (v, unit) => v === 0 && ["seconds", "percentile"].includes(unit)
   : v >= 7200 ? +(v / 3600).toPrecision(3) + " h"
   : v >= 300 ? +(v / 60).toPrecision(4) + " min" : +v.toPrecision(4) + " s";
 const pairs = all => all.flatMap((v, i) => i % 2 ? [] : [[v, all[i + 1]]]);
-const plot = (svg, spec) => {
-  const x = axis(spec.x, box.l, box.r), y = axis(spec.y, box.b, box.t), lines = [], labels = [],
-    told = [];
+// A drawing of [shape, words, numbers]; where null is, nothing is drawn.
+const plot = (svg, {x: xs, y: ys, shapes}, caption) => {
+  const of = kinds => shapes.filter(s => kinds.includes(s[0]));
+  const points = of(["line", "cloud", "dot", "upright", "mark"]).flatMap(s => pairs(s[2]));
+  const limits = kind => of([kind]).map(s => s[2][0]);
+  const x = axis(xs, points.map(p => p[0]), limits("limit"), box.l, box.r);
+  const y = axis(ys, points.map(p => p[1]), limits("across"), box.b, box.t);
+  const names = new Map(of(["name"]).map(s => [s[2][0], s[1][0]]));
+  const dots = of(["dot"]).map(([, , [a, b]]) =>
+    ({at: x.at(a), words: `${names.get(a) ?? show(a, x.unit)}\n${show(b, y.unit)}`}));
+  const told = of(["tell"]).map(s => ({at: x.at(s[2][0]), words: s[1][0]}));
+  const lines = [], taken = [];
   const put = (at, words, anchor, style = "") => shape(svg, "text",
     {x: px(at[0]), y: px(at[1]), "text-anchor": anchor, class: style}, words);
   const path = (style, d) => shape(svg, "path", {class: style, d});
   const dot = (style, r, at) => shape(svg, "circle", {class: style, r, cx: at[0], cy: at[1]});
-  // Words go where no others are: above, or below where there is no room above.
-  const taken = [];
-  const free = (at, words, anchor) => {
-    const wide = 5.6 * words.length, x0 = anchor === "end" ? at[0] - wide : at[0];
-    const meets = h => taken.some(t =>
-      x0 < t.x1 && t.x0 < x0 + wide && Math.abs(t.y - h) < 12);
-    let h = at[1];
-    while (meets(h) && h > box.t + 18) h -= 12;
-    while (meets(h) && h < box.b - 4) h += 12;
+  // Words go where no others are: above, or below where there is no room above, or nowhere.
+  const say = ([a, h], words, anchor, mayMove) => {
+    const wide = 5.6 * words.length, x0 = anchor === "end" ? a - wide : a;
+    const meets = () => taken.some(t => x0 < t.x1 && t.x0 < x0 + wide && Math.abs(t.y - h) < 12);
+    if (!mayMove && meets()) return;
+    while (meets() && h > box.t + 18) h -= 12;
+    while (meets() && h < box.b - 4) h += 12;
     taken.push({x0, x1: x0 + wide, y: h});
-    return [at[0], h];
+    put([a, h], words, anchor, "mark");
   };
   const draw = {
     line([style, name], all) {
-      let points = [];
+      let line = [];
       const end = () => {
-        if (points.length === 1) dot(style[0], 2, points[0]);
-        else if (points.length) {
-          shape(svg, "polyline", {class: style, points: points.join(" ")});
-          lines.push({name, points});
+        if (line.length === 1) dot(style[0], 2, line[0]);
+        else if (line.length) {
+          shape(svg, "polyline", {class: style, points: line.join(" ")});
+          lines.push({name, points: line});
         }
-        points = [];
+        line = [];
       };
       for (const [a, b] of pairs(all)) {
         if (a === null || b === null) { end(); continue; }
         const at = [x.at(a), y.at(b)];
-        if (String(at) !== String(points.at(-1))) points.push(at);
+        if (String(at) !== String(line.at(-1))) line.push(at);
       }
       end();
     },
@@ -28160,59 +28068,84 @@ const plot = (svg, spec) => {
     },
     limit([words], [v, q, atMost]) {
       const at = x.at(v), mean = q === null;
+      if (v > x.high) words += ", far right";
+      if (v < x.low) words += ", far left";
       path("limit", `M${at} ${mean ? box.b - 14 : atMost ? y.at(q) : box.t}` +
         `V${mean || atMost ? box.b : y.at(q)}`);
       if (!mean) dot("ring", 3.5, [at, y.at(q)]);
       // A rising curve leaves room above left of it, and below right.
       const low = at > (box.l + box.r) / 2, before = at > box.l + 80;
       const height = mean ? box.b - 18 : low ? 136 : y.at(q) - 6, anchor = before ? "end" : "start";
-      put(free([at + (before ? -6 : 6), height], words, anchor), words, anchor, "mark");
+      say([at + (before ? -6 : 6), height], words, anchor, true);
     },
     across([words], [v]) {
       path("limit", `M${box.l} ${y.at(v)}H${box.r}`);
-      put([box.l + 4, y.at(v) - 4], words, "start", "mark");
+      say([box.l + 4, y.at(v) - 4], words, "start", true);
     },
     stretch(_, [from, to]) {
       shape(svg, "rect", {class: "stretch", x: x.at(from), y: box.t, height: box.b - box.t,
         width: Math.max(x.at(to) - x.at(from), 1)});
     },
+    step([style, words], [v, rises]) {
+      path("step " + style, `M${x.at(v)} ${box.t}V${box.b}`);
+      // Values that rise leave room below, others above.
+      draw.label([words], [v, y.value(rises ? box.b : box.t + 14), 1]);
+    },
     interval(_, [v, low, high, q]) {
+      if (v === null) return;
       const at = q === null ? box.b - 6 : y.at(q);
       path("span", `M${x.at(low ?? v)} ${at}H${x.at(high ?? v)}`);
       dot("typical", 2.5, [x.at(v), at]);
     },
     mark([style, d], [a, b]) {
-      set(path(style, d), {transform: `translate(${x.at(a)} ${y.at(b)})`});
+      set(path(style, d), {transform: `translate(${x.at(a)} ${b === null ? box.b : y.at(b)})`});
     },
-    tell([words], [v]) { told.push({at: x.at(v), words}); },
-    name([words], [v]) { put([x.at(v), 157], words, "middle"); },
-    upright(_, [v, low, high]) { path("span", `M${x.at(v)} ${y.at(low)}V${y.at(high)}`); },
-    label([words, apart], [a, b]) {
-      const at = [x.at(a), y.at(b)], end = at[0] > box.r - 60;
-      if (apart && labels.some(l => Math.abs(l[0] - at[0]) < 60 && Math.abs(l[1] - at[1]) < 11))
-        return;
-      if (apart) labels.push(at);
-      put([at[0] + (end ? -6 : 6), at[1] - 5], words, end ? "end" : "start", "mark");
+    name([words], [v]) {  // a long one keeps its end, in which similar names differ
+      const all = [...words], most = Math.floor((box.r - box.l) / names.size / 6);
+      const cut = all.length > most ? "\u2026" + all.slice(1 - most).join("") : words;
+      put([x.at(v), 157], cut, "middle");
     },
+    upright([style], [a, low, , high]) {
+      if (low !== null && high !== null) path(style, `M${x.at(a)} ${y.at(low)}V${y.at(high)}`);
+    },
+    label([words], [a, b, mayMove]) {
+      if (b === null) return;
+      const at = x.at(a), end = at > box.r - 60;
+      say([at + (end ? -6 : 6), y.at(b) - 5], words, end ? "end" : "start", mayMove);
+    },
+    tell() {},
   };
+  let free = 0;  // where the next words under the axis have room
   for (const v of ticks(x, x.kind === "linear" ? 4 : 5)) {
-    path("grid", `M${x.at(v)} ${box.b}v4`);
-    put([x.at(v), 157], tick(v, x.unit), x.at(v) > box.r - 12 ? "end" : "middle");
+    const at = x.at(v), words = tick(v, x.unit), wide = 5.8 * words.length, end = at > box.r - 12;
+    path("grid", `M${at} ${box.b}v4`);
+    if (at - (end ? wide : wide / 2) < free) continue;
+    put([at, 157], words, end ? "end" : "middle");
+    free = at + wide / 2 + 4;
   }
   for (const v of ticks(y, 4)) {
     path("grid", `M${box.l} ${y.at(v)}H${box.r}`);
     put([45, y.at(v) + 4], tick(v, y.unit), "end");
   }
-  for (const [kind, words, numbers] of spec.shapes) draw[kind](words, numbers);
-  svg.addEventListener("pointerenter", () => hover(svg, x, y, spec.by === "y" ? 1 : 0, lines, told),
-    {once: true});
+  for (const [kind, words, numbers] of shapes)
+    if (kind !== "dot" || numbers[1] !== null) draw[kind](words, numbers);
+  const along = y.unit === "percentile", read = points.map(p => p[along ? 0 : 1])
+    .filter(v => v !== null && v < 1e299), unit = (along ? x : y).unit;
+  const values = dots.length && !told.length ? dots.map(d => d.words.replace("\n", " ")).join(", ")
+    : `${show(Math.min(...read), unit)} to ${show(Math.max(...read), unit)}`;
+  const limited = of(["limit", "across"]).map(s => "; limit " + s[1][0]).join("");
+  set(svg, {viewBox: "0 0 300 162",
+    "aria-label": `${caption}${along ? " by percentile" : ""}: ${values}${limited}`});
+  const near = told.length ? told : lines.length ? [] : dots;
+  svg.addEventListener("pointerenter", () => hover(svg, x, y, lines, near), {once: true});
 };
-const bar = (svg, {bar: [limit, measured, value, low, high], atMost, repeats, words}) => {
+// A verdict: [limit, measured, value, low, high] of its interval, and the values of the repeats.
+const bar = (svg, {bar: [limit, measured, value, low, high], look, atMost, repeats, words}) => {
   const ends = [limit, measured, value, low, high, ...repeats].filter(
     v => v !== null && Math.abs(v) < 1e299);
   const a = Math.min(...ends), b = Math.max(...ends);
   const margin = b > a ? .08 * (b - a) : Math.max(Math.abs(b) * .2, 1e-6);
-  const scale = axis(["linear", a - margin, b + margin, ""], 4, 316);
+  const scale = axis(["", "given", a - margin, b + margin], [], [], 4, 316);
   const at = v => v > 1e299 ? 313 : v < -1e299 ? 7 : scale.at(v);
   const x = at(limit), from = at(low ?? value), to = at(high ?? value);
   const allowed = atMost ? [4, x - 4] : [x, 316 - x];
@@ -28226,11 +28159,16 @@ const bar = (svg, {bar: [limit, measured, value, low, high], atMost, repeats, wo
   shape(svg, "path", {class: "limit", d: `M${x} 1V29`});
   shape(svg, "text", {class: "mark", y: 40, x,
     "text-anchor": x < 60 ? "start" : x > 260 ? "end" : "middle"}, words);
+  set(svg, {class: "plot " + look, viewBox: "0 0 320 42",
+    "aria-label": "the interval, the repeats and the " + words});
 };
 document.documentElement.classList.add("drawn");
-for (const data of document.querySelectorAll("svg + script[type='application/json']")) {
+for (const data of document.querySelectorAll("script[type='application/json']")) {
   const spec = JSON.parse(data.textContent);
-  (spec.bar ? bar : plot)(data.previousElementSibling, spec);
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  data.before(set(svg, {class: "plot", role: "img"}));
+  const parts = [...data.parentElement.querySelector("figcaption")?.childNodes ?? []];
+  (spec.bar ? bar : plot)(svg, spec, parts.map(p => p.textContent).join(", "));
 }
 const filter = document.querySelector(".filter");
 if (filter) {
@@ -28292,18 +28230,18 @@ inline std::string numbers_html(const gate_report& g) {
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
         if (f.metrics[i] != metric_id::ttft_from_send)
-            curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
-                                          f.baseline.distributions[i]);
+            curves += distribution_figure(g, i);
     curves += ttft_by_prompt_figure(g);
     fill(h,
-         "[{curves?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: "
-         "the requests of all repeats together. Thin lines: the single repeats. A failed request "
-         "counts as the worst value. Dashed line: a limit on a percentile, which ends in a ring "
-         "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: a "
-         "limit on a mean. Dot with a bar: the typical repeat and its "
-         "interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n]",
+         "[{curves?}<div class=\"charts\">\n<h3>Distributions</h3>\n<p class=\"note\">Height: the "
+         "percentile. Thick line: the requests of all repeats together. Thin lines: the single "
+         "repeats. A failed request counts as the worst value. Dashed line: a limit on a "
+         "percentile, which ends in a ring at that percentile; a thick line that crosses it "
+         "misses the limit. Mark on the axis: a limit on a mean. Dot with a bar: the typical "
+         "repeat and its interval.{variants_key}</p>\n<div class=\"plots\">\n{curves}</div>\n"
+         "</div>\n]",
          {{"curves", curves}, {"variants_key", f.baseline.empty() ? "" : variants_key}});
-    return h + timeline_figures(g).html();
+    return h + timelines_html(g);
 }
 
 inline std::string gate_html(const gate_report& g, std::size_t number,
@@ -28403,6 +28341,16 @@ inline std::string gates_html(const vector<gate_report>& gates) {
                   {{"is_mixed", outcomes > 1}, {"buttons", buttons}, {"items", items}});
 }
 
+/// A page: one file that needs no other.
+inline std::string html_page(const std::string& title, const char* more_style,
+                             const std::string& body) {
+    return joined({"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+                   "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>",
+                   title, " - llmbench</title>\n<style>", page_style, more_style,
+                   "</style>\n</head>\n<body>", page_icons, "<main>\n", body,
+                   "</main>\n<script>", page_script, "</script>\n</body>\n</html>\n"});
+}
+
 inline std::string report_html(const vector<gate_report>& gates,
                                const environment_facts& env,
                                const all_sections& beside = {}) {
@@ -28410,26 +28358,19 @@ inline std::string report_html(const vector<gate_report>& gates,
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
     std::string h = filled(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-                           "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                           "<title>{title} - llmbench</title>\n<style>{style}</style>\n</head>\n"
-                           "<body>{icons}<main>\n<header>\n<h1><span "
-                           "class=\"{look}\">{icon}{title}</span></h1>\n[<p "
-                           "class=\"why\">{rehearsal:x}</p>\n][<p class=\"why\">{undecided} "
-                           "objective{undecided:s} {is_one?is|are} {what}.</p>\n]<p "
-                           "class=\"dim\">llmbench {version:x}, {started_at:x}, {os:x}, {cpu:x}, "
-                           "{cores} cores[, commit {commit:x}]</p>\n</header>\n",
-                           {{"title", title}, {"style", page_style}, {"icons", page_icons},
-                            {"look", look_of(worst)}, {"icon", icon(look_of(worst))},
-                            {"rehearsal", rehearsal_of_all(gates)}, {"undecided", undecided},
-                            {"is_one", undecided == 1}, {"what", undecided_text(gates)},
-                            {"version", version_text()}, {"started_at", env.started_at},
-                            {"os", env.os}, {"cpu", env.cpu}, {"cores", env.cores},
-                            {"commit", env.commit}});
+        "<header>\n<h1><span class=\"{look}\">{icon}{title}</span></h1>\n[<p "
+        "class=\"why\">{rehearsal:x}</p>\n][<p class=\"why\">{undecided} objective{undecided:s} "
+        "{is_one?is|are} {what}.</p>\n]<p class=\"dim\">llmbench {version:x}, {started_at:x}, "
+        "{os:x}, {cpu:x}, {cores} cores[, commit {commit:x}]</p>\n</header>\n",
+        {{"title", title}, {"look", look_of(worst)}, {"icon", icon(look_of(worst))},
+         {"rehearsal", rehearsal_of_all(gates)}, {"undecided", undecided},
+         {"is_one", undecided == 1}, {"what", undecided_text(gates)},
+         {"version", version_text()}, {"started_at", env.started_at}, {"os", env.os},
+         {"cpu", env.cpu}, {"cores", env.cores}, {"commit", env.commit}});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
-    return joined({h, "</main>\n<script>", page_script, "</script>\n</body>\n</html>\n"});
+    return html_page(title, "", h);
 }
 
 }  // namespace detail
@@ -35218,8 +35159,8 @@ public:
     void await_start(double within_s, const std::string& ready) {
         if (process_ || own_ || environment(url_variable()) != str(at_.url)) return;
         take_address(infinity);
-        at_.ready_within = time_span::from_seconds(std::max(at_.ready_within.seconds(), within_s));
-        if (ready.empty()) return await_ready(infinity);
+        if (ready.empty())
+            return await_ready(std::max(at_.ready_within.seconds(), within_s));
         const auto is_200 = [](const http_answer& a) { return a.status == 200; };
         const long long until_ns = now_ns() + ns_of(within_s);
         if (ready.front() == '/')
@@ -35231,7 +35172,7 @@ public:
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
         take_address(at_most_s);
-        await_ready(at_most_s);
+        await_ready(std::min(at_.ready_within.seconds(), at_most_s));
         find_model();
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
         if (is_process()) await_first_answer();
@@ -35430,8 +35371,7 @@ private:
                                    "endpoint.api_key_env");
     }
     /// Waits for an endpoint that may be starting or loading its model.
-    void await_ready(double at_most_s) {
-        const double within_s = std::min(at_.ready_within.seconds(), at_most_s);
+    void await_ready(double within_s) {
         const auto has_come = [](const http_answer& a) { return !is_on_its_way(a); };
         const long long until_ns = now_ns() + ns_of(within_s);
         for (const std::string& path : {inquiry_path(load_, load_.api->ready), first_path(load_)})
@@ -36731,8 +36671,9 @@ struct run_mode {
     answers_shown answers = answers_shown::open;
     stored_gate stored{};  // content of a stored baseline's file, or of its model
 
-    any_target stand_in(run_variant a) const {
-        return model ? model->stand_in(a == run_variant::baseline ? 1 : 0) : any_target();
+    /// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
+    void begin(long long began_ns) {
+        if (time_budget_s > 0) deadline_ns = began_ns + ns_of(time_budget_s);
     }
     /// The extension that must know server and machine; null: none.
     const past_extension* past_of(const plan& p) const {
@@ -36741,8 +36682,8 @@ struct run_mode {
     bool appends() const { return kind == run_kind::append; }
     bool judges() const { return kind == run_kind::judge || appends(); }
 };
-/// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
-inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
+/// Its time has not begun yet.
+inline run_mode mode_of(const plan& p, const settings& asked) {
     const bool writes = asked.write_baseline && p.judged->has_stored_baseline;
     if (asked.calibrate != 0 && writes)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
@@ -36755,7 +36696,6 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
     mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;
     mode.ends_at_first_miss = asked.ends_at_first_miss;
-    if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (asked.calibration.empty()) return mode;
     gate_calibration known = read_calibration(
         file_content(asked.calibration, "LLMBENCH_CALIBRATION"), asked.calibration, p.name);
@@ -36861,49 +36801,61 @@ inline void learn_of(live_target& t, const planned_traffic& p, double at_most_s)
     if (makes_up_prompts(p)) t.learn_tokens(p.common, may_be_ids(p), at_most_s);
 }
 
-/// The server of the candidate, and that of the baseline: another one, or the same.
-class gate_servers {
+/// The server of the candidate, and that of the baseline: another one, or the same. Made once for a
+/// gate, and brought up once its plan is known.
+class gate_servers : not_copied {
 public:
-    gate_servers(const plan& p, const scenario& s, const run_mode& mode)
-        : p_(p),
-          candidate_(s.target, run_variant::candidate, mode.stand_in(run_variant::candidate)) {
-        if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
-        else if (p.judged->has_baseline) {
+    /// `model`: replaces each server, in a rehearsal. `s` must outlive this.
+    gate_servers(const scenario& s, const rehearsal* model)
+        : s_(s), candidate_(s.target, run_variant::candidate, stand_in(model, 0)) {
+        if (s.baseline.is_same_server() || s.baseline.is_asked_otherwise()) {
+            baseline_ = &candidate_;
+        } else if (s.baseline.is_live()) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_variant::baseline,
-                                                   mode.stand_in(run_variant::baseline));
+                                                   stand_in(model, 1));
             other_->is_compared_with(candidate_);
             baseline_ = other_.get();
         }
     }
+    /// Waits for servers that somebody has just started.
+    void await_start(double within_s, const std::string& ready) {
+        each([&](live_target& t) { t.await_start(within_s, ready); });
+    }
+    /// Starts or finds them, and returns the plan without what they have no room for.
+    plan bring_up(const plan& asked, long long deadline_ns) {
+        const auto left_s = [&] { return seconds_until(deadline_ns); };
+        const bool is_first_asked = any_of(asked.judged->slos, [](const slo& x) {
+            return x.statistic.metric == metric_id::first_answer_time;
+        });
+        candidate_.ask_first_answer(is_first_asked, asked.sent->common,
+                                    asked.sent->limits.total.seconds());
+        each([&](live_target& t) { t.bring_up(left_s()); });
+        check_two_servers(asked);
+        plan p = without_long_sessions(
+            asked, [&](const std::string& model) { return room_of(asked, model); });
+        each([&](live_target& t) { learn_of(t, *p.sent, left_s()); });
+        if (p.sent->otherwise) check_other_requests(p, candidate_.load());
+        check_objectives(p);
+        return p;
+    }
     live_target& candidate() { return candidate_; }
     live_target* baseline() { return baseline_; }  // null: none
-    /// The room that both variants have; 0: neither reports one.
-    int room_of(const std::string& model) const {
-        int least = candidate_.room_of(model);
-        const auto take = [&](int room) {
-            if (room > 0 && (least == 0 || room < least)) least = room;
-        };
-        if (other_) take(other_->room_of(model));
-        if (p_.sent->otherwise && model.empty())
-            take(candidate_.room_of((*p_.sent->otherwise).common.model));
-        return least;
-    }
     bool has_baseline() const { return baseline_ != nullptr; }
     /// Whether twins may wait for each other: at one server, or at the one behind a gateway. Only
     /// models are two for sure: what listens behind an address may pass requests on.
     bool twins_may_meet() const {
         const auto is_model = [](const live_target& t) { return t.of_extension() != nullptr; };
-        return p_.judged->is_at_once && !(other_ && is_model(candidate_) && is_model(*other_));
+        return s_.pairs == at_once && !(other_ && is_model(candidate_) && is_model(*other_));
     }
     /// Whether each pair has new processes of servers that the gate starts, or one for both
     /// variants. A model has no process.
-    bool pairs_are_fresh(const scenario& s) const {
+    bool pairs_are_fresh() const {
         const auto is_fresh = [&](const any_target& t) {
             const auto* const p = t.what().get<process>();
             return t.what().get<extension_target>() ||
                    (p && (!other_ || p->restart_between_repeats));
         };
-        return baseline_ && is_fresh(s.target) && (!other_ || is_fresh(s.baseline.live()));
+        return baseline_ && is_fresh(s_.target) && (!other_ || is_fresh(s_.baseline.live()));
     }
     /// Calls `f` for each different server.
     template <class F>
@@ -36911,9 +36863,43 @@ public:
         f(candidate_);
         if (other_) f(*other_);
     }
-    void check_two_servers() const {
+    /// Fills in all that is known of the servers so far.
+    void report(const plan& p, target_facts& mine, target_facts& its) const {
+        mine = candidate_.facts();
+        if (!baseline_) return;
+        its = baseline_->facts();
+        if (!p.sent->otherwise) {
+            if (!other_) its.kind = target_kind::same;
+            return;
+        }
+        // Two variants on one server differ by their requests.
+        its.kind = target_kind::otherwise;
+        const std::string& model = (*p.sent->otherwise).common.model;
+        if (!model.empty()) its.model = printable(model);
+        mine.options = options_text(p, run_variant::candidate);
+        its.options = options_text(p, run_variant::baseline);
+        if ((*p.sent->otherwise).beside.size() != p.sent->beside.size())
+            its.options += ", nothing done beside the load";
+    }
+
+private:
+    static any_target stand_in(const rehearsal* model, std::size_t server) {
+        return model ? model->stand_in(server) : any_target();
+    }
+    /// The room that both variants have; 0: neither reports one.
+    int room_of(const plan& p, const std::string& model) const {
+        int least = candidate_.room_of(model);
+        const auto take = [&](int room) {
+            if (room > 0 && (least == 0 || room < least)) least = room;
+        };
+        if (other_) take(other_->room_of(model));
+        if (p.sent->otherwise && model.empty())
+            take(candidate_.room_of((*p.sent->otherwise).common.model));
+        return least;
+    }
+    void check_two_servers(const plan& p) const {
         const auto check_users = [&] {
-            if (p_.judged->is_at_once && users_of(*p_.sent) > 0)
+            if (p.judged->is_at_once && users_of(*p.sent) > 0)
                 refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of "
                         "both fall into step there, and one of them always waits for its twin. "
                         "Give it a rate, as poisson(8_rps)"});
@@ -36924,9 +36910,9 @@ public:
         const std::string& its = other_->facts().url;
         std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
-                                               other_->load(), other_->pages(), p_.sent->common)) {
+                                               other_->load(), other_->pages(), p.sent->common)) {
             // A gateway shows the page of the server behind it, and is asked what it adds.
-            if (asks_what_is_added(p_.judged->slos)) return check_users();
+            if (asks_what_is_added(p.judged->slos)) return check_users();
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
                   "otherwise{.same = true}; of a gateway before its server, limit the differences: "
@@ -36934,36 +36920,16 @@ public:
         }
         if (!why.empty()) refuse({why});
     }
-    /// Fills in all that is known of the servers so far.
-    void report(target_facts& mine, target_facts& its) const {
-        mine = candidate_.facts();
-        if (!baseline_) return;
-        its = baseline_->facts();
-        if (!p_.sent->otherwise) {
-            if (!other_) its.kind = target_kind::same;
-            return;
-        }
-        // Two variants on one server differ by their requests.
-        its.kind = target_kind::otherwise;
-        const std::string& model = (*p_.sent->otherwise).common.model;
-        if (!model.empty()) its.model = printable(model);
-        mine.options = options_text(p_, run_variant::candidate);
-        its.options = options_text(p_, run_variant::baseline);
-        if ((*p_.sent->otherwise).beside.size() != p_.sent->beside.size())
-            its.options += ", nothing done beside the load";
-        check_other_requests(p_, candidate_.load());
-    }
-    void check_objectives() const {
-        candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
-        vector<slo> compared = p_.judged->slos;
+    void check_objectives(const plan& p) const {
+        candidate_.check_reports_metrics(p.judged->slos, p.sent->common);
+        vector<slo> compared = p.judged->slos;
         erase_if(compared, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_reports_metrics(compared, p_.sent->common);
-        check_images(p_, *candidate_.load().api);
-        if (baseline_) check_images(p_, *baseline_->load().api);
+        if (baseline_) baseline_->check_reports_metrics(compared, p.sent->common);
+        check_images(p, *candidate_.load().api);
+        if (baseline_) check_images(p, *baseline_->load().api);
     }
 
-private:
-    const plan& p_;
+    const scenario& s_;
     live_target candidate_;
     std::unique_ptr<live_target> other_{};  // of the baseline, if it has its own server
     live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
@@ -37844,12 +37810,11 @@ inline constinit probe_search* search_by_probes = nullptr;
 /// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run : not_copied {
 public:
-    /// bring_up() fits the plan to the room that the servers report. `s` and `mode` must outlive
-    /// this.
-    gate_run(plan p, const scenario& s, const run_mode& mode, progress_mode progress)
+    /// `servers` and `mode` must outlive this.
+    gate_run(plan p, gate_servers& servers, const run_mode& mode, progress_mode progress)
         : all_{{.what = std::move(p)}},
           mode_(mode),
-          servers_(p_, s, mode),
+          servers_(servers),
           meter_(p_, progress, surroundings_of_program().style()) {
         if (mode.kind == run_kind::write_baseline) {
             const std::string file = str(judged_.stored.file);
@@ -37859,7 +37824,7 @@ public:
                                    [&](program_reports& r) { return r.baseline_in(file); }));
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
-        all_.seen.pairs_are_fresh = servers_.pairs_are_fresh(s);
+        all_.seen.pairs_are_fresh = servers_.pairs_are_fresh();
         all_.seen.known = std::make_shared<known_results>();
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
@@ -37871,25 +37836,14 @@ public:
             note_end_of_time();
             return false;
         }
-        const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
-        const bool is_first_asked = any_of(judged_.slos, [](const slo& x) {
-            return x.statistic.metric == metric_id::first_answer_time;
-        });
-        servers_.candidate().ask_first_answer(is_first_asked, p_.sent->common,
-                                              p_.sent->limits.total.seconds());
-        servers_.each([&](live_target& t) { t.bring_up(left_s()); });
+        all_.what = servers_.bring_up(p_, mode_.deadline_ns);
         servers_.each([&](const live_target& t) {
             for (const std::string& note : notes_on_profiles(t, gate_)) {
                 meter_.say("  note: " + note + "\n");
                 all_.seen.notes.push_back(note);
             }
         });
-        servers_.check_two_servers();
-        all_.what = without_long_sessions(
-            p_, [&](const std::string& model) { return servers_.room_of(model); });
-        servers_.each([&](live_target& t) { learn_of(t, *p_.sent, left_s()); });
-        servers_.report(all_.target, all_.baseline);
-        servers_.check_objectives();
+        servers_.report(p_, all_.target, all_.baseline);
         const bool judges = rank_of_program() == 0;
         if (const past_extension* const by = mode_.past_of(p_); by && judges) {
             all_.past = by->of_gate(p_, servers_.candidate(), all_.target, mode_);
@@ -38115,7 +38069,7 @@ private:
     const planned_judging& judged_ = *p_.judged;
     const run_mode& mode_;
     const int gate_ = session::of_this_program().running_gate();
-    gate_servers servers_;
+    gate_servers& servers_;
     progress_meter meter_;
     const slot_host host_{p_,     servers_.candidate(), servers_.baseline(), gate_,
                           &meter_, mode_.answers,        mode_.model != nullptr};
@@ -38332,11 +38286,14 @@ public:
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
         plan p;
         run_mode mode;
+        std::optional<gate_servers> servers;
         std::optional<gate_run> repeats;
         bool is_up = false;
         sharing.all_or_none([&] {
-            await_servers();
             prepare(p, mode);
+            servers.emplace(scenario_, model_.get());
+            await_start(*servers);
+            mode.begin(budget_began_ns());
         });
         sharing.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
@@ -38344,7 +38301,7 @@ public:
         sharing.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
-            repeats.emplace(std::move(p), scenario_, mode,
+            repeats.emplace(std::move(p), *servers, mode,
                             is_first ? shown_progress() : progress_mode::off);
             is_up = repeats->bring_up();
         });
@@ -38375,18 +38332,10 @@ private:
     }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     /// Waits for servers that somebody has just started. That takes nothing of the time budget.
-    void await_servers() const {
+    void await_start(gate_servers& servers) const {
         if (current_environment || !(asked_.ready_within_s > 0)) return;
         const long long from_ns = now_ns();
-        const std::string ready = environment("LLMBENCH_READY_PATH");
-        live_target candidate(scenario_.target, run_variant::candidate);
-        candidate.await_start(asked_.ready_within_s, ready);
-        const any_baseline& b = scenario_.baseline;
-        if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise()) {
-            live_target baseline(b.live(), run_variant::baseline);
-            baseline.is_compared_with(candidate);  // whose key it may not get
-            baseline.await_start(asked_.ready_within_s, ready);
-        }
+        servers.await_start(asked_.ready_within_s, environment("LLMBENCH_READY_PATH"));
         program_began_ns += now_ns() - from_ns;
     }
     /// Makes a valid plan, and says how its measurements are used.
@@ -38394,7 +38343,7 @@ private:
         const bool appends = asked_.keeps && asserts() && !searches();
         p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
                     api_of(scenario_.target), load_sharing_of_program->part());
-        mode = mode_of(p, asked_, budget_began_ns());
+        mode = mode_of(p, asked_);
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)

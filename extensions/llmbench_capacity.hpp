@@ -1193,52 +1193,27 @@ inline void load_curve::fields(field_visitor& v) { fields_of(v, *this); }
 inline const char* style_of(carried shown) {
     return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
 }
-/// Draws one objective over the load.
+/// Draws one objective over the load. A probe without a value stands at the end of the axis.
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
     const slo& s = c.objectives_held[which];
     const metric_id id = s.statistic.metric;
-    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
-    for (const load_point& p : c.points) {
-        least = std::min(least, p.what.load);
-        most = std::max(most, p.what.load);
-        const double v = p.values[which];
-        if (!std::isfinite(v) || !(v > 0)) continue;
-        low = std::min(low, std::max(v, s.bound / 10));
-        high = std::max(high, std::min(v, s.bound * 10));
+    const bool in_users = c.unit == metric_id::capacity_in_users;
+    plot p({in_users ? "none" : "req/s", "log"},
+           {plot_unit_of(facts_of(id).unit), is_request_fraction(id) ? "whole" : "log"});
+    if (c.state.has_both()) p.add("stretch", {}, {c.state.low, c.state.high});
+    p.add("across", {limit_text(id, s.bound)}, {s.bound});
+    for (const load_point& at : c.points) {
+        const double v = at.values[which];
+        p.dot(style_of(at.what.shown), {at.what.load, std::isfinite(v) ? v
+                                                      : s.at_most      ? infinity
+                                                                       : 0});
     }
-    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
-                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
-                 is_request_fraction(id)
-                     ? plot_scale{plot_scale::shape::linear, 0, 1}
-                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
-                 plot_unit_of(facts_of(id).unit));
-    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
-        drawing.stretch(c.state.low, c.state.high);
-    drawing.limit_across(s.bound, limit_text(id, s.bound));
-    std::string alt = filled("{statistic} over the load, limit {limit}",
-                             {{"statistic", s.statistic.name}, {"limit", limit_text(id, s.bound)}});
-    for (const load_point& p : c.points) {
-        const double v = p.values[which];
-        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
-        drawing.dot(style_of(p.what.shown), {p.what.load, shown});
-        fill(alt, ", {value} at {load}", {{"value", {id, v}}, {"load", p.what.load}});
-    }
-    return drawing.figure(filled("{objective:x}<span>over {is_of_users?users|requests/s}</span>",
-                                 {{"objective", s.text()},
-                                  {"is_of_users", c.unit == metric_id::capacity_in_users}}),
-                          alt);
+    return p.figure(str(s.text()), in_users ? "over users" : "over requests/s");
 }
 inline std::string search_html(const load_curve& c, const std::string& gate) {
     if (c.points.empty()) return {};
-    std::string h = filled(
-        "<h3>Capacity</h3>\n[<p>{line:x}.</p>\n][<p class=\"note\">{flat:x}.</p>\n][<p "
-                           "class=\"note\">{fault:x}.</p>\n]<p class=\"note\">Each dot is a "
-                           "probe: green where all at its load show that it is carried, red where "
-                           "they show that it is too much, hollow where they show nothing. The "
-                           "dashed line is the limit, the grey stretch the capacity.</p>\n<div "
-                           "class=\"plots\">\n",
-                           {{"line", c.line}, {"flat", c.flat}, {"fault", c.fault}});
-    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
+    std::string figures;
+    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) figures += objective_figure(c, i);
     report_table t{{"probe", "shows", "load", "requests"}, 2};
     for (const slo& s : c.objectives_held) t.head.push_back(str(s.statistic.name));
     for (const load_point& p : c.points) {
@@ -1252,8 +1227,14 @@ inline std::string search_html(const load_curve& c, const std::string& gate) {
         for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
             t.append({{c.objectives_held[k].statistic.metric, p.values[k]}});
     }
-    return filled("{plots}</div>\n{table}",
-                  {{"plots", h}, {"table", page_table("Probes of " + gate, t)}});
+    return filled(
+        "<h3>Capacity</h3>\n[<p>{line:x}.</p>\n][<p class=\"note\">{flat:x}.</p>\n][<p "
+        "class=\"note\">{fault:x}.</p>\n]<div class=\"charts\">\n<p class=\"note\">Each dot is a "
+        "probe: green where all at its load show that it is carried, red where they show that it "
+        "is too much, hollow where they show nothing. The dashed line is the limit, the grey "
+        "stretch the capacity.</p>\n<div class=\"plots\">\n{figures}</div>\n</div>\n{table}",
+        {{"line", c.line}, {"flat", c.flat}, {"fault", c.fault}, {"figures", figures},
+         {"table", page_table("Probes of " + gate, t)}});
 }
 inline std::string load_curve::page(const gate_report& g) const {
     return search_html(*this, g.what.name);

@@ -799,32 +799,6 @@ inline std::string shown_at(const curve_row& r) {
                                          : headline_text(r.of);
 }
 
-/// A plot whose points have labels, or whose x are names.
-class labelled_plot : public plot {
-public:
-    using plot::plot;
-    /// Labels an x without a number. A long name keeps its end, in which similar names differ.
-    void place(double x, const std::string& name, std::size_t columns) {
-        std::string shown = name;
-        while (columns_of(shown) >= columns)
-            do shown.erase(0, 1);
-            while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
-        add("name", {joined({shown.size() < name.size() ? "\u2026" : "", shown})}, {x});
-    }
-    /// Draws a dot at a named x, and its interval.
-    void upright(const char* style, const curve_point& p, double low, double high) {
-        if (std::isfinite(low) && std::isfinite(high)) add("upright", {}, {p.x, low, high});
-        dot(style, p);
-    }
-    void label(const curve_point& p, const std::string& words) {
-        add("label", {words}, {p.x, p.y});
-    }
-    /// Labels a point, unless another such label is near.
-    void label_apart(const curve_point& p, const std::string& words) {
-        add("label", {words, "apart"}, {p.x, p.y});
-    }
-};
-
 /// One value of each row over another.
 struct drawn_line {
     std::string name{};
@@ -835,62 +809,38 @@ struct drawn_line {
 enum class drawn_over : unsigned char { load, value };
 inline std::string curve_figure(const std::string& caption, const std::string& against,
                                 const capacity_ends& ends, const vector<curve_row>& rows,
-                                plot_unit x_unit, plot_unit y_unit,
+                                const char* x_unit, const char* y_unit,
                                 const vector<drawn_line>& lines, drawn_over what) {
     const bool over_load = what == drawn_over::load;
-    double least = infinity, most = 0, highest = 0;
-    for (const drawn_line& l : lines)
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
-            least = std::min(least, l.x[i]);
-            most = std::max(most, l.x[i]);
-            highest = std::max(highest, l.y[i]);
-        }
-    if (!(most > 0 && highest > 0)) return {};
-    const bool is_wide = !over_load && least > 0 && most > 20 * least;
-    labelled_plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
-                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
-           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
-    if (over_load && ends.low > 0 && ends.monotone())
-        p.stretch(ends.low, std::min(ends.high, most));
-    std::string alt = filled("{caption} against {against}",
-                             {{"caption", caption}, {"against", against}});
+    plot p({x_unit, over_load ? "zero" : "wide"}, {y_unit, "zero"});
+    if (over_load && ends.low > 0 && ends.monotone()) p.add("stretch", {}, {ends.low, ends.high});
     for (const bool is_baseline : {true, false})
         for (const drawn_line& l : lines) {
-            const char* style = is_baseline ? "b" : "c";
             vector<curve_point> points;
             for (std::size_t i = 0; i < rows.size(); ++i) {
-                const curve_row& r = rows[i];
-                if (r.is_baseline != is_baseline) continue;
-                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
-                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
-                if (!is_drawn) continue;
-                p.dot(is_baseline                        ? "b"
-                      : r.at.shows == carried::holds  ? "pass"
-                      : r.at.shows == carried::misses ? "fail"
-                                                      : "c",
+                if (rows[i].is_baseline != is_baseline) continue;
+                points.push_back({l.x[i], l.y[i]});
+                p.dot(is_baseline                              ? "b"
+                      : rows[i].at.shows == carried::holds  ? "pass"
+                      : rows[i].at.shows == carried::misses ? "fail"
+                                                            : "c",
                       points.back());
-                fill(alt, ", {is_baseline?baseline }[{name} ]{y:.4g} at {x}",
-                     {{"is_baseline", is_baseline}, {"name", l.name}, {"y", l.y[i]},
-                      {"x", l.x[i]}});
             }
-            p.line(style, l.name, points);
-            if (over_load && !points.empty() && !std::isnan(points.back().y))
-                p.label(points.back(), l.name);
+            p.line(is_baseline ? "b" : "c", l.name, points);
+            if (over_load && !points.empty())
+                p.add("label", {l.name}, {points.back().x, points.back().y, 1});
         }
     for (const bool of_ends : {true, false})  // the ends' labels have precedence
         for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
             const double load = rows[i].at.load;
             const bool is_low = load == ends.low, is_high = load == ends.high;
-            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
-            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
-            p.label_apart({lines[0].x[i], lines[0].y[i]},
-                          filled("{load}{is_carried? carried}{is_too_much? too much}",
-                                 {{"load", load}, {"is_carried", is_low},
-                                  {"is_too_much", is_high && !is_low}}));
+            if (rows[i].is_baseline || of_ends != (is_low || is_high)) continue;
+            p.add("label", {filled("{load}{is_carried? carried}{is_too_much? too much}",
+                                   {{"load", load}, {"is_carried", is_low},
+                                    {"is_too_much", is_high && !is_low}})},
+                  {lines[0].x[i], lines[0].y[i]});
         }
-    return p.figure(filled("{caption}<span>against {against}</span>",
-                           {{"caption", caption}, {"against", against}}), alt);
+    return p.figure(caption, "against " + against);
 }
 inline headline look_at(const curve_row& r) {
     return r.at.shows == carried::holds    ? headline::passed
@@ -936,17 +886,15 @@ inline std::string curve_html(const std::string& title, const std::string& said,
         tpot.push_back(r.row(metric_id::tpot).mean);
     }
     const bool in_users = unit == metric_id::capacity_in_users;
-    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
     const std::string first = metric_name(columns.first);
     const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
                                                                             : "Input tokens/s";
-    const auto over = [&](const std::string& what, plot_unit y, const vector<drawn_line>& lines) {
+    const auto over = [&](const std::string& what, const char* y, const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
-                            in_users ? plot_unit::none : plot_unit::per_second, y, lines,
-                            drawn_over::load);
+                            in_users ? "none" : "req/s", y, lines, drawn_over::load);
     };
     const auto rate_against = [&](const std::string& what, const vector<double>& x) {
-        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}},
+        return curve_figure(rate, what, ends, rows, "seconds", "tok/s", {{"", x, tokens}},
                             drawn_over::value);
     };
     return filled("<section><h2>{title:x}</h2>\n{said}<div class=\"plots\">\n"
@@ -955,10 +903,11 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                   {{"title", title}, {"said", said},
                    {"tpot_at", columns.has_tokens ? rate_against("tpot mean", tpot) : ""},
                    {"first_at", rate_against(first + " p90", p90)},
-                   {"first_over", over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}})},
+                   {"first_over",
+                    over(first, "seconds", {{"p90", loads, p90}, {"p50", loads, p50}})},
                    {"tpot_over",
-                    columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : ""},
-                   {"rate_over", over(rate, per_s, {{"", loads, tokens}})},
+                    columns.has_tokens ? over("tpot", "seconds", {{"mean", loads, tpot}}) : ""},
+                   {"rate_over", over(rate, "tok/s", {{"", loads, tokens}})},
                    {"key", both ? variants_key : ""},
                    {"table", page_table("By load", curve_table(unit, rows))}});
 }
@@ -1274,37 +1223,19 @@ inline std::string comparison_md(const comparison_report& r) {
     return out + "\n";
 }
 
-/// The figure of one statistic for all settings, "" without a value.
+/// Draws one statistic of all settings, "" without a value.
 inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
-    double least = infinity, most = 0;
-    for (const setting_value& v : s.settings)
-        for (const double x : {v.typical, v.low, v.high}) {
-            if (!std::isfinite(x) || !(x > 0)) continue;
-            least = std::min(least, x);
-            most = std::max(most, x);
-        }
-    if (!(most > 0)) return {};
-    const bool is_wide = most > 20 * least;
-    const double n = static_cast<double>(s.settings.size());
-    labelled_plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
-           is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
-                   : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
-           plot_unit_of(facts_of(s.what.metric).unit));
+    plot p({"named", "names"}, {plot_unit_of(facts_of(s.what.metric).unit), "wide"});
     const auto best = s.best();
-    std::string alt = filled("{name} of the settings", {{"name", s.what.name}});
     for (std::size_t i = 0; i < s.settings.size(); ++i) {
         const setting_value& v = s.settings[i];
         const double x = static_cast<double>(i + 1);
-        p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
-        fill(alt, ", {name} {typical}",
-             {{"name", c.settings[i].name}, {"typical", {s.what.metric, v.typical}}});
-        if (std::isfinite(v.typical))
-            p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
-                      v.high);
+        p.add("name", {c.settings[i].name}, {x});
+        p.add("upright", {"span"}, {x, v.low, x, v.high});
+        p.dot(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical});
     }
-    return p.figure(filled("{name:x}<span>[{best:x} is best]</span>",
-                           {{"name", s.what.name}, {"best", best ? c.settings[*best].name : ""}}),
-                    filled("{alt}; {shown}", {{"alt", alt}, {"shown", shown_text(c, s)}}));
+    return p.figure(str(s.what.name), filled("[{best} is best]",
+                                             {{"best", best ? c.settings[*best].name : ""}}));
 }
 
 inline std::string comparisons_html(const vector<comparison_report>& all) {
@@ -1323,11 +1254,11 @@ inline std::string comparisons_html(const vector<comparison_report>& all) {
             fill(h, "<li>{line:x}</li>\n", {{"line", s}});
         std::string figures;
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
-        fill(h, "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
-             "interval of 95 %; green where it is shown to be best, hollow where it is not "
-             "compared. Two settings can differ significantly although these intervals overlap, "
-             "by their ratios within the rounds.</p>\n<div class=\"plots\">\n{figures}</div>\n"
-             "</section>\n", {{"figures", figures}});
+        fill(h, "</ul>\n<div class=\"charts\">\n<p class=\"note\">A dot is the typical round of a "
+             "setting in its own interval of 95 %; green where it is shown to be best, hollow "
+             "where it is not compared. Two settings can differ significantly although these "
+             "intervals overlap, by their ratios within the rounds.</p>\n<div "
+             "class=\"plots\">\n{figures}</div>\n</div>\n</section>\n", {{"figures", figures}});
     }
     return h;
 }
@@ -1932,7 +1863,8 @@ public:
         whole = with_judging(std::move(whole), [](planned_judging& j) {
             j.first_repeats = j.max_repeats;  // no decision before the last round
         });
-        const run_mode mode = mode_of(whole, asked_, budget_began_ns());
+        run_mode mode = mode_of(whole, asked_);
+        mode.begin(budget_began_ns());
         vector<setting_under_test> under_test = parts_of(whole);
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");

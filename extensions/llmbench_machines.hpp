@@ -71,7 +71,6 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // freopen
 #include <cstdlib>  // atexit, getenv, setenv, _Exit
-#include <deque>
 #include <exception>  // current_exception, rethrow_exception
 #include <filesystem>
 #include <fstream>

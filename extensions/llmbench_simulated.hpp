@@ -2911,11 +2911,11 @@ public:
             j.on_fail = {};
             j.first_repeats = j.max_repeats;
         });
-        run_mode mode = mode_of(p, asked, now_ns());
+        run_mode mode = mode_of(p, asked);
         mode.model = std::make_shared<simulated_rehearsal>(std::move(on));
-        mode.deadline_ns = 0;
         mode.kind = run_kind::calibrate;
-        gate_run run(std::move(p), s, mode, progress_mode::off);
+        gate_servers servers(s, mode.model.get());
+        gate_run run(std::move(p), servers, mode, progress_mode::off);
         if (run.bring_up()) run.repeat_until_decided();
         const measured_gate m = run.finished();
         return figures_of(m.what, m.seen, m.what.judged->slos);

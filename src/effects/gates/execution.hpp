@@ -258,11 +258,14 @@ public:
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
         plan p;
         run_mode mode;
+        std::optional<gate_servers> servers;
         std::optional<gate_run> repeats;
         bool is_up = false;
         sharing.all_or_none([&] {
-            await_servers();
             prepare(p, mode);
+            servers.emplace(scenario_, model_.get());
+            await_start(*servers);
+            mode.begin(budget_began_ns());
         });
         sharing.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
@@ -270,7 +273,7 @@ public:
         sharing.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
-            repeats.emplace(std::move(p), scenario_, mode,
+            repeats.emplace(std::move(p), *servers, mode,
                             is_first ? shown_progress() : progress_mode::off);
             is_up = repeats->bring_up();
         });
@@ -301,18 +304,10 @@ private:
     }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     /// Waits for servers that somebody has just started. That takes nothing of the time budget.
-    void await_servers() const {
+    void await_start(gate_servers& servers) const {
         if (current_environment || !(asked_.ready_within_s > 0)) return;
         const long long from_ns = now_ns();
-        const std::string ready = environment("LLMBENCH_READY_PATH");
-        live_target candidate(scenario_.target, run_variant::candidate);
-        candidate.await_start(asked_.ready_within_s, ready);
-        const any_baseline& b = scenario_.baseline;
-        if (b.is_live() && !b.is_same_server() && !b.is_asked_otherwise()) {
-            live_target baseline(b.live(), run_variant::baseline);
-            baseline.is_compared_with(candidate);  // whose key it may not get
-            baseline.await_start(asked_.ready_within_s, ready);
-        }
+        servers.await_start(asked_.ready_within_s, environment("LLMBENCH_READY_PATH"));
         program_began_ns += now_ns() - from_ns;
     }
     /// Makes a valid plan, and says how its measurements are used.
@@ -320,7 +315,7 @@ private:
         const bool appends = asked_.keeps && asserts() && !searches();
         p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
                     api_of(scenario_.target), load_sharing_of_program->part());
-        mode = mode_of(p, asked_, budget_began_ns());
+        mode = mode_of(p, asked_);
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;
         mode.model = model_;
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)

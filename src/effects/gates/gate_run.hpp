@@ -4,12 +4,10 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/vector.hpp"
-#include "core/base/random.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/settling.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/judge.hpp"
@@ -29,14 +27,12 @@
 #include "core/planning/load_faults.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
-#include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/report_directory.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/server_pages.hpp"
 #include "effects/gates/gate_servers.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/run_mode.hpp"
@@ -44,16 +40,12 @@
 #include "effects/gates/slot.hpp"
 #include "effects/gates/slots.hpp"
 
-#include <algorithm>  // any_of, max, min
-#include <cmath>  // fabs, isnan
+#include <algorithm>  // any_of, max
+#include <cmath>  // isnan
 #include <cstddef>  // size_t
-#include <cstdint>  // uint64_t
-#include <cstdlib>  // llabs
-#include <deque>
 #include <functional>
 #include <memory>  // make_shared
 #include <optional>
-#include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // exchange, move
 
@@ -69,12 +61,11 @@ inline constinit probe_search* search_by_probes = nullptr;
 /// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run : not_copied {
 public:
-    /// bring_up() fits the plan to the room that the servers report. `s` and `mode` must outlive
-    /// this.
-    gate_run(plan p, const scenario& s, const run_mode& mode, progress_mode progress)
+    /// `servers` and `mode` must outlive this.
+    gate_run(plan p, gate_servers& servers, const run_mode& mode, progress_mode progress)
         : all_{{.what = std::move(p)}},
           mode_(mode),
-          servers_(p_, s, mode),
+          servers_(servers),
           meter_(p_, progress, surroundings_of_program().style()) {
         if (mode.kind == run_kind::write_baseline) {
             const std::string file = str(judged_.stored.file);
@@ -84,7 +75,7 @@ public:
                                    [&](program_reports& r) { return r.baseline_in(file); }));
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
-        all_.seen.pairs_are_fresh = servers_.pairs_are_fresh(s);
+        all_.seen.pairs_are_fresh = servers_.pairs_are_fresh();
         all_.seen.known = std::make_shared<known_results>();
         all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
@@ -96,25 +87,14 @@ public:
             note_end_of_time();
             return false;
         }
-        const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
-        const bool is_first_asked = any_of(judged_.slos, [](const slo& x) {
-            return x.statistic.metric == metric_id::first_answer_time;
-        });
-        servers_.candidate().ask_first_answer(is_first_asked, p_.sent->common,
-                                              p_.sent->limits.total.seconds());
-        servers_.each([&](live_target& t) { t.bring_up(left_s()); });
+        all_.what = servers_.bring_up(p_, mode_.deadline_ns);
         servers_.each([&](const live_target& t) {
             for (const std::string& note : notes_on_profiles(t, gate_)) {
                 meter_.say("  note: " + note + "\n");
                 all_.seen.notes.push_back(note);
             }
         });
-        servers_.check_two_servers();
-        all_.what = without_long_sessions(
-            p_, [&](const std::string& model) { return servers_.room_of(model); });
-        servers_.each([&](live_target& t) { learn_of(t, *p_.sent, left_s()); });
-        servers_.report(all_.target, all_.baseline);
-        servers_.check_objectives();
+        servers_.report(p_, all_.target, all_.baseline);
         const bool judges = rank_of_program() == 0;
         if (const past_extension* const by = mode_.past_of(p_); by && judges) {
             all_.past = by->of_gate(p_, servers_.candidate(), all_.target, mode_);
@@ -340,7 +320,7 @@ private:
     const planned_judging& judged_ = *p_.judged;
     const run_mode& mode_;
     const int gate_ = session::of_this_program().running_gate();
-    gate_servers servers_;
+    gate_servers& servers_;
     progress_meter meter_;
     const slot_host host_{p_,     servers_.candidate(), servers_.baseline(), gate_,
                           &meter_, mode_.answers,        mode_.model != nullptr};

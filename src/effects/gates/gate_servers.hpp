@@ -3,7 +3,6 @@
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
-#include "api/side_task.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
@@ -15,6 +14,7 @@
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/planning/plan_text.hpp"
+#include "core/planning/planning.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
@@ -28,8 +28,8 @@
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // min
+#include <cstddef>  // size_t
 #include <memory>  // make_unique, unique_ptr
-#include <stdexcept>  // runtime_error
 #include <string>
 
 namespace llmbench {
@@ -67,49 +67,61 @@ inline void learn_of(live_target& t, const planned_traffic& p, double at_most_s)
     if (makes_up_prompts(p)) t.learn_tokens(p.common, may_be_ids(p), at_most_s);
 }
 
-/// The server of the candidate, and that of the baseline: another one, or the same.
-class gate_servers {
+/// The server of the candidate, and that of the baseline: another one, or the same. Made once for a
+/// gate, and brought up once its plan is known.
+class gate_servers : not_copied {
 public:
-    gate_servers(const plan& p, const scenario& s, const run_mode& mode)
-        : p_(p),
-          candidate_(s.target, run_variant::candidate, mode.stand_in(run_variant::candidate)) {
-        if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
-        else if (p.judged->has_baseline) {
+    /// `model`: replaces each server, in a rehearsal. `s` must outlive this.
+    gate_servers(const scenario& s, const rehearsal* model)
+        : s_(s), candidate_(s.target, run_variant::candidate, stand_in(model, 0)) {
+        if (s.baseline.is_same_server() || s.baseline.is_asked_otherwise()) {
+            baseline_ = &candidate_;
+        } else if (s.baseline.is_live()) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_variant::baseline,
-                                                   mode.stand_in(run_variant::baseline));
+                                                   stand_in(model, 1));
             other_->is_compared_with(candidate_);
             baseline_ = other_.get();
         }
     }
+    /// Waits for servers that somebody has just started.
+    void await_start(double within_s, const std::string& ready) {
+        each([&](live_target& t) { t.await_start(within_s, ready); });
+    }
+    /// Starts or finds them, and returns the plan without what they have no room for.
+    plan bring_up(const plan& asked, long long deadline_ns) {
+        const auto left_s = [&] { return seconds_until(deadline_ns); };
+        const bool is_first_asked = any_of(asked.judged->slos, [](const slo& x) {
+            return x.statistic.metric == metric_id::first_answer_time;
+        });
+        candidate_.ask_first_answer(is_first_asked, asked.sent->common,
+                                    asked.sent->limits.total.seconds());
+        each([&](live_target& t) { t.bring_up(left_s()); });
+        check_two_servers(asked);
+        plan p = without_long_sessions(
+            asked, [&](const std::string& model) { return room_of(asked, model); });
+        each([&](live_target& t) { learn_of(t, *p.sent, left_s()); });
+        if (p.sent->otherwise) check_other_requests(p, candidate_.load());
+        check_objectives(p);
+        return p;
+    }
     live_target& candidate() { return candidate_; }
     live_target* baseline() { return baseline_; }  // null: none
-    /// The room that both variants have; 0: neither reports one.
-    int room_of(const std::string& model) const {
-        int least = candidate_.room_of(model);
-        const auto take = [&](int room) {
-            if (room > 0 && (least == 0 || room < least)) least = room;
-        };
-        if (other_) take(other_->room_of(model));
-        if (p_.sent->otherwise && model.empty())
-            take(candidate_.room_of((*p_.sent->otherwise).common.model));
-        return least;
-    }
     bool has_baseline() const { return baseline_ != nullptr; }
     /// Whether twins may wait for each other: at one server, or at the one behind a gateway. Only
     /// models are two for sure: what listens behind an address may pass requests on.
     bool twins_may_meet() const {
         const auto is_model = [](const live_target& t) { return t.of_extension() != nullptr; };
-        return p_.judged->is_at_once && !(other_ && is_model(candidate_) && is_model(*other_));
+        return s_.pairs == at_once && !(other_ && is_model(candidate_) && is_model(*other_));
     }
     /// Whether each pair has new processes of servers that the gate starts, or one for both
     /// variants. A model has no process.
-    bool pairs_are_fresh(const scenario& s) const {
+    bool pairs_are_fresh() const {
         const auto is_fresh = [&](const any_target& t) {
             const auto* const p = t.what().get<process>();
             return t.what().get<extension_target>() ||
                    (p && (!other_ || p->restart_between_repeats));
         };
-        return baseline_ && is_fresh(s.target) && (!other_ || is_fresh(s.baseline.live()));
+        return baseline_ && is_fresh(s_.target) && (!other_ || is_fresh(s_.baseline.live()));
     }
     /// Calls `f` for each different server.
     template <class F>
@@ -117,9 +129,43 @@ public:
         f(candidate_);
         if (other_) f(*other_);
     }
-    void check_two_servers() const {
+    /// Fills in all that is known of the servers so far.
+    void report(const plan& p, target_facts& mine, target_facts& its) const {
+        mine = candidate_.facts();
+        if (!baseline_) return;
+        its = baseline_->facts();
+        if (!p.sent->otherwise) {
+            if (!other_) its.kind = target_kind::same;
+            return;
+        }
+        // Two variants on one server differ by their requests.
+        its.kind = target_kind::otherwise;
+        const std::string& model = (*p.sent->otherwise).common.model;
+        if (!model.empty()) its.model = printable(model);
+        mine.options = options_text(p, run_variant::candidate);
+        its.options = options_text(p, run_variant::baseline);
+        if ((*p.sent->otherwise).beside.size() != p.sent->beside.size())
+            its.options += ", nothing done beside the load";
+    }
+
+private:
+    static any_target stand_in(const rehearsal* model, std::size_t server) {
+        return model ? model->stand_in(server) : any_target();
+    }
+    /// The room that both variants have; 0: neither reports one.
+    int room_of(const plan& p, const std::string& model) const {
+        int least = candidate_.room_of(model);
+        const auto take = [&](int room) {
+            if (room > 0 && (least == 0 || room < least)) least = room;
+        };
+        if (other_) take(other_->room_of(model));
+        if (p.sent->otherwise && model.empty())
+            take(candidate_.room_of((*p.sent->otherwise).common.model));
+        return least;
+    }
+    void check_two_servers(const plan& p) const {
         const auto check_users = [&] {
-            if (p_.judged->is_at_once && users_of(*p_.sent) > 0)
+            if (p.judged->is_at_once && users_of(*p.sent) > 0)
                 refuse({"pairs is at_once on one server, and arrivals is closed_loop: users of "
                         "both fall into step there, and one of them always waits for its twin. "
                         "Give it a rate, as poisson(8_rps)"});
@@ -130,9 +176,9 @@ public:
         const std::string& its = other_->facts().url;
         std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
         if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
-                                               other_->load(), other_->pages(), p_.sent->common)) {
+                                               other_->load(), other_->pages(), p.sent->common)) {
             // A gateway shows the page of the server behind it, and is asked what it adds.
-            if (asks_what_is_added(p_.judged->slos)) return check_users();
+            if (asks_what_is_added(p.judged->slos)) return check_users();
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
                   "otherwise{.same = true}; of a gateway before its server, limit the differences: "
@@ -140,36 +186,16 @@ public:
         }
         if (!why.empty()) refuse({why});
     }
-    /// Fills in all that is known of the servers so far.
-    void report(target_facts& mine, target_facts& its) const {
-        mine = candidate_.facts();
-        if (!baseline_) return;
-        its = baseline_->facts();
-        if (!p_.sent->otherwise) {
-            if (!other_) its.kind = target_kind::same;
-            return;
-        }
-        // Two variants on one server differ by their requests.
-        its.kind = target_kind::otherwise;
-        const std::string& model = (*p_.sent->otherwise).common.model;
-        if (!model.empty()) its.model = printable(model);
-        mine.options = options_text(p_, run_variant::candidate);
-        its.options = options_text(p_, run_variant::baseline);
-        if ((*p_.sent->otherwise).beside.size() != p_.sent->beside.size())
-            its.options += ", nothing done beside the load";
-        check_other_requests(p_, candidate_.load());
-    }
-    void check_objectives() const {
-        candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
-        vector<slo> compared = p_.judged->slos;
+    void check_objectives(const plan& p) const {
+        candidate_.check_reports_metrics(p.judged->slos, p.sent->common);
+        vector<slo> compared = p.judged->slos;
         erase_if(compared, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_reports_metrics(compared, p_.sent->common);
-        check_images(p_, *candidate_.load().api);
-        if (baseline_) check_images(p_, *baseline_->load().api);
+        if (baseline_) baseline_->check_reports_metrics(compared, p.sent->common);
+        check_images(p, *candidate_.load().api);
+        if (baseline_) check_images(p, *baseline_->load().api);
     }
 
-private:
-    const plan& p_;
+    const scenario& s_;
     live_target candidate_;
     std::unique_ptr<live_target> other_{};  // of the baseline, if it has its own server
     live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's

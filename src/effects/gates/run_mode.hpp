@@ -89,8 +89,9 @@ struct run_mode {
     answers_shown answers = answers_shown::open;
     stored_gate stored{};  // content of a stored baseline's file, or of its model
 
-    any_target stand_in(run_variant a) const {
-        return model ? model->stand_in(a == run_variant::baseline ? 1 : 0) : any_target();
+    /// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
+    void begin(long long began_ns) {
+        if (time_budget_s > 0) deadline_ns = began_ns + ns_of(time_budget_s);
     }
     /// The extension that must know server and machine; null: none.
     const past_extension* past_of(const plan& p) const {
@@ -99,8 +100,8 @@ struct run_mode {
     bool appends() const { return kind == run_kind::append; }
     bool judges() const { return kind == run_kind::judge || appends(); }
 };
-/// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
-inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
+/// Its time has not begun yet.
+inline run_mode mode_of(const plan& p, const settings& asked) {
     const bool writes = asked.write_baseline && p.judged->has_stored_baseline;
     if (asked.calibrate != 0 && writes)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
@@ -113,7 +114,6 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
     mode.answers = asked.answers;
     mode.time_budget_s = asked.time_budget_s;
     mode.ends_at_first_miss = asked.ends_at_first_miss;
-    if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (asked.calibration.empty()) return mode;
     gate_calibration known = read_calibration(
         file_content(asked.calibration, "LLMBENCH_CALIBRATION"), asked.calibration, p.name);

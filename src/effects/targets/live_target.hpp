@@ -122,8 +122,8 @@ public:
     void await_start(double within_s, const std::string& ready) {
         if (process_ || own_ || environment(url_variable()) != str(at_.url)) return;
         take_address(infinity);
-        at_.ready_within = time_span::from_seconds(std::max(at_.ready_within.seconds(), within_s));
-        if (ready.empty()) return await_ready(infinity);
+        if (ready.empty())
+            return await_ready(std::max(at_.ready_within.seconds(), within_s));
         const auto is_200 = [](const http_answer& a) { return a.status == 200; };
         const long long until_ns = now_ns() + ns_of(within_s);
         if (ready.front() == '/')
@@ -135,7 +135,7 @@ public:
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
         take_address(at_most_s);
-        await_ready(at_most_s);
+        await_ready(std::min(at_.ready_within.seconds(), at_most_s));
         find_model();
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
         if (is_process()) await_first_answer();
@@ -334,8 +334,7 @@ private:
                                    "endpoint.api_key_env");
     }
     /// Waits for an endpoint that may be starting or loading its model.
-    void await_ready(double at_most_s) {
-        const double within_s = std::min(at_.ready_within.seconds(), at_most_s);
+    void await_ready(double within_s) {
         const auto has_come = [](const http_answer& a) { return !is_on_its_way(a); };
         const long long until_ns = now_ns() + ns_of(within_s);
         for (const std::string& path : {inquiry_path(load_, load_.api->ready), first_path(load_)})

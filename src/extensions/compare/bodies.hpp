@@ -202,7 +202,8 @@ public:
         whole = with_judging(std::move(whole), [](planned_judging& j) {
             j.first_repeats = j.max_repeats;  // no decision before the last round
         });
-        const run_mode mode = mode_of(whole, asked_, budget_began_ns());
+        run_mode mode = mode_of(whole, asked_);
+        mode.begin(budget_began_ns());
         vector<setting_under_test> under_test = parts_of(whole);
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");

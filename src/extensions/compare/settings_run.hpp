@@ -26,7 +26,6 @@
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/server_pages.hpp"
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/progress_meter.hpp"

@@ -8,20 +8,18 @@
 #include "api/result.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/cross_check.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
 #include "effects/gates/repeat.hpp"
+#include "effects/gates/slot.hpp"
 #include "effects/load/order.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/system/threads.hpp"
-#include "effects/targets/live_target.hpp"
-#include "effects/targets/server_pages.hpp"
 #include "extensions/machines/core/together.hpp"
 #include "extensions/machines/shards.hpp"
 
@@ -31,7 +29,6 @@
 #include <cstddef>  // size_t
 #include <cstdio>  // freopen
 #include <cstdlib>  // atexit, getenv, setenv, _Exit
-#include <deque>
 #include <exception>  // current_exception, rethrow_exception
 #include <functional>  // what is done when ranks are lost
 #include <iostream>  // cerr

@@ -9,7 +9,6 @@
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/cross_check.hpp"
 #include "core/judging/rule.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
@@ -26,17 +25,15 @@
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/server_pages.hpp"
 #include "extensions/machines/core/clock.hpp"
 
 #include <algorithm>  // max, min, sort
 #include <cmath>  // llround
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
-#include <deque>
 #include <fstream>
+#include <functional>
 #include <string>
-#include <utility>  // move
 
 #include <sys/resource.h>  // getrusage
 #ifdef __linux__
