@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2740 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2742 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -236,9 +236,11 @@
 //   [E] gates inside doctest
 //   [E] the report and the result of a measured gate
 //   [E] the environment's settings for a gate
+//   [E] what a gate is compared with, if an earlier run measured it
 //   [E] the servers of a gate
-//   [E] the progress of a repeat
 //   [E] looks at a load of both variants before its end
+//   [E] what the repeats so far decide
+//   [E] the progress of a repeat
 //   [E] one repeat
 //   [E] a slot: what is loaded at one time, from a server made ready to the measurements
 //   [E] which slots follow one another, and which of them count
@@ -2737,7 +2739,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,095 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,146 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -36768,6 +36770,36 @@ inline void check_writable(const std::string& file) {
     if (!writable) refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
+// ===== [E] what a gate is compared with, if an earlier run measured it ===========================
+
+/// Refuses a baseline that could not be written after the load.
+inline void check_own_file(const plan& p, const run_mode& mode) {
+    if (mode.kind != run_kind::write_baseline) return;
+    const std::string file = str(p.judged->stored.file);
+    check_writable(file);
+    check_own_baseline(file, p.name,
+                       session::of_this_program().with_reports(
+                           [&](program_reports& r) { return r.baseline_in(file); }));
+}
+/// Adds what an extension knows of earlier runs, and a stored baseline. Refuses one that is not
+/// comparable with this run.
+inline void add_earlier_runs(measured_gate& m, const live_target& candidate,
+                             const run_mode& mode) {
+    const plan& p = m.what;
+    const bool judges = rank_of_program() == 0;
+    if (const past_extension* const by = mode.past_of(p); by && judges) {
+        m.past = by->of_gate(p, candidate, m.target, mode);
+        m.judged_by.past = m.past->judge();
+    }
+    if (!p.judged->has_stored_baseline) return;
+    const std::string file = str(p.judged->stored.file);
+    m.baseline.kind = target_kind::stored;
+    m.baseline.url = file;
+    if (mode.kind == run_kind::write_baseline) return;
+    if (!mode.model) check_comparable(mode.stored, file, p, m.target);
+    m.judged_by.stored = {file, p.judged->stored.day_to_day.value, mode.stored.statistics};
+}
+
 // ===== [E] the servers of a gate =================================================================
 
 /// Whether every comparison is of a difference that the target may add, as a gateway does.
@@ -36971,131 +37003,6 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-// ===== [E] the progress of a repeat ==============================================================
-
-/// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
-/// terminal, ever rarer lines in a log.
-class progress_meter : not_copied {
-public:
-    progress_meter(const plan& p, progress_mode mode, const console_style& style)
-        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
-        for (const slo& s : p.judged->slos)
-            facts_.slos += !s.is_advisory || p.judged->repeats_are_asked;
-        if (mode == progress_mode::off) return;
-        reporting_.begin([this] { return next_ns(); },
-                       [this] {
-                           const std::lock_guard lock(mutex_);
-                           report();
-                       },
-                       [](const char*) {});  // failure is harmless
-    }
-    ~progress_meter() { end(); }
-
-    /// Stops progress, and clears its line.
-    void end() {
-        reporting_.stop();
-        clear();
-    }
-    /// Prints other text to the console.
-    void say(const std::string& words) {
-        const std::lock_guard lock(mutex_);
-        clear();
-        detail::say(wrapped_lines(words));
-    }
-    void stage(const std::string& name) {
-        const std::lock_guard lock(mutex_);
-        facts_.stage = name;
-    }
-    void decided(const vector<decision>& verdicts) {
-        const std::lock_guard lock(mutex_);
-        facts_.waits_for.clear();
-        facts_.decided = facts_.slos;
-        const awaited which{.advisory = plan_.judged->repeats_are_asked};
-        for (std::size_t i = 0; i < verdicts.size(); ++i) {
-            if (!is_waited_for(verdicts[i], which)) continue;
-            facts_.waits_for.push_back(str(verdicts[i].objective.text()));
-            // The error guard does not count.
-            if (i < plan_.judged->slos.size()) --facts_.decided;
-        }
-    }
-    /// Shows the counters of a load from now on; null: none. The load must outlive that.
-    void watch(const load_state* load) {
-        const std::lock_guard lock(mutex_);
-        if (load) load_began_ns_ = now_ns();
-        else each_s_ = std::max(each_s_, static_cast<double>(now_ns() - load_began_ns_) * 1e-9);
-        load_ = load;
-    }
-
-private:
-    long long next_ns() const {
-        const long long now = now_ns();
-        const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
-        return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
-    }
-    void report() {
-        gather();
-        if (mode_ == progress_mode::plain) {
-            std::cout << progress_line(facts_, 0, style_) + "\n" << std::flush;
-            return;
-        }
-        // One column stays free: a full line would wrap on some terminals.
-        const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
-        std::cout << "\r" + progress_line(facts_, width, style_) + "\x1b[K" << std::flush;
-        drawn_ = true;
-    }
-    void gather() {
-        facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-        const auto [least, most] = expected_span(plan_, each_s_);
-        facts_.least_s = least;
-        facts_.max_s = most;
-        facts_.phase = load_                  ? ""
-                       : facts_.stage.empty() ? "waiting for the server"
-                                              : "resting";
-        facts_.planned = facts_.sent = facts_.done = facts_.failed = 0;
-        facts_.ttft = facts_.tpot = not_a_number;
-        if (!load_) return;
-        facts_.planned = load_->planned.load();
-        facts_.done = load_->done.load();  // read before `sent`, which is then never behind it
-        facts_.failed = load_->failed.load();
-        facts_.sent = load_->sent.load();
-        const auto mean = [](long long sum, long long n) {
-            return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) * 1e-9 : not_a_number;
-        };
-        facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
-        facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
-        const long long from = load_->measured_from.load();
-        if (from == 0 || from > now_ns()) facts_.phase = "warming up";
-        else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
-            facts_.phase = "waiting for the last answers";
-    }
-    void clear() {
-        if (std::exchange(drawn_, false)) std::cout << "\r\x1b[K" << std::flush;
-    }
-
-    const progress_mode mode_;
-    const console_style style_;
-    const plan plan_;  // a copy: a gate fits its own to its servers meanwhile
-    const long long began_ns_;
-    std::mutex mutex_{};
-    progress_facts facts_{};
-    const load_state* load_ = nullptr;
-    long long load_began_ns_ = 0;
-    double each_s_;
-    bool drawn_ = false;
-    repeated reporting_{};
-};
-/// Shows one load while it lives.
-class progress_watch : not_copied {
-public:
-    progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
-        if (meter_) meter_->watch(&load);
-    }
-    ~progress_watch() { if (meter_) meter_->watch(nullptr); }
-
-private:
-    progress_meter* meter_;
-};
-
 // ===== [E] looks at a load of both variants before its end =======================================
 
 /// The load until a look: both variants, and the part of it in quarters.
@@ -37173,6 +37080,220 @@ private:
     delivered_requests kept_{};
     long long settled_ns_ = 0;
     int quarters_ = first_quarter;  // of the next look; 4: no more
+};
+
+// ===== [E] what the repeats so far decide ========================================================
+
+/// The verdicts of a gate while it is measured: when they are found, and when they are enough.
+class gate_verdicts : not_copied {
+public:
+    /// Both must outlive this. The plan's judging does not change.
+    gate_verdicts(measured_gate& all, const run_mode& mode)
+        : all_(all), judged_(*all.what.judged), mode_(mode) {}
+
+    /// Those of all repeats so far.
+    const analysis& so_far() {
+        if (!is_known_) all_.found = analyse_gate(all_.seen, all_.judged_by);
+        is_known_ = true;
+        return all_.found;
+    }
+    /// The repeats have changed, or the reason of undecided verdicts.
+    void forget() { is_known_ = false; }
+
+    int most_repeats() const { return most_repeats_; }
+    /// Beyond the usual repeats or pairs there is one analysis, after the last additional one.
+    bool are_due(int repeats) const {
+        return mode_.judges() && repeats >= judged_.first_repeats &&
+               (repeats <= judged_.max_repeats || repeats == most_repeats_);
+    }
+    /// Whether no more repeats are needed; more than the usual ones are, if noise leaves one open.
+    bool are_enough(int repeats) {
+        const analysis& found = so_far();
+        // A miss shown under saturation is reported as such; most take a third repeat.
+        if (repeats < first_fail && found.on.saturated && !shows_a_miss(found.verdicts))
+            return false;
+        if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
+            is_enough(found.verdicts, {.advisory = judged_.repeats_are_asked}))
+            return true;
+        if (repeats == judged_.max_repeats && any_of(found.verdicts, [&](const decision& v) {
+                return is_waited_for(v, {.advisory = judged_.repeats_are_asked}) &&
+                       asks_for_more(all_.seen, all_.judged_by, v);
+            }))
+            most_repeats_ = std::max(most_repeats_, judged_.max_if_noisy);
+        return false;
+    }
+    /// Says whether the load of a repeat may end before its time; none if it never does.
+    std::function<bool(load_so_far&&)> within_repeat(int number) const {
+        if (mode_.kind != run_kind::judge) return {};
+        return [this, number](load_so_far&& s) { return are_decided_by(std::move(s), number); };
+    }
+
+private:
+    /// Whether all that is waited for is decided, or one is missed and that ends the gate.
+    bool is_enough(const vector<decision>& verdicts, awaited which) const {
+        const bool ends = judged_.ends_at_first_miss || mode_.ends_at_first_miss;
+        return (ends && shows_a_miss(verdicts)) || all_decided(verdicts, which);
+    }
+    /// The verdicts are found again when the load has ended, with all that is known of client and
+    /// servers by then.
+    bool are_decided_by(load_so_far&& so_far, int number) const {
+        measurements e = all_.seen;
+        e.known.reset();
+        e.decided_after = so_far.quarters / 4.0;
+        for (repeat_data* d : {&so_far.candidate, &so_far.baseline}) {
+            d->index = number;
+            d->labels = all_.what.sent->labels;
+            e.variant(d->variant).push_back(std::move(*d));
+        }
+        const analysis found = analyse_gate(e, all_.judged_by);
+        const bool only_advises = all_of(judged_.slos, [](const slo& s) { return s.is_advisory; });
+        return !found.on.invalid &&
+               is_enough(found.verdicts, {.advisory = only_advises, .invalid = true});
+    }
+
+    measured_gate& all_;
+    const planned_judging& judged_;
+    const run_mode& mode_;
+    int most_repeats_ = judged_.max_repeats;
+    bool is_known_ = false;  // they are those of the repeats so far
+};
+
+// ===== [E] the progress of a repeat ==============================================================
+
+/// What a run has before it: its loads, one after the other, and its objectives.
+struct work_ahead {
+    double each_s = 0;        // of one load; 0: not known before the first
+    span_of_repeats loads{};  // the fewest and the most
+    std::size_t slos = 0;     // without the error guard
+    std::size_t awaited_slos = 0;
+    awaited which{};
+};
+inline work_ahead work_of(const plan& p) {
+    const planned_judging& j = *p.judged;
+    const awaited which{.advisory = j.repeats_are_asked};
+    work_ahead w{seconds_of_one(p), expected_span(p, 1), j.slos.size(), 0, which};
+    for (const slo& s : j.slos) w.awaited_slos += !s.is_advisory || which.advisory;
+    return w;
+}
+
+/// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
+/// terminal, ever rarer lines in a log.
+class progress_meter : not_copied {
+public:
+    progress_meter(const work_ahead& all, progress_mode mode, const console_style& style)
+        : mode_(mode), style_(style), all_(all), began_ns_(now_ns()), each_s_(all.each_s) {
+        facts_.slos = all.awaited_slos;
+        if (mode == progress_mode::off) return;
+        reporting_.begin([this] { return next_ns(); },
+                       [this] {
+                           const std::lock_guard lock(mutex_);
+                           report();
+                       },
+                       [](const char*) {});  // failure is harmless
+    }
+    ~progress_meter() { end(); }
+
+    /// Stops progress, and clears its line.
+    void end() {
+        reporting_.stop();
+        clear();
+    }
+    /// Prints other text to the console.
+    void say(const std::string& words) {
+        const std::lock_guard lock(mutex_);
+        clear();
+        detail::say(wrapped_lines(words));
+    }
+    void stage(const std::string& name) {
+        const std::lock_guard lock(mutex_);
+        facts_.stage = name;
+    }
+    void decided(const vector<decision>& verdicts) {
+        const std::lock_guard lock(mutex_);
+        facts_.waits_for.clear();
+        facts_.decided = facts_.slos;
+        for (std::size_t i = 0; i < verdicts.size(); ++i) {
+            if (!is_waited_for(verdicts[i], all_.which)) continue;
+            facts_.waits_for.push_back(str(verdicts[i].objective.text()));
+            // The error guard does not count.
+            if (i < all_.slos) --facts_.decided;
+        }
+    }
+    /// Shows the counters of a load from now on; null: none. The load must outlive that.
+    void watch(const load_state* load) {
+        const std::lock_guard lock(mutex_);
+        if (load) load_began_ns_ = now_ns();
+        else each_s_ = std::max(each_s_, static_cast<double>(now_ns() - load_began_ns_) * 1e-9);
+        load_ = load;
+    }
+
+private:
+    long long next_ns() const {
+        const long long now = now_ns();
+        const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
+        return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
+    }
+    void report() {
+        gather();
+        if (mode_ == progress_mode::plain) {
+            std::cout << progress_line(facts_, 0, style_) + "\n" << std::flush;
+            return;
+        }
+        // One column stays free: a full line would wrap on some terminals.
+        const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
+        std::cout << "\r" + progress_line(facts_, width, style_) + "\x1b[K" << std::flush;
+        drawn_ = true;
+    }
+    void gather() {
+        facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        facts_.least_s = all_.loads.least * each_s_;
+        facts_.max_s = all_.loads.most * each_s_;
+        facts_.phase = load_                  ? ""
+                       : facts_.stage.empty() ? "waiting for the server"
+                                              : "resting";
+        facts_.planned = facts_.sent = facts_.done = facts_.failed = 0;
+        facts_.ttft = facts_.tpot = not_a_number;
+        if (!load_) return;
+        facts_.planned = load_->planned.load();
+        facts_.done = load_->done.load();  // read before `sent`, which is then never behind it
+        facts_.failed = load_->failed.load();
+        facts_.sent = load_->sent.load();
+        const auto mean = [](long long sum, long long n) {
+            return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) * 1e-9 : not_a_number;
+        };
+        facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
+        facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
+        const long long from = load_->measured_from.load();
+        if (from == 0 || from > now_ns()) facts_.phase = "warming up";
+        else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
+            facts_.phase = "waiting for the last answers";
+    }
+    void clear() {
+        if (std::exchange(drawn_, false)) std::cout << "\r\x1b[K" << std::flush;
+    }
+
+    const progress_mode mode_;
+    const console_style style_;
+    const work_ahead all_;
+    const long long began_ns_;
+    std::mutex mutex_{};
+    progress_facts facts_{};
+    const load_state* load_ = nullptr;
+    long long load_began_ns_ = 0;
+    double each_s_;
+    bool drawn_ = false;
+    repeated reporting_{};
+};
+/// Shows one load while it lives.
+class progress_watch : not_copied {
+public:
+    progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
+        if (meter_) meter_->watch(&load);
+    }
+    ~progress_watch() { if (meter_) meter_->watch(nullptr); }
+
+private:
+    progress_meter* meter_;
 };
 
 // ===== [E] one repeat ============================================================================
@@ -37815,14 +37936,8 @@ public:
         : all_{{.what = std::move(p)}},
           mode_(mode),
           servers_(servers),
-          meter_(p_, progress, surroundings_of_program().style()) {
-        if (mode.kind == run_kind::write_baseline) {
-            const std::string file = str(judged_.stored.file);
-            check_writable(file);
-            check_own_baseline(file, p_.name,
-                               session::of_this_program().with_reports(
-                                   [&](program_reports& r) { return r.baseline_in(file); }));
-        }
+          meter_(work_of(p_), progress, surroundings_of_program().style()) {
+        check_own_file(p_, mode);
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.seen.pairs_are_fresh = servers_.pairs_are_fresh();
         all_.seen.known = std::make_shared<known_results>();
@@ -37844,19 +37959,7 @@ public:
             }
         });
         servers_.report(p_, all_.target, all_.baseline);
-        const bool judges = rank_of_program() == 0;
-        if (const past_extension* const by = mode_.past_of(p_); by && judges) {
-            all_.past = by->of_gate(p_, servers_.candidate(), all_.target, mode_);
-            all_.judged_by.past = all_.past->judge();
-        }
-        if (!judged_.has_stored_baseline) return true;
-        all_.baseline.kind = target_kind::stored;
-        all_.baseline.url = str(judged_.stored.file);
-        if (mode_.kind == run_kind::write_baseline) return true;
-        const stored_gate& old = mode_.stored;
-        if (!mode_.model) check_comparable(old, str(judged_.stored.file), p_, all_.target);
-        all_.judged_by.stored = {str(judged_.stored.file), judged_.stored.day_to_day.value,
-                                 old.statistics};
+        add_earlier_runs(all_, servers_.candidate(), mode_);
         return true;
     }
     void announce() { meter_.say(announcement(p_, all_.target, all_.baseline)); }
@@ -37864,36 +37967,14 @@ public:
     /// possible. A repeat with too large a client error is measured again.
     void repeat_until_decided() {
         if (p_.searches()) return search_by_probes(*this);
-        while (count() < max_repeats_) {
-            if (is_out_of_time() || !next_repeat()) {
-                note_end_of_time();
-                return;
-            }
+        while (count() < verdicts_.most_repeats()) {
+            if (is_out_of_time() || !next_repeat()) return note_end_of_time();
             if (count() == 1 && expected_seconds(p_) == 0) {  // the plan cannot tell, as with users
                 const auto [least, most] = expected_span(
                     p_, static_cast<double>(slowest_ns_) * 1e-9 / judged_.loads_of_pair());
                 meter_.say("  the gate takes " + span_text(least, most) + "\n");
             }
-            // The other programs continue, too.
-            if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
-            if (!mode_.judges() || !is_analysed_after(count())) {
-                if (fault_of_gate(all_.seen)) return;
-                if (mode_.kind == run_kind::write_baseline)
-                    repeats_again(error_of_baseline(all_.seen, all_.judged_by));
-                continue;
-            }
-            const analysis& found = analysis_so_far();
-            if (found.on.invalid) return;
-            if (repeats_again(found.by_client)) continue;
-            // A miss shown under saturation is reported as such; most take a third repeat.
-            if (count() < first_fail && found.on.saturated && !shows_a_miss(found.verdicts))
-                continue;
-            if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
-                is_enough(found.verdicts, {.advisory = judged_.repeats_are_asked}))
-                return;
-            if (count() == judged_.max_repeats && is_noisy(found))
-                max_repeats_ = std::max(max_repeats_, judged_.max_if_noisy);
-            meter_.decided(found.verdicts);
+            if (!goes_on()) return;
         }
     }
     /// Ranks other than the first do this instead.
@@ -37902,7 +37983,7 @@ public:
     }
     /// Returns all measurements, once.
     measured_gate finished() {
-        const analysis& found = analysis_so_far();
+        const analysis& found = verdicts_.so_far();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts))
             all_.profile = the_faults().profiled({p_, servers_.candidate(), meter_,
                                                   all_.seen.notes, gate_, positions_.begin(),
@@ -37926,10 +38007,10 @@ public:
         return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
     }
     void note_end_of_time() {
-        is_analysed_ = false;  // the reason of undecided verdicts changes
+        verdicts_.forget();
         all_.seen.stopped = budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
                                         static_cast<double>(needed_ns()) * 1e-9, count(),
-                                        max_repeats_, counted_text(p_));
+                                        verdicts_.most_repeats(), counted_text(p_));
     }
     /// Measures the next repeat, or pair.
     bool next_repeat() {
@@ -37944,12 +38025,12 @@ public:
     bool measure(vector<slot> slots, int position = repeat_positions::of_probe) {
         const long long began = now_ns();
         const int number = positions_.begin();
-        is_analysed_ = false;
+        verdicts_.forget();
         bool whole = true, all = true;
         for (slot& s : slots) {
             s.number = number;
             s.deadline_ns = mode_.deadline_ns;
-            whole = keep(run_slot(host_, s, decides_for(number)));
+            whole = keep(run_slot(host_, s, verdicts_.within_repeat(number)));
             // Without the candidate's server no objective is left; some need no baseline.
             const bool is_last = &s == &slots.back();
             all = whole && (is_last || slots.back().variants[0] == run_variant::candidate ||
@@ -37975,7 +38056,7 @@ public:
         meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
                    described(error->why) + "\n");
         if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
-        is_analysed_ = false;
+        verdicts_.forget();
         return true;
     }
     /// The probe stays in the list, but counts as no result.
@@ -37986,54 +38067,27 @@ public:
 private:
     // ---- the repeats
 
-    /// The analysis of all repeats so far.
-    const analysis& analysis_so_far() {
-        if (!is_analysed_) all_.found = analyse_gate(all_.seen, all_.judged_by);
-        is_analysed_ = true;
-        return all_.found;
-    }
-    /// Beyond the usual repeats or pairs there is one analysis, after the last additional one.
-    bool is_analysed_after(int repeats) const {
-        return repeats >= judged_.first_repeats &&
-               (repeats <= judged_.max_repeats || repeats == max_repeats_);
-    }
-    bool is_noisy(const analysis& found) const {
-        return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
-            return is_waited_for(v, {.advisory = judged_.repeats_are_asked}) &&
-                   asks_for_more(all_.seen, all_.judged_by, v);
-        });
+    /// Whether another repeat is wanted.
+    bool goes_on() {
+        // The other programs continue, too.
+        if (mode_.kind == run_kind::send_shard && !stop_asked.load()) return true;
+        if (!verdicts_.are_due(count())) {
+            if (fault_of_gate(all_.seen)) return false;
+            if (mode_.kind == run_kind::write_baseline)
+                repeats_again(error_of_baseline(all_.seen, all_.judged_by));
+            return true;
+        }
+        const analysis& found = verdicts_.so_far();
+        if (found.on.invalid) return false;
+        if (repeats_again(found.by_client)) return true;
+        if (verdicts_.are_enough(count())) return false;
+        meter_.decided(found.verdicts);
+        return true;
     }
     /// Whether another repeat would end after the deadline.
     bool is_out_of_time() const { return ends_late(needed_ns()); }
     long long needed_ns() const {
         return std::max(slowest_ns_, ns_of(judged_.loads_of_pair() * expected_seconds(p_)));
-    }
-    bool ends_at_first_miss() const {
-        return judged_.ends_at_first_miss || mode_.ends_at_first_miss;
-    }
-    /// Whether all that is waited for is decided, or one is missed and that ends the gate.
-    bool is_enough(const vector<decision>& verdicts, awaited which) const {
-        return (ends_at_first_miss() && shows_a_miss(verdicts)) || all_decided(verdicts, which);
-    }
-    /// Whether the load may end here. The verdicts are found again when it has ended, with all that
-    /// is known of client and servers by then.
-    bool is_decided_by(load_so_far&& so_far, int number) const {
-        measurements e = all_.seen;
-        e.known.reset();
-        e.decided_after = so_far.quarters / 4.0;
-        for (repeat_data* d : {&so_far.candidate, &so_far.baseline}) {
-            d->index = number;
-            d->labels = p_.sent->labels;
-            e.variant(d->variant).push_back(std::move(*d));
-        }
-        const analysis found = analyse_gate(e, all_.judged_by);
-        const bool only_advises = all_of(judged_.slos, [](const slo& s) { return s.is_advisory; });
-        return !found.on.invalid &&
-               is_enough(found.verdicts, {.advisory = only_advises, .invalid = true});
-    }
-    std::function<bool(load_so_far&&)> decides_for(int number) const {
-        if (mode_.kind != run_kind::judge) return {};
-        return [this, number](load_so_far&& s) { return is_decided_by(std::move(s), number); };
     }
     /// Once, users of two servers have each of them alone before both at once.
     bool is_tried_alone() const {
@@ -38073,10 +38127,9 @@ private:
     progress_meter meter_;
     const slot_host host_{p_,     servers_.candidate(), servers_.baseline(), gate_,
                           &meter_, mode_.answers,        mode_.model != nullptr};
+    gate_verdicts verdicts_{all_, mode_};
     repeat_positions positions_{judged_.max_repeats};
-    int max_repeats_ = judged_.max_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
-    bool is_analysed_ = false;  // the analysis is that of the repeats so far
     vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 

@@ -1470,7 +1470,8 @@ public:
           mode_(mode),
           rounds_(all.front().all.what.judged->max_repeats),
           positions_(rounds_),
-          meter_(whole_, progress, surroundings_of_program().style()) {
+          meter_({.each_s = seconds_of_one(as_a_whole), .loads = {loads(), loads()}}, progress,
+                 surroundings_of_program().style()) {
         std::string key_is_for = environment("LLMBENCH_URL");  // else of the first endpoint
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
@@ -1503,9 +1504,10 @@ public:
     }
 
 private:
+    /// In all turns of all settings.
+    double loads() const { return rounds_ * static_cast<double>(all_.size()); }
     std::string time_of_all() const {
-        const double each = seconds_of_one(whole_);
-        const double all = each * whole_.judged->max_repeats;
+        const double all = seconds_of_one(whole_) * loads();
         return all > 0 ? ", " + span_text(all, all) + of_virtual_time() : std::string();
     }
     /// Returns the next round to measure; -1: none.
@@ -1868,12 +1870,6 @@ public:
         vector<setting_under_test> under_test = parts_of(whole);
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
-        // Announcement and progress cover all turns of all settings.
-        whole = with_judging(std::move(whole), [&](planned_judging& j) {
-            j.max_repeats *= static_cast<int>(under_test.size());
-            j.first_repeats = j.max_repeats;
-            j.slos.clear();
-        });
         settings_run(under_test, whole, mode, shown_progress()).measure();
         return finished(under_test);
     }

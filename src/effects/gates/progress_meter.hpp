@@ -17,6 +17,7 @@
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max
+#include <cstddef>  // size_t
 #include <iostream>  // cout
 #include <mutex>  // lock_guard
 #include <string>
@@ -26,14 +27,29 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// What a run has before it: its loads, one after the other, and its objectives.
+struct work_ahead {
+    double each_s = 0;        // of one load; 0: not known before the first
+    span_of_repeats loads{};  // the fewest and the most
+    std::size_t slos = 0;     // without the error guard
+    std::size_t awaited_slos = 0;
+    awaited which{};
+};
+inline work_ahead work_of(const plan& p) {
+    const planned_judging& j = *p.judged;
+    const awaited which{.advisory = j.repeats_are_asked};
+    work_ahead w{seconds_of_one(p), expected_span(p, 1), j.slos.size(), 0, which};
+    for (const slo& s : j.slos) w.awaited_slos += !s.is_advisory || which.advisory;
+    return w;
+}
+
 /// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
 /// terminal, ever rarer lines in a log.
 class progress_meter : not_copied {
 public:
-    progress_meter(const plan& p, progress_mode mode, const console_style& style)
-        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
-        for (const slo& s : p.judged->slos)
-            facts_.slos += !s.is_advisory || p.judged->repeats_are_asked;
+    progress_meter(const work_ahead& all, progress_mode mode, const console_style& style)
+        : mode_(mode), style_(style), all_(all), began_ns_(now_ns()), each_s_(all.each_s) {
+        facts_.slos = all.awaited_slos;
         if (mode == progress_mode::off) return;
         reporting_.begin([this] { return next_ns(); },
                        [this] {
@@ -63,12 +79,11 @@ public:
         const std::lock_guard lock(mutex_);
         facts_.waits_for.clear();
         facts_.decided = facts_.slos;
-        const awaited which{.advisory = plan_.judged->repeats_are_asked};
         for (std::size_t i = 0; i < verdicts.size(); ++i) {
-            if (!is_waited_for(verdicts[i], which)) continue;
+            if (!is_waited_for(verdicts[i], all_.which)) continue;
             facts_.waits_for.push_back(str(verdicts[i].objective.text()));
             // The error guard does not count.
-            if (i < plan_.judged->slos.size()) --facts_.decided;
+            if (i < all_.slos) --facts_.decided;
         }
     }
     /// Shows the counters of a load from now on; null: none. The load must outlive that.
@@ -98,9 +113,8 @@ private:
     }
     void gather() {
         facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-        const auto [least, most] = expected_span(plan_, each_s_);
-        facts_.least_s = least;
-        facts_.max_s = most;
+        facts_.least_s = all_.loads.least * each_s_;
+        facts_.max_s = all_.loads.most * each_s_;
         facts_.phase = load_                  ? ""
                        : facts_.stage.empty() ? "waiting for the server"
                                               : "resting";
@@ -127,7 +141,7 @@ private:
 
     const progress_mode mode_;
     const console_style style_;
-    const plan plan_;  // a copy: a gate fits its own to its servers meanwhile
+    const work_ahead all_;
     const long long began_ns_;
     std::mutex mutex_{};
     progress_facts facts_{};

@@ -207,12 +207,6 @@ public:
         vector<setting_under_test> under_test = parts_of(whole);
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
-        // Announcement and progress cover all turns of all settings.
-        whole = with_judging(std::move(whole), [&](planned_judging& j) {
-            j.max_repeats *= static_cast<int>(under_test.size());
-            j.first_repeats = j.max_repeats;
-            j.slos.clear();
-        });
         settings_run(under_test, whole, mode, shown_progress()).measure();
         return finished(under_test);
     }

@@ -70,7 +70,8 @@ public:
           mode_(mode),
           rounds_(all.front().all.what.judged->max_repeats),
           positions_(rounds_),
-          meter_(whole_, progress, surroundings_of_program().style()) {
+          meter_({.each_s = seconds_of_one(as_a_whole), .loads = {loads(), loads()}}, progress,
+                 surroundings_of_program().style()) {
         std::string key_is_for = environment("LLMBENCH_URL");  // else of the first endpoint
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
@@ -103,9 +104,10 @@ public:
     }
 
 private:
+    /// In all turns of all settings.
+    double loads() const { return rounds_ * static_cast<double>(all_.size()); }
     std::string time_of_all() const {
-        const double each = seconds_of_one(whole_);
-        const double all = each * whole_.judged->max_repeats;
+        const double all = seconds_of_one(whole_) * loads();
         return all > 0 ? ", " + span_text(all, all) + of_virtual_time() : std::string();
     }
     /// Returns the next round to measure; -1: none.
