@@ -2704,7 +2704,7 @@ struct report_view {
 /// Calls your function when the program's files are written, for the last time at its end: `const
 /// bool is_set = on_report([](const report_view& r) { ... });` above the gates. If it throws, the
 /// program is invalid, as with a file that cannot be written, or with an assertion of doctest that
-/// does not hold. Gates, exit_code() and on_report() throw in it. Returns true.
+/// does not hold. Returns true.
 bool on_report(void (*function)(const report_view&));
 
 /// Returns the exit code for your own main, over all gates so far: 0 passed, 1 missed, 2 refused, 3
@@ -2739,7 +2739,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,146 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,065 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -28414,7 +28414,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <sys/stat.h>  // fstat
 #include <sys/types.h>  // ssize_t, pid_t
 #include <sys/wait.h>  // waitpid, how a server ended
-#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, environ, isatty, _exit, sysconf, read
+#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, environ, isatty, _exit, sysconf, ...
 
 // ===== [E] functions of public values: text, arrivals, SLO expressions, users' own APIs ==========
 
@@ -35836,13 +35836,6 @@ inline vector<user_report>& user_reports() {
     return all;
 }
 
-/// Whether a user's report runs, in which the program neither ends nor has more gates, whatever
-/// thread asks for that.
-inline std::atomic<bool> is_telling_users{false};
-inline void refuse_in_report(const char* why) {
-    if (is_telling_users) throw std::logic_error(why);
-}
-
 /// doctest's assertions in a user's report, where mostly no test case runs: one that does not hold
 /// makes the report fail.
 class assertions_in_report {
@@ -35977,14 +35970,12 @@ public:
             const report_view view{read_past_result(json, file), json, report_directory(),
                                    exit_code_of(worst())};
             lock.unlock();
-            is_telling_users = true;
             [[maybe_unused]] const assertions_in_report asserted;
-            for (const user_report tell : user_reports())
+            for (const user_report tell : vector<user_report>(user_reports()))
                 contain([&] {
                     if (!tell) throw std::runtime_error("on_report was given a null function");
                     call_of_user({"a function that on_report was given"}, [&] { tell(view); });
                 });
-            is_telling_users = false;
             lock.lock();
         });
         whole_ = whole_ && all_told;
@@ -36088,21 +36079,7 @@ private:
     bool written_as_over_ = false, whole_ = true, has_failed_ = false;
 };
 
-}  // namespace detail
-}  // inline namespace v1
-}  // namespace llmbench
-
 // ===== [E] all gates of a program, and how it ends ===============================================
-
-#ifdef __APPLE__
-#include <dlfcn.h>  // dlsym
-#endif
-#include <sys/types.h>  // pid_t
-#include <unistd.h>  // getpid
-
-namespace llmbench {
-inline namespace v1 {
-namespace detail {
 
 /// The current doctest case, and the names of gates. Any thread may call.
 class host_place {
@@ -36159,9 +36136,6 @@ private:
     vector<std::string> names_{};  // that gates asked for
 };
 
-/// Who fails by a red gate: nobody, the test case that asserts it, or the exit code.
-enum class told_by : unsigned char { nobody, test_case, exit_code };
-
 /// What doctest did: it ran test cases, answered a query, or found none that matches its filter.
 enum class host_run : unsigned char { test_cases, query, matched_none };
 
@@ -36176,22 +36150,18 @@ public:
     /// Adds a gate that has begun; returns its number.
     std::size_t open_gate(const gate_identity& who) {
         const std::lock_guard guard(mutex_);
-        if (phase_ == phase::ended) {
-            phase_ = phase::reported;
-            hear_of_the_end();
-        }
         reports_.gates.push_back(report_without(who, gate_outcome::unfinished,
                                                 "it had not ended when this was written"));
         reports_.has_changed = true;
         reports_.write_unended();
         return reports_.gates.size() - 1;
     }
-    /// The gate has ended.
-    void close_gate(std::size_t number, gate_report&& g, told_by told) {
+    /// The gate has ended. `asserts`: its outcome is the program's; a run's is for its caller.
+    void close_gate(std::size_t number, gate_report&& g, bool asserts) {
         const std::lock_guard guard(mutex_);
         gate_report& so_far = reports_.gates[number];
         if (so_far.outcome != gate_outcome::unfinished) return;  // it has ended
-        note_unreported(g.outcome, told);
+        if (asserts) unheard_ = worse_of(unheard_, g.outcome);
         so_far = std::move(g);
         reports_.has_changed = true;
         reports_.write_now_and_then();
@@ -36204,10 +36174,10 @@ public:
         return change(reports_);
     }
     /// The gate's outcome is this one, if that is worse.
-    void worsen(std::size_t number, gate_outcome adds, told_by told) {
+    void worsen(std::size_t number, gate_outcome adds) {
         with_reports([&](program_reports& r) {
             r.gates[number].outcome = worse_of(r.gates[number].outcome, adds);
-            note_unreported(adds, told);
+            unheard_ = worse_of(unheard_, adds);
         });
     }
     /// The test case has failed: the measurements of its gates stay, but none is called a pass.
@@ -36232,12 +36202,6 @@ public:
                                 gate_outcome::failed);
     }
     host_place& host() { return host_; }
-    /// doctest's run has ended: it knows the results of its test cases.
-    void host_has_ended() {
-        const std::lock_guard guard(mutex_);
-        host_.end();
-        unreported_by_host_ = gate_outcome::passed;
-    }
 
     std::size_t number_of_gates() const {
         const std::lock_guard guard(mutex_);
@@ -36245,11 +36209,9 @@ public:
     }
     /// The outcome for the exit code: all is written, and the caller reports it.
     gate_outcome final_outcome() {
-        refuse_in_report("exit_code() cannot be called while a function of on_report runs: it is "
-                         ".exit_code of what that is given");
         std::unique_lock lock(mutex_);
-        if (is_ours()) write_all(lock);
-        unreported_ = unreported_by_host_ = gate_outcome::passed;
+        write_all(lock);
+        unheard_ = gate_outcome::passed;
         return reports_.worst();
     }
 
@@ -36284,34 +36246,28 @@ public:
     std::uint64_t room_for_gaps() const {
         return max_gaps_kept - std::min(max_gaps_kept, gaps_kept_.load());
     }
-    /// False in a forked child: files, exit code and gates belong to its parent.
-    bool is_ours() const { return ::getpid() == process_; }
-
     /// Writes the reports at the program's end, and prints for GitHub Actions.
     void finish() {
-        if (!is_ours()) return;
         const interrupt_guard until_all_is_written;
         std::unique_lock lock(mutex_);
-        if (reports_.cut_off("the program ended before this gate did")) cut_off_ = true;
+        bool is_cut_off = reports_.cut_off("the program ended before this gate did");
         // exit() in a test case keeps doctest from printing its results.
         if (returns_exit_code || !reports_.gates.empty())
             if (const auto inside = host_.end()) {
                 reports_.note_other(*inside, "the program ended inside this test case",
                                     gate_outcome::invalid);
-                cut_off_ = true;
+                is_cut_off = true;
             }
+        if (is_cut_off) unheard_ = worse_of(unheard_, gate_outcome::invalid);
         write_all(lock);
-        if (std::exchange(phase_, phase::reported) == phase::running) reports_.say_at_the_end();
+        if (!std::exchange(has_said_, true)) reports_.say_at_the_end();
     }
     std::atomic<bool> returns_exit_code{false};  // main() is ours
     std::atomic<host_run> host_did{host_run::test_cases};
 
 private:
-    /// A gate in a static object's destructor may begin after the end.
-    enum class phase : unsigned char { running, reported, ended };
-
     session() : records_(report_directory()) {
-        hear_of_the_end();
+        std::atexit(at_the_end);  // not called by _Exit(), quick_exit() and signals
         load_sharing_of_program->when_lost([this](const std::string& why) { lose(why); });
     }
     /// Other ranks are lost, and another thread waits for them: writes the results; no gate passes.
@@ -36320,41 +36276,20 @@ private:
         reports_.cut_off(why);
         reports_.write(program_is::over);
     }
-    /// exit() and quick_exit() call us; _Exit() and signals do not.
-    void hear_of_the_end() {
-        std::atexit(at_the_end);
-#ifdef __APPLE__  // whose SDKs have not all declared it
-        using hearing = int (*)(void (*)());
-        if (void* const named = ::dlsym(RTLD_DEFAULT, "at_quick_exit"))
-            reinterpret_cast<hearing>(named)(at_the_end);
-#else
-        std::at_quick_exit(at_the_end);
-#endif
-    }
-    /// Too late for main(), whatever the exit code was: if a gate was cut off, a file cannot be
-    /// written, or a gate is red and neither main() nor doctest has reported it, the code changes.
+    /// Too late for main(), whatever the exit code was: if a gate is red and nobody has asked for
+    /// that, or a file cannot be written, the code changes.
     static void at_the_end() {
-        if (is_telling_users) {
-            std::cerr << "llmbench: a function that on_report was given ends the program, so no "
-                         "result of it is a pass"
-                      << std::endl;
-            std::_Exit(exit_code_of(gate_outcome::invalid));
-        }
         session& all = of_this_program();
-        if (!all.is_ours()) return;
+        if (::getpid() != all.process_) return;  // a forked child
         all.finish();
         const std::lock_guard guard(all.mutex_);
-        all.phase_ = phase::ended;
-        const gate_outcome unused_option = worse_of(all.unreported_, all.unreported_by_host_);
+        const gate_outcome worst = all.reports_.worst();
         // With any main(): whoever does not know 77 would take a rehearsal for a pass.
-        if (!all.reports_.is_rehearsal && !all.cut_off_ && all.reports_.are_whole() &&
-            !is_red(unused_option))
-            return;
-        const int code = exit_code_of(all.reports_.worst());
-        if (is_red(unused_option))
-            std::cerr << "llmbench: a gate is " << to_string(unused_option)
-                      << " and the program ends "
-                      << "without having asked for that: it ends with " << code << std::endl;
+        if (!is_red(all.unheard_) && all.reports_.are_whole() && !all.reports_.is_rehearsal) return;
+        const int code = exit_code_of(worst);
+        if (is_red(all.unheard_))
+            std::cerr << "llmbench: the program ends with " << code << ", as a gate is "
+                      << to_string(worst) << std::endl;
         std::cout.flush();
         std::fflush(nullptr);
         std::_Exit(code);
@@ -36364,10 +36299,6 @@ private:
         reports_.write(program_is::over);
         reports_.add_to_history();
         reports_.tell_users(lock);
-    }
-    void note_unreported(gate_outcome o, told_by told) {
-        gate_outcome& by = told == told_by::test_case ? unreported_by_host_ : unreported_;
-        if (told != told_by::nobody) by = worse_of(by, o);
     }
 
     mutable std::mutex mutex_{};
@@ -36379,10 +36310,8 @@ private:
     std::atomic<std::uint64_t> gaps_kept_{0};
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
-    // The worst outcome that nobody has reported yet: outside test cases, and inside.
-    gate_outcome unreported_ = gate_outcome::passed, unreported_by_host_ = gate_outcome::passed;
-    phase phase_ = phase::running;
-    bool cut_off_ = false;  // a gate, or a test case
+    gate_outcome unheard_ = gate_outcome::passed;  // the worst one that nobody has asked for
+    bool has_said_ = false;                        // the last lines
 };
 
 // ===== [E] gates inside doctest ==================================================================
@@ -36431,7 +36360,7 @@ public:
     void report_query(const doctest::QueryData&) override { all_.host_did = host_run::query; }
     void test_run_start() override {}
     void test_run_end(const doctest::TestRunStats& s) override {
-        if (is_reported_by_host()) all_.host_has_ended();
+        if (is_reported_by_host()) all_.host().end();
         const bool ran_some = s.numTestCasesPassingFilters > 0 || left_out_.empty();
         if (ran_some || !all_.returns_exit_code) return;
         all_.host_did = host_run::matched_none;
@@ -36478,8 +36407,8 @@ public:
     }
 
 private:
-    /// Not in a forked child, and not in a signal handler, which may interrupt any state.
-    bool is_reported_by_host() const { return !crashed_ && all_.is_ours(); }
+    /// Not in a signal handler, which may interrupt any state.
+    bool is_reported_by_host() const { return !crashed_; }
     void note(const std::string& why) {
         if (is_reported_by_host()) all_.host().note(why);
     }
@@ -36493,9 +36422,6 @@ inline const int host_listener_registered =
 inline bool inside_test_case() { return false; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
-inline told_by told_here() {
-    return inside_test_case() ? told_by::test_case : told_by::exit_code;
-}
 
 // ===== [E] the report and the result of a measured gate ==========================================
 
@@ -38194,12 +38120,7 @@ inline void check_gate(const scenario& s, scenario_use use) {
 
 /// The name and the place of a gate that begins.
 inline gate_identity identity_of(const scenario& s, const char* file, int line, const char* verb) {
-    refuse_in_report("a gate cannot begin while a function of on_report runs");
-    session& all = session::of_this_program();
-    if (!all.is_ours())
-        refuse({"a gate in a forked child: its parent has the reports and the exit code; start a "
-                "program of its own instead"});
-    return all.host().gate_at(str(s.name), file, line, verb);
+    return session::of_this_program().host().gate_at(str(s.name), file, line, verb);
 }
 
 /// Parts of every execution: the gate's entry among those of the program, its turn among other
@@ -38261,7 +38182,7 @@ protected:
     /// Closes the gate and reports it; returns its result.
     result closed(gate_report&& g, measured_gate&& m) {
         const result r = result_of(g, std::move(m), number_, asked_);
-        if (!asserts() && told_ == told_by::test_case && g.refusal.empty())
+        if (!asserts() && is_in_test_case_ && g.refusal.empty())
             only_note(g, asked_.inconclusive);
         add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
@@ -38269,7 +38190,7 @@ protected:
         if (!g.not_kept.empty()) say(not_added_text(g.not_kept));
         if (surroundings_of_program().verbose && all_.records().are_open())
             say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g), asserts() ? told_ : told_by::nobody);
+        all_.close_gate(number_, std::move(g), asserts());
         return r;
     }
 
@@ -38300,7 +38221,7 @@ protected:
     scenario scenario_;
     const char* const verb_;
     const scenario_use use_;
-    const told_by told_ = told_here();
+    const bool is_in_test_case_ = inside_test_case();
     const gate_identity who_;
     const std::size_t number_ = all_.open_gate(who_);
     settings asked_{};
@@ -38675,13 +38596,13 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     try {
         v = judge(r, s);
     } catch (const std::invalid_argument& e) {
-        if (!is_advisory) all.worsen(g->number, gate_outcome::refused, told_here());
+        if (!is_advisory) all.worsen(g->number, gate_outcome::refused);
         return assertion(real, file, line, expression, verdict::invalid, e.what());
     }
     v.objective.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
-    all.worsen(g->number, outcome_of(vector{v}, g->undecided_is), told_here());
+    all.worsen(g->number, outcome_of(vector{v}, g->undecided_is));
     all.with_reports([&](program_reports& reports) {
         gate_report& of_gate = reports.gates[g->number];
         of_gate.verdicts.push_back(v);
@@ -38754,7 +38675,6 @@ past_result read_result(const types::text& file) {
 }
 
 bool on_report(void (*report)(const report_view&)) {
-    detail::refuse_in_report("on_report cannot be called while a function of it runs");
     detail::vector<detail::user_report>& all = detail::user_reports();
     if (std::find(all.begin(), all.end(), report) == all.end()) all.push_back(report);
     return true;
@@ -38847,7 +38767,6 @@ int doctest_main(int argc, char** argv) {
     if (!console.no_color.empty()) context.setOption("no-colors", true);
     else if (style_of(console).colour) context.setOption("force-colors", true);
     const int result = context.run();
-    if (!session.is_ours()) return result;  // a forked child that returned from its test case
     session.finish();
     if (session.host_did == host_run::query) {
         if (asks_for_help(argc, argv)) std::cout << variables_help();

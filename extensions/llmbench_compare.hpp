@@ -1945,7 +1945,7 @@ private:
                 result_of(g, std::move(parts[i].all), numbers_[i], asked_));
             held.names.push_back(parts[i].name);
             held.settings.push_back(result_access::gate_of(results.back()));
-            if (told_ == told_by::test_case && g.refusal.empty()) only_note(g, asked_.inconclusive);
+            if (is_in_test_case_ && g.refusal.empty()) only_note(g, asked_.inconclusive);
             say(console_text(g, surroundings_of_program().style()));
             if (i + 1 == parts.size())
                 all_.with_reports([&](program_reports& reports) {
@@ -1963,7 +1963,7 @@ private:
     }
     /// As in run(): a setting that could not be measured fails the test case, a miss does not.
     void inform_test_case(const comparison_data& h) const {
-        if (told_ != told_by::test_case) return;
+        if (!is_in_test_case_) return;
         for (std::size_t i = 0; i < h.names.size(); ++i) {
             const result_data& g = *h.settings[i];
             if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
@@ -1973,7 +1973,7 @@ private:
     void close(std::size_t number, gate_report&& g, long long began_ns) {
         add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
-        all_.close_gate(number, std::move(g), told_by::nobody);
+        all_.close_gate(number, std::move(g), false);
     }
 
     scenario of_each_;

@@ -60,7 +60,7 @@ struct report_view {
 /// Calls your function when the program's files are written, for the last time at its end: `const
 /// bool is_set = on_report([](const report_view& r) { ... });` above the gates. If it throws, the
 /// program is invalid, as with a file that cannot be written, or with an assertion of doctest that
-/// does not hold. Gates, exit_code() and on_report() throw in it. Returns true.
+/// does not hold. Returns true.
 bool on_report(void (*function)(const report_view&));
 
 /// Returns the exit code for your own main, over all gates so far: 0 passed, 1 missed, 2 refused, 3

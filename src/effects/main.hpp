@@ -86,7 +86,6 @@ int doctest_main(int argc, char** argv) {
     if (!console.no_color.empty()) context.setOption("no-colors", true);
     else if (style_of(console).colour) context.setOption("force-colors", true);
     const int result = context.run();
-    if (!session.is_ours()) return result;  // a forked child that returned from its test case
     session.finish();
     if (session.host_did == host_run::query) {
         if (asks_for_help(argc, argv)) std::cout << variables_help();

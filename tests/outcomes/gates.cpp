@@ -9,14 +9,11 @@
 #include <algorithm>  // when the first request was sent, and the last one answered
 #include <chrono>     // how long a gate is let run
 #include <cstdlib>    // getenv, strtoul
-#include <future>     // a report in another thread
-#include <iostream>   // how children end
+#include <iostream>   // what reports tell
 #include <stdexcept>  // what escapes from a test case
 #include <string>
 #include <thread>  // who ends the program beside it, and gates side by side
 
-#include <sys/wait.h>  // children
-#include <unistd.h>    // fork
 
 // A gate before main(), where it is asked for: neither doctest nor its test cases know of it.
 static const bool early = [] {
@@ -32,24 +29,11 @@ TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 TEST_CASE("reports of one's own throw") {
     on_report([](const report_view&) { throw std::runtime_error("no room\nleft"); });
     on_report([](const report_view&) { throw 42; });
-    on_report([](const report_view&) { gate(quick(simulated(fast_engine()), within_reach())); });
-    on_report([](const report_view&) { exit_code(); });
     on_report(nullptr);
-    // From another thread, for which the report waits.
-    on_report([](const report_view&) { std::async(std::launch::async, [] { return exit_code(); }).get(); });
-    on_report([](const report_view&) {
-        std::async(std::launch::async, [] { gate(quick(simulated(fast_engine()), within_reach())); }).get();
-    });
-    on_report([](const report_view&) { on_report(nullptr); });
     on_report([](const report_view& r) { CHECK(r.exit_code == 0); CHECK_MESSAGE(r.exit_code == 77, "no"); });
     on_report([](const report_view& r) { std::cout << "told of " << r.exit_code << "\n"; });
     gate(quick(simulated(fast_engine()), within_reach()));
 }
-TEST_CASE("a report of one's own ends the program") {
-    on_report([](const report_view&) { std::exit(0); });
-    gate(quick(simulated(fast_engine()), within_reach()));
-}
-
 TEST_CASE("pass in real time") { gate(quick(served(), answered())); }
 
 TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
@@ -427,11 +411,6 @@ TEST_CASE("exit after a miss") {
     std::exit(0);
 }
 
-TEST_CASE("quick_exit after a miss") {
-    gate(quick(simulated(fast_engine()), out_of_reach()));
-    std::quick_exit(0);
-}
-
 TEST_CASE("exit after a pass") {
     gate(quick(simulated(fast_engine()), within_reach()));
     std::exit(0);
@@ -440,32 +419,6 @@ TEST_CASE("exit after a pass") {
 TEST_CASE("_Exit after a miss") {
     gate(quick(simulated(fast_engine()), out_of_reach()));
     std::_Exit(0);
-}
-
-// How each child ends goes to standard output; it must be nobody else's business.
-static void after_fork(void (*child)()) {
-    std::cout << std::flush;
-    const pid_t pid = fork();
-    REQUIRE(pid >= 0);
-    if (pid == 0) return child();
-    int status = 0;
-    waitpid(pid, &status, 0);
-    std::cout << "the child ended with " << WEXITSTATUS(status) << std::endl;
-}
-
-TEST_CASE("a child that exits") {
-    gate(quick(simulated(fast_engine()), within_reach()));
-    after_fork([] { std::exit(5); });
-}
-
-TEST_CASE("a child that comes back") {
-    gate(quick(simulated(fast_engine()), within_reach()));
-    after_fork([] { CHECK(1 + 1 == 3); });
-}
-
-TEST_CASE("a child with a gate") {
-    gate(quick(simulated(fast_engine()), within_reach()));
-    after_fork([] { gate(quick(simulated(fast_engine()), within_reach())); });
 }
 
 // ---- threads

@@ -62,7 +62,7 @@ public:
     void report_query(const doctest::QueryData&) override { all_.host_did = host_run::query; }
     void test_run_start() override {}
     void test_run_end(const doctest::TestRunStats& s) override {
-        if (is_reported_by_host()) all_.host_has_ended();
+        if (is_reported_by_host()) all_.host().end();
         const bool ran_some = s.numTestCasesPassingFilters > 0 || left_out_.empty();
         if (ran_some || !all_.returns_exit_code) return;
         all_.host_did = host_run::matched_none;
@@ -109,8 +109,8 @@ public:
     }
 
 private:
-    /// Not in a forked child, and not in a signal handler, which may interrupt any state.
-    bool is_reported_by_host() const { return !crashed_ && all_.is_ours(); }
+    /// Not in a signal handler, which may interrupt any state.
+    bool is_reported_by_host() const { return !crashed_; }
     void note(const std::string& why) {
         if (is_reported_by_host()) all_.host().note(why);
     }
@@ -124,9 +124,6 @@ inline const int host_listener_registered =
 inline bool inside_test_case() { return false; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
-inline told_by told_here() {
-    return inside_test_case() ? told_by::test_case : told_by::exit_code;
-}
 
 }  // namespace detail
 }  // inline namespace v1

@@ -113,12 +113,7 @@ inline void check_gate(const scenario& s, scenario_use use) {
 
 /// The name and the place of a gate that begins.
 inline gate_identity identity_of(const scenario& s, const char* file, int line, const char* verb) {
-    refuse_in_report("a gate cannot begin while a function of on_report runs");
-    session& all = session::of_this_program();
-    if (!all.is_ours())
-        refuse({"a gate in a forked child: its parent has the reports and the exit code; start a "
-                "program of its own instead"});
-    return all.host().gate_at(str(s.name), file, line, verb);
+    return session::of_this_program().host().gate_at(str(s.name), file, line, verb);
 }
 
 /// Parts of every execution: the gate's entry among those of the program, its turn among other
@@ -180,7 +175,7 @@ protected:
     /// Closes the gate and reports it; returns its result.
     result closed(gate_report&& g, measured_gate&& m) {
         const result r = result_of(g, std::move(m), number_, asked_);
-        if (!asserts() && told_ == told_by::test_case && g.refusal.empty())
+        if (!asserts() && is_in_test_case_ && g.refusal.empty())
             only_note(g, asked_.inconclusive);
         add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
@@ -188,7 +183,7 @@ protected:
         if (!g.not_kept.empty()) say(not_added_text(g.not_kept));
         if (surroundings_of_program().verbose && all_.records().are_open())
             say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g), asserts() ? told_ : told_by::nobody);
+        all_.close_gate(number_, std::move(g), asserts());
         return r;
     }
 
@@ -219,7 +214,7 @@ protected:
     scenario scenario_;
     const char* const verb_;
     const scenario_use use_;
-    const told_by told_ = told_here();
+    const bool is_in_test_case_ = inside_test_case();
     const gate_identity who_;
     const std::size_t number_ = all_.open_gate(who_);
     settings asked_{};

@@ -18,16 +18,13 @@
 #include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>  // uint64_t
 #include <cstdio>  // fflush
-#include <cstdlib>  // atexit, at_quick_exit, _Exit
+#include <cstdlib>  // atexit, _Exit
 #include <iostream>  // cout, cerr
 #include <mutex>  // lock_guard, unique_lock
 #include <optional>
 #include <string>
 #include <utility>  // exchange, move
 
-#ifdef __APPLE__
-#include <dlfcn.h>  // dlsym
-#endif
 #include <sys/types.h>  // pid_t
 #include <unistd.h>  // getpid
 
@@ -90,9 +87,6 @@ private:
     vector<std::string> names_{};  // that gates asked for
 };
 
-/// Who fails by a red gate: nobody, the test case that asserts it, or the exit code.
-enum class told_by : unsigned char { nobody, test_case, exit_code };
-
 /// What doctest did: it ran test cases, answered a query, or found none that matches its filter.
 enum class host_run : unsigned char { test_cases, query, matched_none };
 
@@ -107,22 +101,18 @@ public:
     /// Adds a gate that has begun; returns its number.
     std::size_t open_gate(const gate_identity& who) {
         const std::lock_guard guard(mutex_);
-        if (phase_ == phase::ended) {
-            phase_ = phase::reported;
-            hear_of_the_end();
-        }
         reports_.gates.push_back(report_without(who, gate_outcome::unfinished,
                                                 "it had not ended when this was written"));
         reports_.has_changed = true;
         reports_.write_unended();
         return reports_.gates.size() - 1;
     }
-    /// The gate has ended.
-    void close_gate(std::size_t number, gate_report&& g, told_by told) {
+    /// The gate has ended. `asserts`: its outcome is the program's; a run's is for its caller.
+    void close_gate(std::size_t number, gate_report&& g, bool asserts) {
         const std::lock_guard guard(mutex_);
         gate_report& so_far = reports_.gates[number];
         if (so_far.outcome != gate_outcome::unfinished) return;  // it has ended
-        note_unreported(g.outcome, told);
+        if (asserts) unheard_ = worse_of(unheard_, g.outcome);
         so_far = std::move(g);
         reports_.has_changed = true;
         reports_.write_now_and_then();
@@ -135,10 +125,10 @@ public:
         return change(reports_);
     }
     /// The gate's outcome is this one, if that is worse.
-    void worsen(std::size_t number, gate_outcome adds, told_by told) {
+    void worsen(std::size_t number, gate_outcome adds) {
         with_reports([&](program_reports& r) {
             r.gates[number].outcome = worse_of(r.gates[number].outcome, adds);
-            note_unreported(adds, told);
+            unheard_ = worse_of(unheard_, adds);
         });
     }
     /// The test case has failed: the measurements of its gates stay, but none is called a pass.
@@ -163,12 +153,6 @@ public:
                                 gate_outcome::failed);
     }
     host_place& host() { return host_; }
-    /// doctest's run has ended: it knows the results of its test cases.
-    void host_has_ended() {
-        const std::lock_guard guard(mutex_);
-        host_.end();
-        unreported_by_host_ = gate_outcome::passed;
-    }
 
     std::size_t number_of_gates() const {
         const std::lock_guard guard(mutex_);
@@ -176,11 +160,9 @@ public:
     }
     /// The outcome for the exit code: all is written, and the caller reports it.
     gate_outcome final_outcome() {
-        refuse_in_report("exit_code() cannot be called while a function of on_report runs: it is "
-                         ".exit_code of what that is given");
         std::unique_lock lock(mutex_);
-        if (is_ours()) write_all(lock);
-        unreported_ = unreported_by_host_ = gate_outcome::passed;
+        write_all(lock);
+        unheard_ = gate_outcome::passed;
         return reports_.worst();
     }
 
@@ -215,34 +197,28 @@ public:
     std::uint64_t room_for_gaps() const {
         return max_gaps_kept - std::min(max_gaps_kept, gaps_kept_.load());
     }
-    /// False in a forked child: files, exit code and gates belong to its parent.
-    bool is_ours() const { return ::getpid() == process_; }
-
     /// Writes the reports at the program's end, and prints for GitHub Actions.
     void finish() {
-        if (!is_ours()) return;
         const interrupt_guard until_all_is_written;
         std::unique_lock lock(mutex_);
-        if (reports_.cut_off("the program ended before this gate did")) cut_off_ = true;
+        bool is_cut_off = reports_.cut_off("the program ended before this gate did");
         // exit() in a test case keeps doctest from printing its results.
         if (returns_exit_code || !reports_.gates.empty())
             if (const auto inside = host_.end()) {
                 reports_.note_other(*inside, "the program ended inside this test case",
                                     gate_outcome::invalid);
-                cut_off_ = true;
+                is_cut_off = true;
             }
+        if (is_cut_off) unheard_ = worse_of(unheard_, gate_outcome::invalid);
         write_all(lock);
-        if (std::exchange(phase_, phase::reported) == phase::running) reports_.say_at_the_end();
+        if (!std::exchange(has_said_, true)) reports_.say_at_the_end();
     }
     std::atomic<bool> returns_exit_code{false};  // main() is ours
     std::atomic<host_run> host_did{host_run::test_cases};
 
 private:
-    /// A gate in a static object's destructor may begin after the end.
-    enum class phase : unsigned char { running, reported, ended };
-
     session() : records_(report_directory()) {
-        hear_of_the_end();
+        std::atexit(at_the_end);  // not called by _Exit(), quick_exit() and signals
         load_sharing_of_program->when_lost([this](const std::string& why) { lose(why); });
     }
     /// Other ranks are lost, and another thread waits for them: writes the results; no gate passes.
@@ -251,41 +227,20 @@ private:
         reports_.cut_off(why);
         reports_.write(program_is::over);
     }
-    /// exit() and quick_exit() call us; _Exit() and signals do not.
-    void hear_of_the_end() {
-        std::atexit(at_the_end);
-#ifdef __APPLE__  // whose SDKs have not all declared it
-        using hearing = int (*)(void (*)());
-        if (void* const named = ::dlsym(RTLD_DEFAULT, "at_quick_exit"))
-            reinterpret_cast<hearing>(named)(at_the_end);
-#else
-        std::at_quick_exit(at_the_end);
-#endif
-    }
-    /// Too late for main(), whatever the exit code was: if a gate was cut off, a file cannot be
-    /// written, or a gate is red and neither main() nor doctest has reported it, the code changes.
+    /// Too late for main(), whatever the exit code was: if a gate is red and nobody has asked for
+    /// that, or a file cannot be written, the code changes.
     static void at_the_end() {
-        if (is_telling_users) {
-            std::cerr << "llmbench: a function that on_report was given ends the program, so no "
-                         "result of it is a pass"
-                      << std::endl;
-            std::_Exit(exit_code_of(gate_outcome::invalid));
-        }
         session& all = of_this_program();
-        if (!all.is_ours()) return;
+        if (::getpid() != all.process_) return;  // a forked child
         all.finish();
         const std::lock_guard guard(all.mutex_);
-        all.phase_ = phase::ended;
-        const gate_outcome unused_option = worse_of(all.unreported_, all.unreported_by_host_);
+        const gate_outcome worst = all.reports_.worst();
         // With any main(): whoever does not know 77 would take a rehearsal for a pass.
-        if (!all.reports_.is_rehearsal && !all.cut_off_ && all.reports_.are_whole() &&
-            !is_red(unused_option))
-            return;
-        const int code = exit_code_of(all.reports_.worst());
-        if (is_red(unused_option))
-            std::cerr << "llmbench: a gate is " << to_string(unused_option)
-                      << " and the program ends "
-                      << "without having asked for that: it ends with " << code << std::endl;
+        if (!is_red(all.unheard_) && all.reports_.are_whole() && !all.reports_.is_rehearsal) return;
+        const int code = exit_code_of(worst);
+        if (is_red(all.unheard_))
+            std::cerr << "llmbench: the program ends with " << code << ", as a gate is "
+                      << to_string(worst) << std::endl;
         std::cout.flush();
         std::fflush(nullptr);
         std::_Exit(code);
@@ -295,10 +250,6 @@ private:
         reports_.write(program_is::over);
         reports_.add_to_history();
         reports_.tell_users(lock);
-    }
-    void note_unreported(gate_outcome o, told_by told) {
-        gate_outcome& by = told == told_by::test_case ? unreported_by_host_ : unreported_;
-        if (told != told_by::nobody) by = worse_of(by, o);
     }
 
     mutable std::mutex mutex_{};
@@ -310,10 +261,8 @@ private:
     std::atomic<std::uint64_t> gaps_kept_{0};
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
-    // The worst outcome that nobody has reported yet: outside test cases, and inside.
-    gate_outcome unreported_ = gate_outcome::passed, unreported_by_host_ = gate_outcome::passed;
-    phase phase_ = phase::running;
-    bool cut_off_ = false;  // a gate, or a test case
+    gate_outcome unheard_ = gate_outcome::passed;  // the worst one that nobody has asked for
+    bool has_said_ = false;                        // the last lines
 };
 
 }  // namespace detail
