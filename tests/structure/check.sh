@@ -263,7 +263,7 @@ checks_of_other_names() {
     local top="$work/checks"
     mkdir -p "$top/src/core/judging" "$top/tests/core/judging" "$top/guides"
     # Two rows are swapped, and one has lost its case.
-    sed 's/{"too_long", /{"@", /; s/{"filtered", /{"too_long", /; s/{"@", /{"filtered", /' \
+    sed 's/{"other_length", /{"@", /; s/{"filtered", /{"other_length", /; s/{"@", /{"filtered", /' \
         src/core/judging/checks.hpp > "$top/src/core/judging/checks.hpp"
     sed -E 's/^(\| .server_gone. \|[^|]*\|)[^|]*\|/\1 |/' guides/what_can_fool_a_gate.md \
         > "$top/guides/what_can_fool_a_gate.md"
@@ -271,10 +271,10 @@ checks_of_other_names() {
     cp src/core/judging/rule.hpp "$top/src/core/judging"
     cp tests/core/judging/test_checks.cpp "$top/tests/core/judging"
     python3 tests/structure/checks.py "$top" > "$work/told" && return 1
-    diff "$work/told" - <<< 'guides/what_can_fool_a_gate.md lists too_long where src/core/judging/checks.hpp has filtered
+    diff "$work/told" - <<< 'guides/what_can_fool_a_gate.md lists other_length where src/core/judging/checks.hpp has filtered
 guides/what_can_fool_a_gate.md has no real case for server_gone
-tests/core/judging/test_checks.cpp does not say which of filtered and too_long is told first, nor mutations.py why nobody sees it
-filtered and several_choices are no neighbours, and tests/core/judging/test_checks.cpp or mutations.py has them as such'
+tests/core/judging/test_checks.cpp does not say which of filtered and other_length is told first, nor mutations.py why nobody sees it
+filtered and short_prompts are no neighbours, and tests/core/judging/test_checks.cpp or mutations.py has them as such'
 }
 # Links and files that the pages name are there, and the first page stays short.
 pages() {

@@ -281,7 +281,7 @@ inline cause restarted_before(const measurements& e, const repeat_data& d) {
                             !is_one_start(was, is) &&
                             may_have_begun_in(before->server, is) &&
                             !is_excused(*before, last_ns, std::numeric_limits<long long>::max());
-    return began_anew ? cause_with<because::restarted_before>({{"repeat", d.index + 1}})
+    return began_anew ? cause_with<because::restarted>({{"repeat", d.index + 1}, {"is_in", false}})
                        : cause{};
 }
 /// A server that restarted in the repeat where no side task may have done it.
@@ -293,7 +293,11 @@ inline cause restarted_in(const repeat_data& d) {
              (!std::isnan(read[i].began) && !is_one_start(read[i - 1].began, read[i].began))) &&
             is_excused(d, read[i - 1].at_ns, read[i].at_ns))
             return {};
-    return cause_with<because::restarted_in>({{"repeat", d.index + 1}});
+    return cause_with<because::restarted>({{"repeat", d.index + 1}, {"is_in", true}});
+}
+inline cause restarted(const measurements& e, const repeat_data& d) {
+    if (cause why = restarted_before(e, d)) return why;
+    return restarted_in(d);
 }
 /// A server that served others in the repeat.
 inline cause served_others(const unfinished_requests& unfinished, const repeat_data& d) {

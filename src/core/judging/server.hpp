@@ -100,7 +100,6 @@ struct answer_counts {
     std::size_t cut_short = 0;                // at their length, before the one asked for
     std::size_t from_cache = 0;               // of a gateway
     model_names models{};
-    std::size_t of_choices = 0;               // with several choices
     std::size_t short_prompts = 0;            // read in part, of those with asked lengths
     std::size_t equal_openings = 0;           // whose texts begin alike, of prompts that do not
     /// Whether answers do not depend on what was asked.
@@ -109,15 +108,13 @@ struct answer_counts {
     int equal_tokens = 0;
     std::size_t over_content = 0;             // more tokens in usage than in the text
     std::size_t without_usage = 0;            // though the API reports it, and events are no tokens
-    std::size_t over_length = 0;              // more tokens than the maximum asked for
-    std::size_t under_events = 0;             // fewer tokens in usage than events
+    std::size_t wrong_usage = 0;              // output tokens in usage that cannot be
     std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
     std::size_t untold_ends = 0;              // a late finish, with tokens or without
     std::size_t over_prompt = 0;              // more prompt tokens than possible
     std::size_t filtered = 0;                 // cut off by a content filter
-    // Turns whose history the server keeps; with a prompt no longer than the one before; without
-    // usage to tell.
-    std::size_t going_on = 0, without_history = 0, untold_history = 0;
+    // Turns whose history the server keeps; with a prompt no longer than the one before.
+    std::size_t going_on = 0, without_history = 0;
     // Of answers that the client read without delay, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_burst = 0;
@@ -190,11 +187,9 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     c.cut_short += is_cut_short(r);
     c.from_cache += r.from_cache;
     c.models.add(r);
-    c.of_choices += r.choices > 1;
     c.over_content += usage_is_over_content(r);
     c.without_usage += r.token_source == token_origin::no_usage;
-    c.over_length += is_over_length(r);
-    c.under_events += usage_is_under_events(r);
+    c.wrong_usage += is_over_length(r) || usage_is_under_events(r) || usage_is_over_content(r);
     c.may_hide += r.hidden_tokens < 0;
     c.untold_ends += is_untold_end(r);
     c.over_prompt += usage_is_over_prompt(r);
@@ -249,10 +244,7 @@ public:
         const record& before = *std::prev(at)->second;
         if (before.conversation != r.conversation) return;
         ++c.going_on;
-        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) {
-            ++c.untold_history;
-            return;
-        }
+        if (r.prompt_tokens <= 0 || before.prompt_tokens <= 0) return;
         const long long most = 0ll + before.prompt_tokens + before.output_tokens;
         c.without_history += r.prompt_tokens <= before.prompt_tokens;
         c.over_prompt += r.prompt_tokens > most - r.most_prompt_tokens;
@@ -340,20 +332,16 @@ inline cause several_models(const answer_counts& c) {
     if (!is_too_much(others, c.completed)) return {};
     return of_other_models<because::several_models>(c, others);
 }
-/// What a few answers are, which spoils no verdict.
-inline cause a_few_others(const answer_counts& c) {
-    const std::size_t others = c.models.of_others();
-    return others > 0 ? of_other_models<because::some_other_models>(c, others) : cause{};
-}
-inline cause answers_alike(const answer_counts& c) {
+/// What a few answers are, or all of them, which spoils no verdict.
+inline cause of_a_few_answers(const answer_counts& c) {
+    if (const std::size_t others = c.models.of_others(); others > 0)
+        return of_other_models<because::some_other_models>(c, others);
+    if (c.from_cache > 0)
+        return cause_with<because::some_from_cache>(
+            {{"requests", c.from_cache}, {"completed", c.completed}});
     if (!c.are_alike()) return {};
     return cause_with<because::answers_alike>(
         {{"requests", c.equal_openings}, {"completed", c.completed}});
-}
-inline cause a_few_from_cache(const answer_counts& c) {
-    if (c.from_cache == 0) return {};
-    return cause_with<because::some_from_cache>(
-        {{"requests", c.from_cache}, {"completed", c.completed}});
 }
 
 /// Why answers are short, by their finish reasons.
@@ -377,7 +365,14 @@ inline cause too_short(const answer_counts& c) {
     return cause_with<because::stops_by_itself>(
         {{"requests", n}, {"completed", of}, {"by_themselves", c.ended_by_themselves}});
 }
-inline cause prompts_of_one_size(const answer_counts& c) {
+/// Short or long.
+inline cause other_length(const answer_counts& c) {
+    if (cause why = too_short(c)) return why;
+    return too_much<because::too_long, &answer_counts::too_long>(c);
+}
+/// Prompts that are read in part, by the tokens that were asked for, or by one size of many.
+inline cause short_prompts(const answer_counts& c) {
+    if (cause why = too_much<because::short_prompts, &answer_counts::short_prompts>(c)) return why;
     if (2 * c.equal_prompts <= c.completed) return {};
     return cause_with<because::equal_prompts>({{"requests", c.equal_prompts},
                                                {"completed", c.completed},
@@ -388,11 +383,6 @@ inline cause no_history(const answer_counts& c) {
     if (!is_too_much(c.without_history, c.going_on)) return {};
     return cause_with<because::no_history>({{"turns", c.without_history}, {"of", c.going_on}});
 }
-/// That nothing shows whether the server kept the history, in over 5 % of the turns.
-inline cause untold_history(const answer_counts& c) {
-    return is_too_much(c.untold_history, c.going_on) ? cause{because::untold_history} : cause{};
-}
-
 inline cause more_cached_than_prompt(const cache_counts& c) {
     return cause_with<because::cached_over_prompt>({{"cached", c.cached}, {"prompt", c.prompt}});
 }
@@ -408,13 +398,12 @@ inline cause known_prompts(const answer_counts& of) {
 }
 
 // Buffering by a server or by a proxy looks the same here.
-inline cause in_one_piece(const answer_counts& c) {
-    if (!is_too_much(c.in_one_piece, c.paced)) return {};
-    return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
-}
-/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
-/// Those at one moment may have one cause.
+/// Answers in one piece, or such that begin with several tokens. They coalesce by a proxy if
+/// over 5 % do, at over 5 % of the start times and at three or more: those at one moment may have
+/// one cause.
 inline cause in_a_burst(const answer_counts& c) {
+    if (is_too_much(c.in_one_piece, c.paced))
+        return cause_with<because::in_one_piece>({{"answers", c.in_one_piece}, {"of", c.paced}});
     const std::size_t moments = c.coalesced_at.size();
     const bool are_some = moments > 2 && is_too_much(moments, c.moments.size());
     if (!is_too_much(c.in_a_burst, c.paced) || (c.in_one_piece == 0 && !are_some)) return {};

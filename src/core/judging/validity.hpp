@@ -309,12 +309,10 @@ inline cause none_selected(objective_in_check& o) {
     if (o.answers->requests > 0 || is_of_all(*o.part)) return {};
     return with_text(because::none_selected, selection_text(o.part->which));
 }
-inline cause cached_over_prompt(objective_in_check& o) {
-    const cache_counts& c = o.answers->cache;
-    const bool matters = is_of_prompts(o.part->metric) && c.cached > c.prompt;
-    return matters ? more_cached_than_prompt(c) : cause{};
-}
+/// More cached tokens than prompts have, or more prompt tokens than what was sent can be.
 inline cause usage_over_prompt(objective_in_check& o) {
+    const cache_counts& c = o.answers->cache;
+    if (is_of_prompts(o.part->metric) && c.cached > c.prompt) return more_cached_than_prompt(c);
     const bool counts = concerns_a_metric(
         *o.part, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
     constexpr auto found = too_much<because::usage_over_prompt, &answer_counts::over_prompt>;

@@ -22,7 +22,6 @@ enum class because : unsigned char {
     too_close, too_few_to_fail, all_together, cut_off, holds_anyway, cached,
     cached_in_both, some_other_models, some_from_cache,
     answers_alike,
-    untold_history,
     failed, failed_over, failed_in_burst, failed_within, failed_or_beyond, failed_in_tail,
     failed_too_often, few_pairs,
     wrong_answers, answers_differ, below_client,
@@ -43,14 +42,14 @@ enum class because : unsigned char {
     over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
     gaps_of_all, lacks_values, other_tokens, several_models, from_cache, context_full, stops_early,
     stops_by_itself, cut_short,
-    too_long, filtered, several_choices, short_prompts, equal_prompts, no_history,
+    too_long, filtered, short_prompts, equal_prompts, no_history,
     known_prompts, cached_over_prompt, cached_on_page, no_usage,
     alike_alone, share_machine,
-    usage_over_length, usage_under_events, usage_over_content, usage_may_hide, usage_over_prompt,
+    wrong_usage, usage_may_hide, usage_over_prompt,
     in_one_piece, in_a_burst, in_large_events, comes_in_bursts, untold_end, baseline_fails,
     baseline_may_fail,
     // the server's page
-    metrics_reported, restarted_before, restarted_in, served_others, others_requests, others_tokens,
+    metrics_reported, restarted, served_others, others_requests, others_tokens,
     more_at_once,
     queue_stood, cache_full, cache_preempts, preempted, clocks_lower,
     // loads
@@ -120,8 +119,6 @@ inline constexpr auto cause_table = [] {
         {answers_alike, "answers_alike", "requests,completed", "{some_completed} begin with one "
          "text, whatever was asked: a broken model can be fast, which accuracy or same_answers "
          "shows"},
-        {untold_history, "untold_history", "", "the server reports no prompt tokens, which would "
-         "show whether it kept the history"},
         {failed, "failed", "failed,of", "{failed:0} of {of:0} failed, limit {limit}"},
         {failed_over, "failed_over", "failed,of,is_one_burst", "{failed:0} of {of:0} failed, "
          "over the limit of {limit}, not shown to be more than {is_one_burst?one burst|chance}"},
@@ -276,8 +273,6 @@ inline constexpr auto cause_table = [] {
          "forced: it does not heed the length, or its usage is wrong"},
         {filtered, "filtered", "requests,completed", "{some_completed} were cut off by a content "
          "filter: they are not the answers that were asked for"},
-        {several_choices, "several_choices", "requests,completed", "{some_completed} brought "
-         "several choices, one was asked for: their tokens share one stream"},
         {short_prompts, "short_prompts", "requests,completed", "{some_completed} report under 80 "
          "% of the prompt tokens that were asked for: it reads only a part of its prompts"},
         {equal_prompts, "equal_prompts", "requests,completed,tokens", "{some_completed} report "
@@ -303,13 +298,10 @@ inline constexpr auto cause_table = [] {
         {share_machine, "share_machine", "lost", "at once both servers answer {lost:.3g%} % slower "
          "than alone, and 10 % may be: they share a machine, where each takes the other's time; "
          "compare them in turns (.pairs = in_turns) or with compare()"},
-        {usage_over_length, "usage_over_length", "requests,completed", "{some_completed} have "
-         "more tokens than were asked for at most: it counts wrongly, or does not heed max_tokens"},
-        {usage_under_events, "usage_under_events", "requests,completed", "{some_completed} have "
-         "fewer tokens in usage than their reasoning and their answer have events: it leaves "
-         "some out"},
-        {usage_over_content, "usage_over_content", "requests,completed", "{some_completed} have "
-         "more tokens in usage than their text can be: it counts what it did not send, or wrongly"},
+        {wrong_usage, "wrong_usage", "requests,completed", "{some_completed} have a number of "
+         "tokens in usage that cannot be: more than were asked for or than their text can be, or "
+         "fewer than they have events; it counts wrongly, leaves some out, or does not heed "
+         "max_tokens"},
         {usage_may_hide, "usage_may_hide", "requests,completed", "{some_completed} have several "
          "tokens in usage for each event, of less than two bytes, or more reasoning than was "
          "streamed: some were never sent, and usage does not say how many; running usage would "
@@ -338,10 +330,8 @@ inline constexpr auto cause_table = [] {
          "requests failed ({words}), where {allowed:.3g%} % may, which so few do not show"},
 
         {metrics_reported, "metrics_reported", "repeat", "{words} (repeat {repeat:0})"},
-        {restarted_before, "restarted_before", "repeat", "it restarted before repeat {repeat:0}, "
-         "or another one answers at its address: the counters on its page began anew"},
-        {restarted_in, "restarted_in", "repeat", "it restarted in repeat {repeat:0}, or another "
-         "one answers at its address: the counters on its page began anew"},
+        {restarted, "restarted", "repeat,is_in", "it restarted {is_in?in|before} repeat "
+         "{repeat:0}, or another one answers at its address: the counters on its page began anew"},
         {served_others, "served_others", "repeat,reported,ours", "it served others too: in "
          "repeat {repeat:0} its page counts {reported:0} finished requests, ours were {ours:0}"},
         {others_requests, "others_requests", "reported,ours,repeat", "its page counts "

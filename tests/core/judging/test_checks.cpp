@@ -140,16 +140,11 @@ vector<row_case> all_rows() {
              task.steps = {{"POST /reload", at_ms(500), at_ms(500), at_ms(510), "HTTP 500"}};
              m.candidate[1].side_tasks = {task};
          }},
-        {"restarted_before", because::restarted_before, invalid, usual, [](measurement& m) {
+        {"restarted", because::restarted, invalid, usual, [](measurement& m) {
              for (const std::size_t i : {0u, 1u}) {
                  read_at_each_second(m.candidate[i], 6);
                  for (page_reading& r : m.candidate[i].server.readings) r.began = i == 0 ? 100 : 200;
              }
-         }},
-        {"restarted_in", because::restarted_in, invalid, usual, [](measurement& m) {
-             read_at_each_second(m.candidate[1], 6);
-             for (std::size_t i = 0; i < 6; ++i)
-                 m.candidate[1].server.readings[i].began = i < 3 ? 100 : 200;
          }},
         {"served_others", because::served_others, invalid, usual, [](measurement& m) {
              report(m.candidate[1], server_quantity::requests_done, {100, 100, 100, 100, 100, 145});
@@ -205,10 +200,6 @@ vector<row_case> all_rows() {
                  d.gaps_counted = true;
              }
          }},
-        {"in_one_piece", because::in_one_piece, invalid, closer, [](measurement& m) {
-             each_request(m.candidate,
-                          [](record& r, std::size_t) { r.first_token_ns = r.last_token_ns; });
-         }},
         // Half of the answers begin with six of their eleven tokens: 80 ms of waiting may be theirs.
         {"in_a_burst", because::in_a_burst, invalid, closer, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t i) {
@@ -259,24 +250,14 @@ vector<row_case> all_rows() {
         {"from_cache", because::from_cache, invalid, usual, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t i) { r.from_cache = i % 5 > 0; });
          }},
-        {"too_short", because::stops_by_itself, invalid, usual,
+        {"other_length", because::stops_by_itself, invalid, usual,
          [](measurement& m) { m.candidate[0].short_outputs = 20; }},
-        {"too_long", because::too_long, invalid, usual,
-         [](measurement& m) { m.candidate[0].long_outputs = 20; }},
         {"filtered", because::filtered, invalid, usual, [](measurement& m) {
              each_request(m.candidate,
                           [](record& r, std::size_t) { r.finish_reason = "content_filter"; });
          }},
-        {"several_choices", because::several_choices, invalid, usual, [](measurement& m) {
-             each_request(m.candidate, [](record& r, std::size_t) { r.choices = 4; });
-         }},
         {"short_prompts", because::short_prompts, invalid, usual,
          [](measurement& m) { m.candidate[0].short_prompts = 20; }},
-        {"equal_prompts", because::equal_prompts, invalid, usual, [](measurement& m) {
-             each_request(m.candidate, [](record& r, std::size_t i) {
-                 if (r.most_prompt_tokens >= 0) r.most_prompt_tokens = i % 4 < 2 ? 100 : 300;
-             });
-         }},
         {"no_history", because::no_history, invalid, usual, go_on},
         {"known_prompts", because::known_prompts, invalid, usual, [](measurement& m) {
              for (repeat_data& d : m.candidate) d.shared_tokens = 0;
@@ -289,30 +270,11 @@ vector<row_case> all_rows() {
              each_request(m.candidate,
                           [](record& r, std::size_t) { r.token_source = token_origin::no_usage; });
          }},
-        {"usage_over_length", because::usage_over_length, invalid, of_tokens, [](measurement& m) {
+        {"wrong_usage", because::wrong_usage, invalid, of_tokens, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t) { r.most_output_tokens = 5; });
-         }},
-        {"usage_under_events", because::usage_under_events, invalid, of_tokens,
-         [](measurement& m) {
-             each_request(m.candidate, [](record& r, std::size_t) { r.reasoning_tokens = 200; });
-         }},
-        {"usage_over_content", because::usage_over_content, invalid, of_tokens,
-         [](measurement& m) {
-             each_request(m.candidate, [](record& r, std::size_t) {
-                 r.output_tokens = 100;
-                 r.text_bytes = 5;
-             });
          }},
         {"usage_may_hide", because::usage_may_hide, invalid, of_tokens, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t) { r.hidden_tokens = -1; });
-         }},
-        {"cached_over_prompt", because::cached_over_prompt, invalid, cached_share >= 40_pct,
-         [](measurement& m) {
-             for (repeat_data& d : m.candidate) d.shared_tokens = 1'000'000;
-             each_request(m.candidate, [](record& r, std::size_t) {
-                 r.prompt_tokens = 100;
-                 r.cached_tokens = 108;
-             });
          }},
         {"usage_over_prompt", because::usage_over_prompt, invalid, of_prompts, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t) { r.most_prompt_tokens = 5; });
@@ -364,16 +326,8 @@ vector<row_case> all_rows() {
         {"cached", because::cached, pass, usual, [](measurement& m) {
              each_request(m.candidate, [](record& r, std::size_t) { r.cached_tokens = 4; });
          }},
-        {"some_other_models", because::some_other_models, pass, usual,
+        {"a_few_answers", because::some_other_models, pass, usual,
          [](measurement& m) { m.candidate[1].records[7].model = "small"; }},
-        {"some_from_cache", because::some_from_cache, pass, usual,
-         [](measurement& m) { m.candidate[1].records[7].from_cache = true; }},
-        {"answers_alike", because::answers_alike, pass, usual,
-         [](measurement& m) { m.candidate[1].equal_openings = m.candidate[0].equal_openings = 20; }},
-        {"untold_history", because::untold_history, pass, usual, [](measurement& m) {
-             go_on(m);
-             each_request(m.candidate, [](record& r, std::size_t) { r.prompt_tokens *= r.turn == 0; });
-         }},
         {"cut_off", because::cut_off, invalid, max(ttft) <= 1_s, [](measurement& m) {
              for (repeat_data& d : m.candidate) {
                  d.ends_open = true;
@@ -394,25 +348,10 @@ vector<row_case> all_rows() {
                  note_lateness(d);
              }
          }, false, true},
-        {"answers_differ", because::answers_differ, pass, same_answers >= 90_pct,
-         [](measurement& m) {
-             each_request(m.candidate, [](record& r, std::size_t i) {
-                 r.conversation = static_cast<long long>(i);
-                 r.same = true;
-             });
-         }, true},
-        {"wrong_answers", because::wrong_answers, pass, accuracy >= 80_pct, answer_rightly},
-        {"server_queue", because::queue_stood, fail, missed, [](measurement& m) {
+        {"which_answers", because::wrong_answers, pass, accuracy >= 80_pct, answer_rightly},
+        {"server_state", because::queue_stood, fail, missed, [](measurement& m) {
              for (repeat_data& d : m.candidate)
                  report(d, server_quantity::waiting, {0, 0, 0, 3, 37, 12, 9, 0});
-         }},
-        {"server_cache", because::cache_full, fail, missed, [](measurement& m) {
-             for (repeat_data& d : m.candidate)
-                 report(d, server_quantity::kv_usage, {0, 0.5, 0.99, 1, 1, 1, 1, 0});
-         }},
-        {"server_clocks", because::clocks_lower, fail, missed, [](measurement& m) {
-             report(m.candidate[0], server_quantity::clock, vector<double>(8, 2e9));
-             report(m.candidate[1], server_quantity::clock, vector<double>(8, 1.7e9));
          }},
     };
 }
@@ -439,10 +378,9 @@ vector<order_case> all_orders() {
         {"client_without", "start_skew", usual},
         {"start_skew", "interrupted", usual},
         {"server_gone", "side_task", usual},
-        {"side_task", "restarted_before", usual},
+        {"side_task", "restarted", usual},
         {"read_together", "client_conduct", p50(itl) <= 20_ms},
         {"client_conduct", "server_metrics", max(queued_requests) <= 8},
-        {"in_one_piece", "in_a_burst", closer},
         {"in_a_burst", "starts_read_together", closer},
         {"starts_read_together", "comes_in_bursts",
          goodput(tpot <= 12_ms && itl <= 1_s) >= 90_pct},
@@ -451,19 +389,14 @@ vector<order_case> all_orders() {
         {"comes_in_bursts", "untold_end", goodput(tpot <= 5.5_ms && itl <= 1_s) >= 90_pct},
         {"none_selected", "several_models", p50(ttft).of(turns(3)) <= 1_s},
         {"several_models", "from_cache", usual},
-        {"from_cache", "too_short", usual},
-        {"too_short", "too_long", usual},
-        {"too_long", "filtered", usual},
-        {"filtered", "several_choices", usual},
-        {"several_choices", "short_prompts", usual},
-        {"short_prompts", "equal_prompts", usual},
-        {"equal_prompts", "no_history", usual},
+        {"from_cache", "other_length", usual},
+        {"other_length", "filtered", usual},
+        {"filtered", "short_prompts", usual},
+        {"short_prompts", "no_history", usual},
         {"no_history", "known_prompts", usual},
         {"known_prompts", "no_usage", of_tokens},
-        {"no_usage", "usage_over_length", of_tokens},
-        {"usage_over_length", "usage_under_events", of_tokens},
-        {"usage_under_events", "usage_over_content", of_tokens},
-        {"usage_over_content", "usage_may_hide", of_tokens},
+        {"no_usage", "wrong_usage", of_tokens},
+        {"wrong_usage", "usage_may_hide", of_tokens},
         {"usage_over_prompt", "lacks_values", of_prompts},
         {"lacks_values", "own_values",
          goodput(silent_at_times <= 1_s && ttft_per_prompt_token <= 1_s) >= 98.4_pct},
@@ -472,15 +405,10 @@ vector<order_case> all_orders() {
          [](measurement& m) { m.candidate = {m.candidate[0]}; }},
         {"stopped", "undisturbed", recovery_time <= 15_s,
          [](measurement& m) { recover_in(m, {8, 30, 8.2}); }},
-        {"answers_alike", "untold_history", usual},
         {"holds_anyway", "cached", goodput(ttft <= 1_s && tpot <= 20_ms) >= 60_pct},
-        {"cached", "some_other_models", usual},
-        {"some_other_models", "some_from_cache", usual},
-        {"some_from_cache", "answers_alike", usual},
+        {"cached", "a_few_answers", usual},
         {"client_lost", "client_late", mean(ttft) <= 65_ms},
-        {"wrong_answers", "server_queue", accuracy >= 99.9_pct, answer_rightly},
-        {"server_queue", "server_cache", missed},
-        {"server_cache", "server_clocks", missed},
+        {"which_answers", "server_state", accuracy >= 99.9_pct, answer_rightly},
     };
 }
 

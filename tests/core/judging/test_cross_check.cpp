@@ -28,8 +28,7 @@ repeat_data repeat_reported(int ours, double requests, double tokens) {
     return d;
 }
 cause cross_check_fault(const measurements& e, const repeat_data& d) {
-    cause why = restarted_before(e, d);
-    if (!why) why = restarted_in(d);
+    cause why = restarted(e, d);
     return why ? why : served_others(unfinished_requests(e), d);
 }
 std::string against(const repeat_data& d) {
