@@ -87,9 +87,8 @@ std::optional<Answer> answered_within(std::function<Answer()> ask, double within
     };
     contained_thread(work, [](const std::string&) {}).detach();
     const bool was_interrupted = stop_asked.load();
-    const long long until_ns = now_ns() + ns_of(within_s);
-    while (!one->is_done && now_ns() < until_ns && stop_asked.load() == was_interrupted)
-        sleep_s(0.001);
+    const auto is_over = [&] { return one->is_done || stop_asked.load() != was_interrupted; };
+    comes_by(is_over, now_ns() + ns_of(within_s), 0.001);
     if (!one->is_done) return {};
     return std::move(one->answer);
 }

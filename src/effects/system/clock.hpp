@@ -6,6 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
+#include <algorithm>  // min
 #include <chrono>
 #include <cmath>  // floor, llround
 #include <condition_variable>
@@ -132,6 +133,17 @@ inline void sleep_until(long long at_ns) {
     std::this_thread::sleep_until(time_point_of(at_ns));
 }
 inline void sleep_s(double seconds) { sleep_until(now_ns() + ns_of(seconds)); }
+/// Waits for what nobody tells of: looks at once, and then so often. Returns whether it came before
+/// that time.
+template <class Came>
+bool comes_by(Came&& came, long long until_ns, double every_s) {
+    while (!came()) {
+        const long long left_ns = until_ns - now_ns();
+        if (left_ns <= 0) return false;
+        sleep_s(std::min(every_s, static_cast<double>(left_ns) * 1e-9));
+    }
+    return true;
+}
 /// Whether an event that a machine's thread waits for came before that time.
 template <class Came>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,

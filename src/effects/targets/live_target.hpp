@@ -343,33 +343,33 @@ private:
     void await_at(const http_server& at, const std::string& path, const std::string& fields,
                   double within_s, long long until_ns,
                   bool (*has_come)(const http_answer&)) const {
-        for (;;) {
+        http_answer a;
+        const auto is_over = [&] {
             const double left_s = std::max(seconds_until(until_ns), 0.1);
-            const http_answer a = blocking_get(at, path, fields, std::min(left_s, 10.0));
-            if (a.distrusted || has_come(a) || stop_asked.load()) return;
-            if (now_ns() >= until_ns)
-                throw no_server(facts_.url + " was not ready within " + time_text(within_s) + ": " +
-                                (a.status == 0 ? masked_words_of(a.error, load_)
-                                               : quoted_answer(load_, "GET", path, a)));
-            sleep_s(std::min(0.25, left_s));
-        }
+            a = blocking_get(at, path, fields, std::min(left_s, 10.0));
+            return a.distrusted || has_come(a) || stop_asked.load();
+        };
+        if (!comes_by(is_over, until_ns, 0.25))
+            throw no_server(facts_.url + " was not ready within " + time_text(within_s) + ": " +
+                            (a.status == 0 ? masked_words_of(a.error, load_)
+                                           : quoted_answer(load_, "GET", path, a)));
     }
     /// Waits for the answer to a request of one token; counted from the spawn or from now.
     void await_first_answer() {
         if (!first_like_) return;
         const long long from_ns = process_ ? process_->began_ns : now_ns();
         const long long until_ns = now_ns() + ns_of(first_within_s_);
-        for (;;) {
+        std::string why;
+        const auto is_over = [&] {
             const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));
             first_answer_s_ = static_cast<double>(now_ns() - from_ns) * 1e-9;
-            const std::string why = why_no_answer(load_, *first_like_, a);
-            if (why.empty()) return;
-            if (now_ns() >= until_ns || stop_asked.load())
-                throw std::runtime_error(facts_.url +
-                                         " had not answered its first request within " +
-                                         time_text(first_within_s_) + ": " + why);
-            sleep_s(0.05);
-        }
+            why = why_no_answer(load_, *first_like_, a);
+            return why.empty() || stop_asked.load();
+        };
+        comes_by(is_over, until_ns, 0.05);
+        if (!why.empty())
+            throw std::runtime_error(facts_.url + " had not answered its first request within " +
+                                     time_text(first_within_s_) + ": " + why);
     }
     http_url url_of() const {
         const bool is_set = environment(url_variable()) == str(at_.url);

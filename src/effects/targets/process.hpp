@@ -128,10 +128,10 @@ public:
     void stop() {
         if (pid_ <= 0) return;
         ::kill(-pid_, SIGTERM);
-        comes_to(5, [this] { return is_gone(); });
+        comes_within(5, [this] { return is_gone(); });
         ::kill(-pid_, SIGKILL);
-        const bool ended = comes_to(after_kill_s, [this] { return has_ended(); });
-        const bool is_quiet = comes_to(1, [this] { return !log_.is_held(); });
+        const bool ended = comes_within(after_kill_s, [this] { return has_ended(); });
+        const bool is_quiet = comes_within(1, [this] { return !log_.is_held(); });
         if (!ended)
             std::cerr << printed("llmbench: \"%s\" (process %d) was killed and does not end, as "
                                  "where a driver holds it: it is left behind\n", what_.c_str(),
@@ -160,12 +160,8 @@ private:
         return ended_ = which == pid_ || (which < 0 && errno == ECHILD);
     }
     template <class Came>
-    static bool comes_to(double within_s, const Came& came) {
-        for (double waited_s = 0; waited_s < within_s; waited_s += 0.02) {
-            if (came()) return true;
-            sleep_s(0.02);
-        }
-        return came();
+    static bool comes_within(double seconds, const Came& came) {
+        return comes_by(came, now_ns() + ns_of(seconds), 0.02);
     }
     const std::string what_;
     server_log log_;
@@ -257,9 +253,11 @@ inline carried_command carried_out(const std::string& line, const load_target& t
         c.error = masked_words_of(e.what(), to);
         return c;
     }
-    while ((c.how = c.process->how_it_ended()).empty() && now_ns() < until_ns &&
-           stop_asked.load() == was_interrupted)
-        sleep_s(0.01);
+    const auto is_over = [&] {
+        c.how = c.process->how_it_ended();
+        return !c.how.empty() || stop_asked.load() != was_interrupted;
+    };
+    comes_by(is_over, until_ns, 0.01);
     c.in_time = now_ns() < until_ns;
     const std::string all = c.process->log_tail();
     c.last_line = masked_words_of(
@@ -333,19 +331,19 @@ private:
     std::string why_not_ready(const http_server& server, const std::string& ready,
                               double within_s) {
         http_answer last;
-        for (;;) {
-            if (const std::string how = running_->how_it_ended(); !how.empty())
-                return how + " before it was ready";
-            if (static_cast<double>(now_ns() - began_ns) * 1e-9 > within_s)
-                return "was not ready within " + time_text(within_s) + " (" + ready +
-                       " answered: " +
-                       (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
-                       ")";
-            if (stop_asked.load()) return "was interrupted while starting";
+        std::string how;
+        const auto is_over = [&] {
+            how = running_->how_it_ended();
+            if (!how.empty() || stop_asked.load()) return true;
             last = blocking_get(server, ready, "", std::min(2.0, within_s));
-            if (last.status == 200) return {};
-            sleep_s(0.02);
-        }
+            return last.status == 200;
+        };
+        const bool in_time = comes_by(is_over, began_ns + ns_of(std::min(within_s, 1e9)), 0.02);
+        if (last.status == 200) return {};
+        if (!how.empty()) return how + " before it was ready";
+        if (in_time) return "was interrupted while starting";
+        return "was not ready within " + time_text(within_s) + " (" + ready + " answered: " +
+               (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) + ")";
     }
     no_server given_up(const std::string& why, const vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);

@@ -196,13 +196,12 @@ inline page_reading reading_of_server(const server_pages& pages) {
 inline void rest(const server_pages& pages) {
     sleep_s(0.2);
     if (!pages.first_is_servers) return;
-    const long long until = now_ns() + ns_of(5);
-    while (now_ns() < until && !stop_asked.load()) {
+    const auto is_idle = [&] {
         const page_reading r = reading_of_server(pages);
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
-        if (!(left > 0)) return;  // as where it could not be read
-        sleep_s(0.1);
-    }
+        return stop_asked.load() || !(left > 0);  // as where it could not be read
+    };
+    comes_by(is_idle, now_ns() + ns_of(5), 0.1);
 }
 
 /// Reads once before the load, once a second during it, and once after it. It uses at most 1 % of a

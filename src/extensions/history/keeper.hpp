@@ -68,8 +68,7 @@ inline std::string said_by(const char* command, double within_s) try {
     const std::string log = report_directory() + "/machine.log";
     server_process running(p, 0, log, {});
     running.unlink_log();
-    const long long until_ns = now_ns() + ns_of(within_s);
-    while (running.how_it_ended().empty() && now_ns() < until_ns) sleep_s(0.005);
+    comes_by([&] { return !running.how_it_ended().empty(); }, now_ns() + ns_of(within_s), 0.005);
     return running.how_it_ended() == "exited with status 0" ? running.log_tail(65536) : "";
 } catch (const std::runtime_error&) {
     return {};  // no resources for a process or its output
