@@ -321,7 +321,7 @@ decision judged_by_pairs(const slo& s, Next&& next) {
     by.slos = {s};
     by.rule = rule;
     objective_columns of;
-    of.is_in_pairs = true;
+    of.how = repeats_are::in_turns;
     return judged_in_turn(
         first_pair_analysis, last_pair_analysis,
         [&] {
@@ -557,7 +557,7 @@ verdict judged_alone_at_once(const slo& s, sought which, const vector<bool>& mis
     c.requests = misses.size();
     c.value = c.counts.value(s.statistic.metric);
     objective_columns of;
-    of.is_in_pairs = of.is_by_slices = true;
+    of.how = repeats_are::at_once;
     of.mine.together = c.value;
     of.mine.each.push_back(std::make_shared<const column>(std::move(c)));
     return judge_counts(of, by, s, which).outcome;

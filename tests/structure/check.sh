@@ -52,7 +52,7 @@ own_vector() {
 
 # Private words that the field's terms have replaced: nobody searches for them, nobody can guess them.
 no_private_words() {
-    local words='evidence|grounds|arms_grounds|findings|assess|judged_as_reported|looked_at|client_bias'
+    local words='grounds|arms_grounds|findings|assess|judged_as_reported|looked_at|client_bias'
     words+='|run_arms|arm_figures|arm_list|virtual_world|inside_world|current_world|hang_ups|own_lack'
     words+='|turns_for_all|told_beside|made_up_prompts|is_hurt|says_yes|is_no|words_of_others|cohort_of'
     words+='|server_account|history_mark|in_a_lump|unheard'

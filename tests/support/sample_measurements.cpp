@@ -1,5 +1,6 @@
 #include "support/sample_measurements.hpp"
 
+#include "core/judging/calibration.hpp"
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
 
@@ -41,7 +42,7 @@ std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s) {
     return lb::described(why, s);
 }
 double prior_sd_of(const measurement& m, const llmbench::slo& s) {
-    return lb::prior_sd_of(lb::measurements(m), m, s);
+    return lb::prior_sd_of(m, s, !m.baseline.empty());
 }
 vector<lb::calibrated> calibration_of(const measurement& m) {
     return lb::calibration_of(m, m);

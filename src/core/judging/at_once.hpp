@@ -18,7 +18,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/slice_distances.hpp"
-#include "core/judging/values.hpp"
+#include "core/judging/walk.hpp"
 
 #include <algorithm>  // clamp, max, min, sort
 #include <cmath>  // exp, fabs, isfinite, isnan, log, sqrt
@@ -229,46 +229,44 @@ inline void estimate_slices(decision& d, const slo& s, const values_at_once& v,
     d.advice = longer_or_limit(longer, limit);
 }
 
-/// Judges a ratio or a difference by slices of the time in which both variants were loaded.
-inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
-                              const slo& s, sought which = sought::first) {
-    decision d = undecided(s);
-    d.limit = limit_of(s);
-    d.paired = true;
-    const comparison c = comparison_of(of, t, s);
-    set_measured(d, c);
-    d.client_part = c.client_error;
-    values_at_once v{.is_fraction = of.at_once[0].is_fraction};
-    const std::size_t n = of.at_once.size();
-    const auto take = [&](std::size_t i) {
-        const values_at_once& more = of.at_once[i];
+/// A ratio or a difference by slices of the time in which both variants were loaded.
+class by_slices_at_once final : public method {
+public:
+    using method::method;
+    std::size_t repeats() const override { return of().at_once.size(); }
+    taken_repeat take(std::size_t i) override {
+        const values_at_once& more = of().at_once[i];
         if (more.slices == 0)
-            return invalidate(d, cause_with<because::few_slices>(
-                                     {{"window", more.window_s}, {"needed", more.needed_s}},
-                                     whose::plan));
-        v.add(more);
-        d.repeats = static_cast<int>(i + 1);
-        d.requests = measured_requests(of, i + 1, s.statistic.metric);
-        if (v.mine.values.empty() || v.other.values.empty())
-            return invalidate(d, {because::no_value});
-        return true;
-    };
-    const auto analyse = [&](std::size_t) {
-        const analyses_at_once analyses(s, v, t.rule);
+            return {false, cause_with<because::few_slices>(
+                               {{"window", more.window_s}, {"needed", more.needed_s}},
+                               whose::plan)};
+        v_.is_fraction = more.is_fraction;
+        v_.add(more);
+        const bool has_both = !v_.mine.values.empty() && !v_.other.values.empty();
+        return {true, has_both ? cause{} : cause{because::no_value}};
+    }
+    evidence shown(decision& d, const fewest_repeats& takes) override {
+        const analyses_at_once analyses(s, v_, t.rule);
         analysed_slices at_limit = analyses.analysed(d.limit);
         d.values = std::move(at_limit.parts);
         d.last = at_limit.analysis;
         d.outcome = d.last.outcome;
-        estimate_slices(d, s, v, analyses, c.client_error);
-        if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-        return d.outcome != verdict::inconclusive;
-    };
-    if (!analyse_repeats(d, n, 1, t.rule, which, take, analyse)) return d;
-    d.decided_by = verdict_method::slices_at_once;
-    if (!std::isfinite(d.last.mean))
-        d.why = {cause_with<because::no_size>(
-            {{"unbounded", n}, {"repeats", n}, {"at_most", s.at_most}})};
-    return with_client_limit(std::move(d), c);
+        estimate_slices(d, s, v_, analyses, d.client_part);
+        evidence x{.outcome = d.outcome, .n = as_number(v_.mine.values.size()), .takes = takes};
+        if (!std::isfinite(d.last.mean))
+            x.words = {cause_with<because::no_size>(
+                {{"unbounded", repeats()}, {"repeats", repeats()}, {"at_most", s.at_most}})};
+        return x;
+    }
+    void end(decision& d) const override { d.decided_by = verdict_method::slices_at_once; }
+
+private:
+    values_at_once v_{};
+};
+inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
+                              const slo& s, sought which = sought::first) {
+    by_slices_at_once by(of, t, s);
+    return walked(by, which);
 }
 
 }  // namespace detail

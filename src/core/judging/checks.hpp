@@ -287,7 +287,7 @@ inline cause found_in_answers(std::size_t first, std::size_t end, objective_in_c
     for (const statistic_data& part : parts)
         for (const repeat_list* variant : {&o.e.candidate, &o.e.baseline}) {
             const bool is_baseline = variant == &o.e.baseline;
-            if (is_baseline && (o.s.factor <= 0 || variant->empty())) continue;
+            if (is_baseline && (is_absolute(o.s) || variant->empty())) continue;
             const bool is_shared = is_of_all(part) && !concerns_a_metric(part, is_own);
             const answer_counts own = is_shared ? answer_counts()
                                                 : answer_counts_of(*variant, part.which, part);

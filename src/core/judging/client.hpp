@@ -35,7 +35,7 @@ inline double late_after_s(const judging_parameters& t) {
     };
     for (const auto* slos : {&t.slos, &t.objectives_held})
         for (const slo& s : *slos) {
-            if (s.factor == 0) see(s.statistic.metric, s);
+            if (is_absolute(s)) see(s.statistic.metric, s);
             for (const predicate_step& step : s.statistic.where)
                 if (step.op == predicate_step::op_kind::compare) see(step.metric, step);
         }
@@ -223,7 +223,7 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
     const variant_list variants{&e.candidate};
     std::optional<client_error> error = error_of_lost_time(variants);
     for (const slo& s : t.slos) {
-        if (s.factor == 0 || !is_of_times(s.statistic.metric)) continue;
+        if (is_absolute(s) || !is_of_times(s.statistic.metric)) continue;
         if (error) return error;
         const auto late = error_of_load(variants, late_after_s(t));
         if (!late) continue;

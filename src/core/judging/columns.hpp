@@ -55,35 +55,29 @@ struct objective_columns {
     variant_columns of{}, to{};       // the parts of a ratio
     vector<vector<double>> slices{};  // of a drift, in each repeat
     vector<values_at_once> at_once{};  // of a comparison by slices, in each repeat
-    bool is_in_pairs = false;         // there is a live baseline
-    bool is_by_slices = false;        // whose loads at once are compared by slices
+    repeats_are how = repeats_are::alone;
     bool pairs_are_fresh = false;
     double client_error = 0;          // of a difference, in its unit
-    bool has_live_baseline() const { return is_in_pairs; }
     std::size_t repeats() const { return mine.each.size(); }
-    repeats_are how() const {
-        return is_by_slices   ? repeats_are::at_once
-               : is_in_pairs ? repeats_are::in_turns
-                             : repeats_are::alone;
-    }
+    bool are_pairs() const { return how != repeats_are::alone; }  // with a live baseline
 };
 /// `how`: of the candidate.
 inline objective_columns columns_of(const measurements& e, const slo& s,
                                     timing_bound how = timing_bound::measured) {
     const statistic_data& what = s.statistic;
     objective_columns c;
-    c.is_in_pairs = e.has_live_baseline();
-    c.is_by_slices = e.by_slices;
+    if (e.has_live_baseline())
+        c.how = e.by_slices ? repeats_are::at_once : repeats_are::in_turns;
     c.pairs_are_fresh = e.pairs_are_fresh;
     if (is_difference(s)) c.client_error = client_error_in(e, what);
     c.mine = columns_in(e, what, e.candidate, how);
-    if (s.factor > 0) c.other = columns_in(e, what, e.baseline, opposite(how));
+    if (!is_absolute(s)) c.other = columns_in(e, what, e.baseline, opposite(how));
     if (is_ratio(what.metric)) {
         c.of = columns_in(e, what.parts[0], e.candidate, how);
         c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
     }
     const std::size_t pairs = std::min(e.candidate.size(), e.baseline.size());
-    for (std::size_t i = 0; e.by_slices && s.factor > 0 && i < pairs; ++i)
+    for (std::size_t i = 0; e.by_slices && !is_absolute(s) && i < pairs; ++i)
         c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
     if (!is_drift(what.metric) || e.candidate.empty()) return c;
     const std::size_t k = 3 * slices_of_third(what, as_number(c.mine.each[0]->requests));

@@ -39,7 +39,7 @@ inline cause share_machine(objective_in_check& o) {
 /// Answers that do not depend on what was asked, where the baseline's do.
 inline cause alike_alone(objective_in_check& o) {
     const answer_counts &mine = o.g.candidate, &other = o.g.baseline;
-    const bool is_compared = o.s.factor > 0 && o.is_of(is_of_service) && other.completed > 0;
+    const bool is_compared = !is_absolute(o.s) && o.is_of(is_of_service) && other.completed > 0;
     if (!is_compared || !mine.are_alike() || other.are_alike()) return {};
     return cause_with<because::alike_alone>(
         {{"requests", mine.equal_openings}, {"completed", mine.completed}}, whose::server);
@@ -76,9 +76,9 @@ inline cause other_lengths(const objective_in_check& o) {
 /// Why token rates are not compared: the variants' workloads differ.
 inline cause other_tokens(objective_in_check& o) {
     const metric_id m = o.s.statistic.metric;
-    if (o.s.factor > 0 && !o.e.other_workload && !o.e.other_requests) return other_lengths(o);
+    if (!is_absolute(o.s) && !o.e.other_workload && !o.e.other_requests) return other_lengths(o);
     const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
-    if (!o.e.other_workload || o.s.factor <= 0 || !of_tokens) return {};
+    if (!o.e.other_workload || is_absolute(o.s) || !of_tokens) return {};
     const request_tokens mine = request_tokens_of(o.e.candidate, o.s.statistic.which),
                          other = request_tokens_of(o.e.baseline, o.s.statistic.which);
     const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };

@@ -268,25 +268,6 @@ inline void estimate_counts(decision& d, const objective_columns& of) {
     });
 }
 
-/// The failed requests of the repeat with the most, if it alone shows more than the limit allows: a
-/// burst, or a server that fails intermittently.
-struct worst_repeat {
-    std::size_t number = 0;  // from 1; 0: none
-    double k = 0, n = 0;
-};
-inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double allowed,
-                                      double alpha) {
-    worst_repeat worst;
-    for (std::size_t i = 0; i < misses.size(); ++i) {
-        fraction_counts one;
-        one.add(misses[i]);
-        const auto [k, n] = one;
-        const bool over = n > 0 && clopper_pearson_lower(k, n, alpha) > allowed;
-        if (over && k * worst.n >= worst.k * n) worst = {i + 1, k, n};
-    }
-    return worst;
-}
-
 /// The objective on errors where a gate has no own one.
 inline slo error_guard() {
     slo s;
@@ -297,74 +278,6 @@ inline slo error_guard() {
 /// Whether the guard would be no looser than this limit: then its observed pass is one, too.
 inline bool is_as_loose_as_guard(const slo& s) {
     return is_of_all_errors(s) && s.bound >= error_guard().bound;
-}
-
-/// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
-/// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
-/// is held to no more from the second repeat on, at once from the first load on.
-inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& misses,
-                         const judging_rule& rule, const fewest_repeats& fewest) {
-    if (d.outcome == verdict::pass) return;
-    const miss_counts& c = d.counted->seen;
-    const bool may_be_observed =
-        which == sought::guards_first ||
-        (is_as_loose_as_guard(d.objective) && d.repeats >= std::min(first_analysis, fewest.pass) &&
-         c.k <= error_guard().bound * c.n);
-    if (d.outcome == verdict::fail) {
-        d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
-    } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
-        d.why = {cause_with<because::failed_over>(
-            {{"failed", c.k}, {"of", c.n}, {"is_one_burst", c.k / c.effect < 1.5}})};
-    } else if (may_be_observed) {
-        const worst_repeat worst = repeat_over_limit(misses, error_guard().bound, rule.pass_level);
-        if (worst.number > 0) {
-            d.why = {cause_with<because::failed_in_burst>({{"failed", c.k},
-                                                           {"of", c.n},
-                                                           {"burst", worst.k},
-                                                           {"burst_of", worst.n},
-                                                           {"repeat", worst.number}})};
-            return;
-        }
-        d.outcome = verdict::pass;
-        if (c.upper(d.counted->at.pass) > c.allowed)
-            d.why = {cause_with<because::failed_within>({{"failed", c.k}, {"of", c.n}})};
-    }
-}
-
-/// Judges fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors
-/// need all repeats: a pass of the first ones says nothing of failures in later ones.
-inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, sought which = sought::first) {
-    decision d = undecided(s);
-    d.limit = s.bound;
-    d.measured = of.mine.together;
-    d.decided_by = verdict_method::counts;
-    const count_levels levels = count_levels_of(s, t.rule);
-    const bool of_errors = s.statistic.metric == metric_id::error_rate;
-    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
-    const auto first = static_cast<std::size_t>(fewest.pass);
-    const auto take = [](std::size_t) { return true; };
-    const auto analyse = [&](std::size_t repeats) {
-        const miss_counts c = counted_misses(of.mine, s, repeats, allowed_misses(s));
-        if (c.n == 0) return false;
-        d.repeats = static_cast<int>(repeats);
-        d.counted = analysis_of_misses{c, levels};
-        verdict outcome = d.counted->outcome();
-        d.why.clear();
-        if (outcome == verdict::pass && d.repeats < fewest.pass) outcome = verdict::inconclusive;
-        if (outcome == verdict::fail && d.repeats < fewest.fail) {
-            outcome = verdict::inconclusive;
-            d.why = {{because::too_few_to_fail}};
-        }
-        if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
-        return of_errors ? outcome == verdict::fail : d.outcome != verdict::inconclusive;
-    };
-    analyse_repeats(d, of.repeats(), first, t.rule, which, take, analyse);
-    const auto repeats = static_cast<std::size_t>(d.repeats);
-    d.requests = measured_requests(of, repeats, s.statistic.metric);
-    if (repeats == 0) return decided(d, verdict::invalid, {because::no_value});
-    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule, fewest);
-    return d;
 }
 
 /// Returns how one failed request of a variant ended: "http: HTTP 500".

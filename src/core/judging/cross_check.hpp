@@ -344,7 +344,7 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     // The largest value read is a lower bound: if it is over the limit, the true one is too.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
     const bool needs_all = s.statistic.kind == statistic_kind::max &&
-                           !(s.factor == 0 && v.outcome == certain);
+                           !(is_absolute(s) && v.outcome == certain);
     const auto reported = [](const std::string& text, const repeat_data& d) {
         return text.empty() ? cause{}
                             : cause_with<because::metrics_reported>({{"repeat", d.index + 1}},

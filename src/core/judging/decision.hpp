@@ -216,37 +216,6 @@ inline decision decided(decision d, verdict outcome, cause why) {
     return d;
 }
 
-/// Says what pairs lack that are fewer than a gate has by itself.
-inline void explain_few_pairs(decision& d, const judging_rule& rule) {
-    if (d.outcome != verdict::inconclusive || !d.paired || rule.most >= first_pair_analysis) return;
-    d.why.insert(d.why.begin(),
-                 cause_with<because::few_pairs>(
-                     {{"pairs", d.repeats}, {"needed", first_pair_analysis}}));
-}
-
-/// Makes a decision invalid. Returns false, for the functions of analyse_repeats.
-inline bool invalidate(decision& d, cause why) {
-    d = decided(std::move(d), verdict::invalid, std::move(why));
-    return false;
-}
-/// Takes one repeat after another, and analyses those so far until one analysis decides or `d` is
-/// invalid; returns false then. `take(i)`: whether repeat i counts. `analyse(n)`, of n that count:
-/// whether it decides. Only the last analysis may be of fewer than `first`.
-template <class Take, class Analyse>
-bool analyse_repeats(const decision& d, std::size_t repeats, std::size_t first,
-                     const judging_rule& rule, sought which, Take&& take, Analyse&& analyse) {
-    std::size_t counted = 0;
-    int analyses = 0;
-    for (std::size_t i = 0; i < repeats && d.outcome != verdict::invalid; ++i) {
-        if (!take(i)) continue;
-        ++counted;
-        if (i + 1 < repeats && (counted < first || !rule.has_analysis_after(analyses))) continue;
-        ++analyses;
-        if (analyse(counted) && which != sought::last) break;
-    }
-    return d.outcome != verdict::invalid;
-}
-
 /// Whether a verdict is on pooled requests, not on a statistic of each repeat.
 inline bool is_counted(const verdict_numbers& v) {
     return v.decided_by == verdict_method::counts ||

@@ -17,13 +17,12 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/values.hpp"
+#include "core/judging/walk.hpp"
 
 #include <algorithm>  // clamp, max, min
 #include <cmath>  // fabs, isnan, sqrt
 #include <cstddef>  // size_t
 #include <map>
-#include <utility>  // pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -135,7 +134,7 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
         trials = all.all / std::max(1.0, counted_misses(variant, own, pairs, 0).effect);
     };
     counted(of.mine, p.mine, p.trials);
-    if (of.is_in_pairs) counted(of.other, p.other, p.other_trials);
+    if (of.are_pairs()) counted(of.other, p.other, p.other_trials);
     if (!is_of_answers(s.statistic.metric)) return p;
     paired_answers answers;
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -164,54 +163,56 @@ inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair&
     return wider_of(counts, decided(measured_analysis(mean, own, day_sd, 0), rule));
 }
 
-/// Judges a fraction less that of a live baseline or of a stored run, by the counts of both.
-inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
-                                     const slo& s, sought which = sought::first) {
-    decision d = undecided(s);
-    d.limit = limit_of(s);
-    comparison c = comparison_of(of, t, s);
-    d.paired = c.paired;
-    fraction_pair earlier;
-    if (!c.paired) {
+/// A fraction less that of a live baseline or of a stored run, by the counts of both.
+class by_fraction_pairs final : public method {
+public:
+    by_fraction_pairs(const objective_columns& of, const judging_parameters& t_, const slo& s_)
+        : method(of, t_, s_) {
+        if (c.is_paired()) return;
         const vector<kept_counts> kept = counts_kept(t.stored.values, s.statistic);
-        if (c.is_missing || kept.empty())
-            return decided(d, verdict::invalid, {because::stored_lacks});
-        earlier = fraction_of_stored(kept, s.statistic.metric);
-        c.others_together = earlier.other;
-        d.stored_values = c.others;
-        d.stored = {c.stored.repeats, c.stored.variance * c.scale * c.scale,
-                    c.stored.day_sd * c.scale};
+        c.is_missing = c.is_missing || kept.empty();
+        if (c.is_missing) return;
+        earlier_ = fraction_of_stored(kept, s.statistic.metric);
+        c.others_together = earlier_.other;
+        stored_ = {c.stored.repeats, c.stored.variance * c.scale * c.scale,
+                   c.stored.day_sd * c.scale};
     }
-    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
-    set_measured(d, c);
-    const auto take = [&](std::size_t i) {
+    taken_repeat take(std::size_t i) override {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
-            return invalidate(
-                d, cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
-        d.values.push_back(value);
-        d.distances.push_back(distance_of(s, value, d.limit));
-        d.repeats = static_cast<int>(i + 1);
-        return true;
-    };
-    const auto analyse = [&](std::size_t pairs) {
-        d.fractions = fraction_pair_of(of, s, pairs, earlier);
-        if (!(d.fractions->trials > 0 && d.fractions->other_trials > 0))
-            return invalidate(d, {because::no_value});
-        d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule, d.stored);
-        d.why.clear();
-        if (d.repeats >= fewest.pass) d.outcome = d.last.outcome;
-        const auto [mine, other] = std::pair(d.fractions->mine, d.fractions->other);
-        open_early_fail(d, fewest.fail, std::fabs(mine - other), 2 * t.stored.day_sd * other);
-        return d.outcome != verdict::inconclusive;
-    };
-    const auto least = static_cast<std::size_t>(fewest.pass);
-    if (!analyse_repeats(d, c.repeats(), least, t.rule, which, take, analyse)) return d;
-    if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
-    d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
-    d.decided_by = verdict_method::t;
-    explain_few_pairs(d, t.rule);
-    return d;
+            return {false,
+                    cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}})};
+        values_.push_back(value);
+        distances_.push_back(distance_of(s, value, limit_of(s)));
+        return {};
+    }
+    evidence shown(decision& d, const fewest_repeats& takes) override {
+        const fraction_pair p =
+            fraction_pair_of(of(), s, static_cast<std::size_t>(d.repeats), earlier_);
+        if (!(p.trials > 0 && p.other_trials > 0)) return {.fault = {because::no_value}};
+        d.fractions = p;
+        d.last = analysis_of_fractions(s, p, distances_, t.rule, stored_);
+        return {.outcome = d.last.outcome, .n = p.trials, .takes = takes,
+                .is_of_days =
+                    std::fabs(p.mine - p.other) < 2 * t.stored.day_sd * p.other};
+    }
+    void end(decision& d) const override {
+        d.decided_by = verdict_method::t;
+        d.values = values_;
+        d.distances = distances_;
+        d.stored = stored_;
+        if (!c.is_paired()) d.stored_values = c.others;
+    }
+
+private:
+    fraction_pair earlier_{};  // of a stored run
+    stored_side stored_{};
+    vector<double> values_{}, distances_{};
+};
+inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
+                                     const slo& s, sought which = sought::first) {
+    by_fraction_pairs by(of, t, s);
+    return walked(by, which);
 }
 
 }  // namespace detail

@@ -1,10 +1,9 @@
-// the verdicts of a gate, and its calibration
+// the verdicts of a gate
 #pragma once
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
-#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
@@ -13,10 +12,8 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/checks.hpp"
-#include "core/judging/values.hpp"
 
-#include <algorithm>  // count_if, max, min
-#include <cmath>  // exp, isfinite, log, sqrt
+#include <algorithm>  // count_if, max
 #include <optional>
 #include <string>
 #include <utility>  // move
@@ -148,67 +145,6 @@ inline bool is_waited_for(const decision& d, awaited which) {
 }
 inline bool all_decided(const vector<decision>& verdicts, awaited which) {
     return !any_of(verdicts, [&](const decision& d) { return is_waited_for(d, which); });
-}
-
-/// How far a limit has to be from the logarithm of a ratio so that most loads at once pass, by the
-/// intervals of their slices; infinite where a load has none. At least 1 %, as two processes of one
-/// build may differ by more than the loads of a calibration show.
-inline double reach_at_once(const objective_columns& of, const slo& s, double sd,
-                            const judging_rule& rule) {
-    double sum = 0;
-    for (const values_at_once& v : of.at_once) {
-        if (v.slices == 0) return infinity;
-        const estimate_t e = estimate_at_once(s, v, analyses_at_once(s, v, rule));
-        sum += s.at_most ? std::log(e.high / e.value) : std::log(e.value / e.low);
-    }
-    const double typical = sum / as_number(of.at_once.size());
-    const double reach = std::max(typical + 1.645 * sd, distance_of_modes / 2);
-    return std::isfinite(typical) ? reach : infinity;
-}
-
-/// The calibration of each objective without judging it. Fractions need none, and server metrics
-/// may be zero.
-inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
-    vector<calibrated> rows;
-    for (const slo& s : t.slos) {
-        rows.emplace_back().objective = s;
-        if (is_request_fraction(s.statistic.metric) || is_of_server(s.statistic.metric) ||
-            is_drift(s.statistic.metric) || is_difference(s))
-            continue;
-        const objective_columns of = columns_of(e, s);
-        const comparison c = comparison_of(of, t, s);
-        if (c.is_missing) continue;
-        const auto log_of = [&](double v) {
-            return std::log(c.relative ? with_offset(s.statistic.metric, v) : v);
-        };
-        vector<double> logs;
-        for (std::size_t i = 0; i < c.repeats(); ++i)
-            logs.push_back(log_of(of.mine.each[i]->value) -
-                           (c.paired ? log_of(of.other.each[i]->value) : c.base_log));
-        if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
-        calibrated& row = rows.back();
-        const double sign = s.at_most ? 1 : -1, limit = c.relative ? s.factor : s.bound;
-        row.estimate = std::exp(mean_of(logs));
-        row.sd = std::sqrt(sample_variance(logs));
-        row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
-        const bool against_stored = c.relative && !c.paired;
-        const bool is_all_noise = !against_stored && (!c.paired || e.pairs_are_fresh);
-        const auto known =
-            is_all_noise ? calibrated_noise_of(row.sd, logs.size()) : calibrated_noise{};
-        const double sd = known.df > 0 ? known.sd : std::max(row.sd, prior_sd_of(e, t, s));
-        const double most = t.rule.most, df = known.df > 0 ? known.df : prior_df;
-        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), df + most - 1);
-        const double se =
-            std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
-                      (against_stored ? c.stored.day_sd * c.stored.day_sd : 0));
-        double reach = (quantile + 1.645) * se;
-        if (known.df > 0) reach += hidden_by_modes(known.df + 1 + most, t.rule.pass_level);
-        if (is_all_noise && t.rule.most >= first_fail)
-            reach = std::min(reach, reach_of_quiet_repeats(row.sd, logs.size(), t.rule));
-        if (!of.at_once.empty()) reach = reach_at_once(of, s, row.sd, t.rule);
-        if (std::isfinite(reach)) row.to_write = row.estimate * std::exp(sign * reach);
-    }
-    return rows;
 }
 
 }  // namespace detail

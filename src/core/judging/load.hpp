@@ -241,7 +241,7 @@ inline bool only_worsens(metric_id m) {
 inline decision with_the_load(decision v, const measurements& e, const cause& over) {
     const bool is_short = over.what == because::probe_too_short;
     const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
-                                     (v.objective.factor == 0 ||
+                                     (is_absolute(v.objective) ||
                                       !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
     const bool fails = v.outcome == verdict::fail && stays;
     v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);

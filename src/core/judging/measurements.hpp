@@ -213,30 +213,26 @@ struct judging_parameters {
 
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
 inline std::string noise_name(const slo& s) {
-    return str(s.statistic.name) + (s.factor > 0 ? " / baseline" : "");
+    return str(s.statistic.name) + (!is_absolute(s) ? " / baseline" : "");
 }
-/// The prior noise of a statistic. A calibration makes it larger, never smaller. `e`: measurements
-/// or columns.
-template <class Seen>
-double prior_sd_of(const Seen& e, const judging_parameters& t, const slo& s) {
+/// The prior noise of a statistic. A calibration makes it larger, never smaller.
+inline double prior_sd_of(const judging_parameters& t, const slo& s, bool are_pairs) {
     if (is_of_start(s.statistic.metric) || is_of_recovery(s.statistic.metric))
         return prior_startup_sd;
     // Of the same questions most are always right or always wrong.
     if (s.statistic.metric == metric_id::accuracy) return prior_accuracy_sd;
     // A log ratio has the noise of both its runs or statistics.
-    const bool is_of_two = is_ratio(s.statistic.metric) || (s.factor > 0 && e.has_live_baseline());
-    const double uncalibrated =
-        is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
+    const bool is_of_two = is_ratio(s.statistic.metric) || (!is_absolute(s) && are_pairs);
+    const double uncalibrated = is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
     return at == t.noise.end() ? uncalibrated : std::max(at->second, uncalibrated);
 }
 /// The rule for a statistic. The prior of a start is trusted, since a gate often has just one. That
 /// of a few calibrated repeats is not: analysis_by_calibration trusts ten, where a run fits them.
-template <class Seen>
-judging_rule rule_for(const Seen& e, const judging_parameters& t, const slo& s) {
+inline judging_rule rule_for(const judging_parameters& t, const slo& s, bool pairs_are_fresh) {
     judging_rule r = t.rule;
     r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric);
-    r.pairs_are_fresh = e.pairs_are_fresh;
+    r.pairs_are_fresh = pairs_are_fresh;
     return r;
 }
 

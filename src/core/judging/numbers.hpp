@@ -11,12 +11,15 @@
 #include "core/judging/at_once.hpp"
 #include "core/judging/cause.hpp"
 #include "core/judging/columns.hpp"
+#include "core/judging/comparison.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/fraction_pairs.hpp"
+#include "core/judging/fractions.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/values.hpp"
+#include "core/judging/walk.hpp"
 
 #include <algorithm>  // clamp, max
 #include <cmath>  // exp, isfinite, isnan, log, sqrt
@@ -98,62 +101,60 @@ inline cause advice_on_drift(const decision& d) {
 
 /// A drift is judged within each run. Differences between slices from the traffic are the same in
 /// all repeats of a trace, and would look like a drift if repeats were compared.
-inline decision judge_drift(const objective_columns& c, const judging_parameters& t,
-                            const slo& s, sought which) {
-    decision d = undecided(s);
-    d.limit = s.bound;
-    d.decided_by = verdict_method::slices;
-    d.measured = c.mine.together;
-    if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
-    const double measured = as_number(c.mine.each[0]->requests);
-    const auto least = static_cast<double>(least_of_drift(s.statistic));
-    if (measured < least)
-        return decided(d, verdict::invalid,
-                       cause_with<because::small_for_drift>(
-                           {{"measured", measured}, {"needed", least}}, whose::plan));
-    vector<double> sums(c.slices[0].size(), 0.0);
-    d.values = sums;
-    const auto take = [&](std::size_t i) {
-        const vector<double>& slices = c.slices[i];
+class by_drift final : public method {
+public:
+    using method::method;
+    taken_repeat take(std::size_t i) override {
+        const auto measured = as_number(of().mine.each[0]->requests),
+                   least = static_cast<double>(least_of_drift(s.statistic));
+        if (measured < least)
+            return {false, cause_with<because::small_for_drift>(
+                               {{"measured", measured}, {"needed", least}}, whose::plan)};
+        const vector<double>& slices = of().slices[i];
+        sums_.resize(slices.size());
+        logs_.resize(slices.size());
         for (std::size_t j = 0; j < slices.size(); ++j) {
-            sums[j] += std::log(slices[j]);
-            d.values[j] = sums[j] / static_cast<double>(i + 1);
-            if (!std::isfinite(d.values[j]))
-                return invalidate(d, cause_with<because::no_finite_part>({{"repeat", i + 1}}));
+            sums_[j] += std::log(slices[j]);
+            logs_[j] = sums_[j] / static_cast<double>(i + 1);
+            if (!std::isfinite(logs_[j]))
+                return {false, cause_with<because::no_finite_part>({{"repeat", i + 1}})};
         }
-        return true;
-    };
-    const auto analyse = [&](std::size_t repeats) {
-        d.last = analysis_of_drift(s, d.values, t.rule);
-        d.outcome = d.last.outcome;
-        d.repeats = static_cast<int>(repeats);
-        return d.outcome != verdict::inconclusive;
-    };
-    if (!analyse_repeats(d, c.repeats(), 1, t.rule, which, take, analyse)) return d;
-    d.requests = measured_requests(c, static_cast<std::size_t>(d.repeats), s.statistic.metric);
-    d.why = {thirds_of(c.mine, static_cast<std::size_t>(d.repeats))};
-    d.dependence = dependence_of_slices(d.values);
-    return d;
-}
+        return {};
+    }
+    evidence shown(decision& d, const fewest_repeats& takes) override {
+        d.last = analysis_of_drift(s, logs_, t.rule);
+        return {.outcome = d.last.outcome, .n = as_number(logs_.size()), .takes = takes,
+                .words = {thirds_of(of().mine, static_cast<std::size_t>(d.repeats))}};
+    }
+    void end(decision& d) const override {
+        d.decided_by = verdict_method::slices;
+        d.values = logs_;
+        d.dependence = dependence_of_slices(logs_);
+    }
+
+private:
+    vector<double> sums_{}, logs_{};  // of slices, over the repeats so far
+};
 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
                                    const slo& s, sought which) {
-    const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
-    const bool by_past = s.factor > 0 && t.past;
-    const bool by_slices = !c.at_once.empty();
+    const against to = against_of(s, c.are_pairs(), t);
+    const metric_id m = s.statistic.metric;
     // Of answers to the same questions a stored run has values: the difficulty cancels in those.
-    const bool is_of_counts = c.is_in_pairs || (!by_past && !may_be_relative(s.statistic.metric));
-    const bool by_fractions =
-        is_difference(s) && is_request_fraction(s.statistic.metric) && is_of_counts;
-    decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, which)
-                 : by_slices                  ? judge_at_once(c, t, s, which)
-                 : by_fractions               ? judge_fraction_pairs(c, t, s, which)
-                 : counts                     ? judge_counts(c, t, s, which)
-                 : by_past                    ? t.past->judged(c, t, s, which)
-                                              : judge_values(c, t, s, which);
+    const bool is_of_counts =
+        to == against::column || (to == against::stored && !may_be_relative(m));
+    const auto by = [&](auto&& way) { return walked(way, which); };
+    decision d = is_drift(m)            ? by(by_drift(c, t, s))
+                 : !c.at_once.empty()   ? by(by_slices_at_once(c, t, s))
+                 : is_request_fraction(m) && is_difference(s) && is_of_counts
+                     ? by(by_fraction_pairs(c, t, s))
+                 : is_request_fraction(m) && to == against::number
+                     ? by(by_counts(c, t, s, which))
+                 : to == against::past ? t.past->judged(c, t, s, which)
+                                       : by(by_values(c, t, s));
     d.counted_in =
-        needs_baseline(s) && c.is_in_pairs ? verdict_unit::pair : verdict_unit::repeat;
+        needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
         d.calibrated_sd = at->second;

@@ -21,7 +21,12 @@ namespace detail {
 
 /// A series that an objective names may be negative: its distance is relative to the limit.
 inline bool is_on_the_log(const slo& s) {
-    return !is_difference(s) && (s.factor > 0 || s.statistic.metric != metric_id::server_metric);
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return true;
+    case limit_kind::difference: return false;
+    }
+    return s.statistic.metric != metric_id::server_metric;
 }
 inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
 /// Returns the limit for comparisons. For integers it is half a unit looser, so that equality
@@ -37,9 +42,12 @@ inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
 /// Negative where the value meets the limit. `scale`: the unit of a difference's distance.
 inline double distance_of(const slo& s, double value, double limit, double scale = 1) {
     const double sign = s.at_most ? 1 : -1;
-    if (is_difference(s)) return std::clamp(sign * (value - limit) / scale, -1e6, 1e6);
     const auto log_of = [](double v) { return std::log(std::clamp(v, least_value, max_value)); };
-    if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return sign * (log_of(value) - std::log(limit));
+    case limit_kind::difference: return std::clamp(sign * (value - limit) / scale, -1e6, 1e6);
+    }
     const double line = line_of(s, limit);
     // Distances are clamped so that their squares are finite.
     if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
@@ -48,8 +56,11 @@ inline double distance_of(const slo& s, double value, double limit, double scale
 }
 inline double at_distance(const slo& s, double distance, double limit, double scale = 1) {
     const double sign = s.at_most ? 1 : -1;
-    if (is_difference(s)) return limit + sign * distance * scale;
-    if (s.factor > 0) return limit * std::exp(sign * distance);
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return limit * std::exp(sign * distance);
+    case limit_kind::difference: return limit + sign * distance * scale;
+    }
     const double line = line_of(s, limit);
     if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
     const double offset = facts_of(s.statistic.metric).offset;
@@ -95,7 +106,7 @@ struct fewest_repeats {
 /// no verdict waits for more than there will be, though two are the fewest with a spread.
 inline fewest_repeats fewest_repeats_of(const slo& s, repeats_are how, int most) {
     const metric_id m = s.statistic.metric;
-    const bool is_compared = s.factor > 0, are_slices = how == repeats_are::at_once;
+    const bool is_compared = !is_absolute(s), are_slices = how == repeats_are::at_once;
     const int usual = how == repeats_are::in_turns ? first_pair_analysis : first_analysis;
     fewest_repeats n;
     if (is_of_start(m) || is_drift(m) || (are_slices && is_compared)) n = {1, 1};

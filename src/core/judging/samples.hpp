@@ -68,7 +68,8 @@ inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) 
 /// one piece at its end, and without a warm-up has none at its start.
 inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
     const slo& s = v.objective;
-    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
+    const bool is_of_window = is_throughput(s.statistic.metric) && is_absolute(s);
+    if (v.outcome != verdict::fail || !is_of_window) return {};
     double ended = 0, more = 0;
     for (const shared_column& d : c.mine.each) {
         ended += d->ends.ended;

@@ -172,7 +172,7 @@ inline bool passes_by_more_than(const objective_in_check& o, const objective_col
         if (!std::isfinite(hidden)) return false;
         most = std::max(most, hidden);
     }
-    double& limit = s.factor > 0 ? s.factor : s.bound;
+    double& limit = !is_absolute(s) ? s.factor : s.bound;
     limit = s.at_most ? limit / most : limit * most;
     return decision_by_numbers(o.columns, o.t, s).outcome == verdict::pass;
 }
@@ -279,7 +279,7 @@ inline cause client_conduct(objective_in_check& o) {
 }
 /// Gaps kept as histograms have no selection, and no slices of time.
 inline cause gaps_of_all(objective_in_check& o) {
-    const bool are_slices = o.e.by_slices && o.s.factor > 0;
+    const bool are_slices = o.e.by_slices && !is_absolute(o.s);
     const auto is_of_some = [&](const statistic_data& s) {
         return pools_gaps(s.metric) && (are_slices || !is_all(s.which));
     };
@@ -396,7 +396,7 @@ inline void advise(objective_in_check& o) {
 inline cause part_of_cache(objective_in_check& o) {
     const statistic_data& what = o.s.statistic;
     if (!o.is_in(verdict::pass) || !concerns(what, &metric_facts::is_of_prefill)) return {};
-    const bool compares = o.s.factor > 0 && o.g.baseline_cache.prompt > 0, all = is_of_all(what);
+    const bool compares = !is_absolute(o.s) && o.g.baseline_cache.prompt > 0, all = is_of_all(what);
     const auto part_of = [&](const prefix_hits& of_all, const repeat_list& variant) {
         return (all ? of_all : prefix_hits_of(variant, what.which)).fraction();
     };

@@ -17,10 +17,12 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/walk.hpp"
 
 #include <algorithm>  // max, min
-#include <cmath>  // exp, fabs, isfinite, isnan, log, log1p, sqrt
-#include <utility>  // move, swap
+#include <cmath>  // exp, fabs, isfinite, isnan, log1p, sqrt
+#include <cstddef>  // size_t
+#include <utility>  // swap
 
 namespace llmbench {
 inline namespace v1 {
@@ -95,35 +97,41 @@ struct observed_repeats {
 /// included. `bound` is the limit as a value; a stored or live baseline's is itself an estimate.
 struct limit_of_values {
     double bound = 0, allowed = 0;
-    bool may_pass = true;  // counts cannot show a pass of a comparison
+    bool may_pass = false;  // counts cannot show a pass of a comparison
 };
+/// The limit by the values of a live baseline. As much of it may be beyond its own estimate.
+inline limit_of_values limit_by_column(const judging_rule& rule, const slo& s,
+                                       const comparison& c, std::size_t repeats) {
+    const double allowed = allowed_misses(s);
+    const vector<double> pooled = sorted_values_in(c.of_columns->other, repeats);
+    if (pooled.empty()) return {not_a_number, allowed};
+    const auto n = static_cast<double>(pooled.size());
+    return {s.factor * nearest_rank(pooled, s.statistic.q) + s.offset,
+            clopper_pearson_upper(n * allowed, n, count_levels_of(s, rule).fail)};
+}
+/// The limit by the value of an earlier run: differences between days are no regression.
+inline double bound_by_earlier(const slo& s, const comparison& c) {
+    const double days = 1 + 2 * c.stored.day_sd, factor = s.at_most ? days : 1 / days;
+    const auto looser = [&](double a, double b) {
+        return s.at_most ? std::max(a, b) : std::min(a, b);
+    };
+    if (!is_difference(s)) return looser(s.factor, factor) * std::exp(c.base_log);
+    return looser(s.factor * c.others_together + s.offset, factor * c.others_together);
+}
 inline limit_of_values limit_of_values_of(const judging_parameters& t, const slo& s,
                                           const comparison& c, std::size_t repeats) {
-    limit_of_values l{s.bound, allowed_misses(s), !c.relative};
-    if (!c.relative) return l;
-    if (!c.paired) {  // differences between days are no regression
-        const double days = 1 + 2 * c.stored.day_sd;
-        const double factor = s.at_most ? std::max(s.factor, days) : std::min(s.factor, 1 / days);
-        l.bound = factor * std::exp(c.base_log);
-        if (is_difference(s)) {
-            const double limit = s.factor * c.others_together + s.offset;
-            const double days_off = (s.at_most ? days : 1 / days) * c.others_together;
-            l.bound = s.at_most ? std::max(limit, days_off) : std::min(limit, days_off);
-        }
-        return l;
+    switch (c.to) {
+    case against::number: break;
+    case against::column: return limit_by_column(t.rule, s, c, repeats);
+    case against::stored:
+    case against::past: return {bound_by_earlier(s, c), allowed_misses(s)};
     }
-    const vector<double> pooled = sorted_values_in(c.of_columns->other, repeats);
-    if (pooled.empty()) return {not_a_number, l.allowed, false};
-    l.bound = s.factor * nearest_rank(pooled, s.statistic.q) + s.offset;
-    // As much of the baseline may be beyond its own estimate.
-    const auto n = static_cast<double>(pooled.size());
-    l.allowed = clopper_pearson_upper(n * l.allowed, n, count_levels_of(s, t.rule).fail);
-    return l;
+    return {s.bound, allowed_misses(s), true};
 }
 
-/// Decides a percentile that failures reach in some repeats by the pooled requests beyond its
-/// limit.
-inline verdict decide_by_counts(decision& d, const judging_parameters& t, const comparison& c) {
+/// Of a percentile that failures reach in some repeats: by the pooled requests beyond its limit.
+inline void show_counts(evidence& x, decision& d, const judging_parameters& t,
+                        const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
     const variant_columns& mine = c.of_columns->mine;
     const limit_of_values l = limit_of_values_of(t, d.objective, c, repeats);
@@ -132,99 +140,55 @@ inline verdict decide_by_counts(decision& d, const judging_parameters& t, const 
     s.bound = l.bound;
     const vector<vector<bool>> misses = misses_in(mine, is_known ? repeats : 0, &s);
     const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
-    if (counts.n == 0) return verdict::inconclusive;
+    if (counts.n == 0) return;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
-    d.why = {cause_with<because::failed_or_beyond>(
+    x.words = {cause_with<because::failed_or_beyond>(
         {{"failed", counts.k}, {"of", counts.n}, {"allowed", counts.allowed}})};
-    const verdict outcome = d.counted->outcome();
-    return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
+    x.outcome = d.counted->outcome();
+    if (x.outcome == verdict::pass && !l.may_pass) x.outcome = verdict::inconclusive;
 }
 /// The same for gaps, by repeats only, since one request has many.
-inline verdict decide_by_gaps(const decision& d, const judging_parameters& t,
-                              const comparison& c) {
-    const auto repeats = static_cast<std::size_t>(d.repeats);
-    if (c.relative) return verdict::inconclusive;
+inline bool gaps_miss(const decision& d, const judging_parameters& t, const comparison& c) {
+    if (c.to != against::number) return false;
+    const slo& s = d.objective;
     vector<double> fractions;
-    for (std::size_t i = 0; i < repeats; ++i)
-        fractions.push_back(fraction_of_gaps_beyond(
-            d.objective.bound, c.of_columns->mine.each[i]->values->sorted));
-    const double product = product_of_fractions(fractions, allowed_misses(d.objective));
-    return product >= count_levels_of(d.objective, t.rule).product ? verdict::fail
-                                                              : verdict::inconclusive;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(d.repeats); ++i)
+        fractions.push_back(
+            fraction_of_gaps_beyond(s.bound, c.of_columns->mine.each[i]->values->sorted));
+    return product_of_fractions(fractions, allowed_misses(s)) >=
+           count_levels_of(s, t.rule).product;
 }
-
-/// Leaves a fail open before so many repeats, and where the value is `off` from a stored one's by
-/// less than `days` may be: no regression.
-inline void open_early_fail(decision& d, int fails_from, double off = infinity, double days = 0) {
-    if (d.outcome != verdict::fail) return;
-    if (d.repeats < fails_from)
-        d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
-    else if (off < days)
-        d.outcome = verdict::inconclusive;
-}
-
-/// Decides where failures reach the statistic in some repeats, so that it has no size.
-inline void decide_by_misses(decision& d, const observed_repeats& seen,
-                             const judging_parameters& t, const comparison& c, int fails_from) {
+/// Where failures reach the statistic in some repeats, so that it has no size.
+inline evidence evidence_of_misses(decision& d, const observed_repeats& seen,
+                                   const judging_parameters& t, const comparison& c,
+                                   int fails_from) {
     const std::size_t n = seen.values.size();
     const statistic_data& what = d.objective.statistic;
+    evidence x{.n = as_number(n), .takes = {0, fails_from}};
     d.counted.reset();
-    d.why = {cause_with<because::no_size>(
+    x.words = {cause_with<because::no_size>(
         {{"unbounded", seen.unbounded}, {"repeats", n}, {"at_most", d.objective.at_most}})};
-    if (is_of_server(what.metric)) d.why[0].what = because::no_finite_value;
+    if (is_of_server(what.metric)) x.words[0].what = because::no_finite_value;
     const bool is_percentile =
         what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
-    d.outcome = is_percentile && pools_gaps(what.metric) ? decide_by_gaps(d, t, c)
-                : is_percentile ? decide_by_counts(d, t, c)
-                : half          ? verdict::fail
-                                : verdict::inconclusive;
-    open_early_fail(d, fails_from);
-}
-
-/// Why failures invalidate a percentile, of a variant or a part of a ratio.
-inline cause failures_in_tail(const judging_parameters& t, const slo& s,
-                              const variant_columns& variant, std::size_t repeats) {
-    const statistic_data& what = s.statistic;
-    if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
-        is_of_server(what.metric))
-        return {};
-    const miss_counts failed = counted_misses(variant, s, repeats, allowed_misses(s));
-    const double upper = failed.upper(count_levels_of(s, t.rule).pass);
-    if (failed.k == 0 || upper <= failed.allowed) return {};
-    return cause_with<because::failed_in_tail>(
-        {{"failed", failed.k}, {"of", failed.n}, {"most", upper}, {"allowed", failed.allowed}},
-        whose::nobody, str(what.name));
-}
-/// Withdraws a percentile's pass unless failures are shown to be fewer than its tail. The same
-/// holds for the baseline it is compared with.
-inline void withdraw_over_failures(decision& d, const objective_columns& c,
-                                   const judging_parameters& t) {
-    const auto repeats = static_cast<std::size_t>(d.repeats);
-    cause why = failures_in_tail(t, d.objective, c.mine, repeats);
-    if (!why && (why = failures_in_tail(t, d.objective, c.other, repeats)))
-        why.of = whose::baseline;
-    for (std::size_t i = 0; i < d.objective.statistic.parts.size(); ++i) {
-        slo own = d.objective;
-        own.statistic = d.objective.statistic.parts[i];
-        if (!why) why = failures_in_tail(t, own, i == 0 ? c.of : c.to, repeats);
-    }
-    if (!why) return;
-    d.outcome = verdict::inconclusive;
-    d.why = {std::move(why)};
+    if (is_percentile && !pools_gaps(what.metric)) show_counts(x, d, t, c);
+    else if (is_percentile ? gaps_miss(d, t, c) : half) x.outcome = verdict::fail;
+    return x;
 }
 
 /// Why a repeat has no value or baseline value: failures reach the statistic, or a speed has no
 /// time.
 inline cause why_no_value(const comparison& c, const slo& s, std::size_t repeat) {
     const cause none =
-        cause_with<because::no_value_in>({{"repeat", repeat + 1}, {"is_ratio", s.factor > 0}});
-    if (!c.paired && !is_ratio(s.statistic.metric)) return none;
-    const statistic_data& by = c.paired ? s.statistic : s.statistic.parts[1];
-    const column& d = *(c.paired ? c.of_columns->other : c.of_columns->to).each[repeat];
+        cause_with<because::no_value_in>({{"repeat", repeat + 1}, {"is_ratio", !is_absolute(s)}});
+    const bool by_baseline = c.is_paired();
+    if (!by_baseline && !is_ratio(s.statistic.metric)) return none;
+    const statistic_data& by = by_baseline ? s.statistic : s.statistic.parts[1];
+    const column& d = *(by_baseline ? c.of_columns->other : c.of_columns->to).each[repeat];
     const double value = with_offset(by.metric, d.value);
     if (std::isnan(value) || (value > 0 && value < infinity)) return none;
-    const whose of = c.paired ? whose::baseline_server : whose::server;
+    const whose of = by_baseline ? whose::baseline_server : whose::server;
     if (d.failed == 0)
         return cause_with<because::over_nothing>(
             {{"repeat", repeat + 1}, {"is_infinite", value > 0}}, of, str(by.name));
@@ -242,7 +206,7 @@ inline interim_analysis analysis_of_values(const judging_parameters& t, const sl
                                            const judging_rule& rule) {
     if (const calibrated_noise known = c.calibrated(t, s); known.df > 0)
         return analysis_by_calibration(distances, known, s0, t.rule);
-    if (c.paired) return analysis_of_pairs(distances, s0, rule);
+    if (c.is_paired()) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
         !t.noise.contains(noise_name(s)))
         if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
@@ -257,24 +221,6 @@ inline void widen(decision& d, double by, const judging_rule& rule) {
     same.fail_z = d.last.fail_z;
     d.last = decided(d.last, same);
 }
-/// One interim analysis of the values, without decisions that come too early.
-inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
-                             const judging_parameters& t, double s0, const judging_rule& rule,
-                             std::size_t first, int fails_from) {
-    const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
-                            seen.are_blatant(d.objective);
-    d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, c.paired, rule)
-                        : analysis_of_values(t, d.objective, c, seen.distances, s0, rule);
-    if (is_difference(d.objective)) widen(d, c.client_error / c.scale, rule);
-    if (seen.values.size() >= first) d.outcome = d.last.outcome;
-    d.why.clear();
-    const double typical = at_distance(d.objective, d.last.mean, d.limit, c.scale);
-    const double ratio =
-        is_difference(d.objective) ? typical / c.others_together + d.objective.factor : typical;
-    open_early_fail(d, fails_from, std::fabs(ratio - 1),
-                    c.stored.repeats > 0 ? 2 * c.stored.day_sd : 0);
-}
-
 inline verdict_method method_of(spread_of spread) {
     return spread == spread_of::moderated || spread == spread_of::assumed
                ? verdict_method::moderated_t
@@ -308,78 +254,94 @@ inline void explain_spread(decision& d, const judging_parameters& t, const compa
                                          {"quiet", l.prior_sd}}));
 }
 
-/// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
-/// each pair, or of repeats against a stored run.
-inline decision judge_values(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, sought which = sought::first) {
-    decision d = undecided(s);
-    d.limit = limit_of(s);
-    const comparison c = comparison_of(of, t, s);
-    if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
-    set_measured(d, c);
-    d.scale = is_difference(s) ? c.scale : 1;
-    d.client_part = c.client_error;
-    const bool startup = is_of_start(s.statistic.metric);
-    const double s0 = prior_sd_of(of, t, s);
-    const judging_rule rule = rule_for(of, t, s);
-    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
-    const auto first = static_cast<std::size_t>(fewest.pass);
-
-    observed_repeats seen{.scale = d.scale};
-    const auto take = [&](std::size_t i) {
+/// Times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of each
+/// pair, or of repeats against a stored run.
+class by_values final : public method {
+public:
+    by_values(const objective_columns& of, const judging_parameters& t_, const slo& s_)
+        : method(of, t_, s_), s0_(prior_sd_of(t_, s_, of.are_pairs())),
+          rule_(rule_for(t_, s_, of.pairs_are_fresh)) {
+        if (is_difference(s_)) seen_.scale = c.scale;
+    }
+    taken_repeat take(std::size_t i) override {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
-            return !startup && invalidate(d, why_no_value(c, s, i));
-        seen.add(value, s, d.limit);
-        d.repeats = static_cast<int>(seen.values.size());
-        d.requests = measured_requests(of, seen.values.size(), s.statistic.metric);
-        return true;
-    };
-    const auto analyse = [&](std::size_t) {
-        const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
-        const int fails_from =
-            is_blatant ? std::min(first_analysis, fewest.fail) : fewest.fail;
-        if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
-        else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
-        if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-        return d.outcome != verdict::inconclusive;
-    };
-    if (!analyse_repeats(d, c.repeats(), first, t.rule, which, take, analyse)) return d;
-    if (seen.values.empty())
-        return decided(d, verdict::invalid,
-                       startup ? cause{because::start_unknown}
-                               : cause{because::nothing_measured});
-    d.paired = c.paired;
-    d.values = seen.values;
-    d.decided_by = verdict_method::counted_misses;
-    if (seen.unbounded > 0) return d;
-    d.decided_by = method_of(d.last.spread);
-    d.distances = seen.distances;
-    d.stored = c.stored;
-    if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
-    explain_spread(d, t, c, s0, rule);
-    explain_few_pairs(d, t.rule);
-    return with_client_limit(std::move(d), c);
+            return {false, is_of_start(s.statistic.metric) ? cause{} : why_no_value(c, s, i)};
+        seen_.add(value, s, limit_of(s));
+        return {};
+    }
+    evidence shown(decision& d, const fewest_repeats& takes) override {
+        const bool are_blatant = seen_.are_blatant(s);
+        const int fails_from = are_blatant && !c.is_paired() && t.rule.revision > 1
+                                   ? std::min(first_analysis, takes.fail)
+                                   : takes.fail;
+        if (seen_.unbounded > 0) return evidence_of_misses(d, seen_, t, c, fails_from);
+        const std::size_t n = seen_.values.size();
+        const bool by_any_noise = are_blatant && fails_from < first_fail && n < first_fail;
+        d.last = by_any_noise ? analysis_of_blatant_miss(seen_.distances, c.is_paired(), rule_)
+                              : analysis();
+        if (is_difference(s)) widen(d, d.client_part / c.scale, rule_);
+        return {.outcome = d.last.outcome, .n = as_number(n),
+                .takes = {takes.pass, std::max(takes.pass, fails_from)},
+                .is_of_days = is_of_days(d)};
+    }
+    cause nothing() const override {
+        return is_of_start(s.statistic.metric) ? cause{because::start_unknown}
+                                               : method::nothing();
+    }
+    void end(decision& d) const override {
+        d.values = seen_.values;
+        d.decided_by = verdict_method::counted_misses;
+        if (seen_.unbounded > 0) return;
+        d.decided_by = method_of(d.last.spread);
+        d.scale = seen_.scale;
+        d.distances = seen_.distances;
+        d.stored = c.stored;
+        if (c.stored.repeats > 0) d.stored_values = c.others;
+        explain_spread(d, t, c, s0_, rule_);
+    }
+    /// Whether the noise of the repeats or pairs leaves a verdict open, not that of a prior.
+    bool ask_for_more() const {
+        if (seen_.unbounded > 0 || seen_.distances.size() < 2 || c.to == against::past)
+            return false;
+        const spread_of by = analysis().spread;
+        if (by == spread_of::quiet || c.calibrated(t, s).df > 0) return true;
+        return c.is_paired() ? std::sqrt(sample_variance(seen_.distances)) > s0_
+                             : by == spread_of::measured;
+    }
+
+private:
+    interim_analysis analysis() const {
+        return analysis_of_values(t, s, c, seen_.distances, s0_, rule_);
+    }
+    bool is_of_days(const decision& d) const {
+        const double typical = at_distance(s, d.last.mean, d.limit, c.scale);
+        const double ratio =
+            is_difference(s) ? typical / c.others_together + s.factor : typical;
+        return c.stored.repeats > 0 && std::fabs(ratio - 1) < 2 * c.stored.day_sd;
+    }
+
+    observed_repeats seen_{};
+    double s0_;
+    judging_rule rule_;
+};
+inline decision judge_values(const objective_columns& of, const judging_parameters& t,
+                             const slo& s, sought which = sought::first) {
+    by_values by(of, t, s);
+    return walked(by, which);
 }
 
 /// Whether a verdict is open by the noise of the repeats or pairs, not by a prior.
 inline bool asks_for_more(const measurements& e, const judging_parameters& t,
                           const verdict_numbers& v) {
     const slo& s = v.objective;
-    const bool is_open = v.outcome == verdict::inconclusive &&
-                         is_judged_by_spread(s.statistic.metric);
-    if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
+    if (v.outcome != verdict::inconclusive || !is_judged_by_spread(s.statistic.metric))
+        return false;
     const objective_columns of = columns_of(e, s);
-    const comparison c = comparison_of(of, t, s);
-    const double limit = limit_of(s), s0 = prior_sd_of(e, t, s);
-    observed_repeats seen{.scale = is_difference(s) ? c.scale : 1};
-    for (std::size_t i = 0; i < c.repeats(); ++i) seen.add(c.of_repeat(i), s, limit);
-    if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
-    if (s.factor > 0 && t.past) return false;
-    const judging_rule rule = rule_for(e, t, s);
-    const spread_of by = analysis_of_values(t, s, c, seen.distances, s0, rule).spread;
-    if (by == spread_of::quiet || c.calibrated(t, s).df > 0) return true;
-    return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
+    if (of.are_pairs() && is_absolute(s)) return false;
+    by_values by(of, t, s);
+    for (std::size_t i = 0; i < by.repeats(); ++i) by.take(i);
+    return by.ask_for_more();
 }
 
 }  // namespace detail

@@ -364,10 +364,6 @@ inline bool is_all(const selection& s) { return selection_text(s).empty(); }
 inline bool is_of_all(const statistic_data& w) {
     return selection_text(w.which) == selection_text(own_turns(w.metric));
 }
-inline bool is_of_all_errors(const slo& s) {
-    return s.statistic.metric == metric_id::error_rate && !(s.factor > 0) && !s.is_advisory &&
-           is_all(s.statistic.which);
-}
 /// What is held against a limit: the value, its ratio to the baseline's, or its difference from
 /// that.
 enum class limit_kind : unsigned char { absolute, ratio, difference };
@@ -378,6 +374,10 @@ inline limit_kind kind_of(const slo& s) {
 }
 inline bool is_absolute(const slo& s) { return kind_of(s) == limit_kind::absolute; }
 inline bool is_difference(const slo& s) { return kind_of(s) == limit_kind::difference; }
+inline bool is_of_all_errors(const slo& s) {
+    return s.statistic.metric == metric_id::error_rate && is_absolute(s) && !s.is_advisory &&
+           is_all(s.statistic.which);
+}
 /// The limit in the unit of the judged value: of a ratio its factor.
 inline double limit_of(const slo& s) {
     switch (kind_of(s)) {

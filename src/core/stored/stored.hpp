@@ -252,7 +252,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     same("trace hash", old.load.trace_hash, load.trace_hash);
     if (!old.load.values.empty()) same("load hash", old.load.values, load.values);
     for (const slo& s : what.judged->slos) {
-        if (s.factor == 0) continue;
+        if (is_absolute(s)) continue;
         const auto at = old.statistics.find(str(s.statistic.name));
         const bool is_counted = !may_be_relative(s.statistic.metric);
         bool usable = at != old.statistics.end() && !at->second.empty();

@@ -7,6 +7,7 @@
 #include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/calibration.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"

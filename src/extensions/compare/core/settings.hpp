@@ -342,7 +342,7 @@ inline compared_statistic compared_by(const statistic_data& what,
     double s0 = prior_sd;
     for (std::size_t i = 0; i < all.size(); ++i) {
         values.push_back(values_of_setting(all[i], reported[i], what));
-        s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].judged_by, statistic_alone(what, 1)));
+        s0 = std::max(s0, prior_sd_of(all[i].judged_by, statistic_alone(what, 1), false));
     }
     return compared(what, std::move(values), s0);
 }

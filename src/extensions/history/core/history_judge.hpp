@@ -14,6 +14,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/values.hpp"
+#include "core/judging/walk.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/gate_report.hpp"
 #include "extensions/history/core/learned.hpp"
@@ -99,7 +100,7 @@ inline level_of_limit line_of(const objective_history& o, const slo& s) {
 inline noise_of_today noise_today(const objective_history& o, const objective_columns& of,
                                   const slo& s, const comparison& c) {
     if (!(o.scale > 0)) return {};
-    noise_of_today today{.counts = 0, .client = c.client_error / o.scale};
+    noise_of_today today{.counts = 0, .client = of.client_error / o.scale};
     if (!is_request_fraction(s.statistic.metric)) return today;
     slo own = s;
     own.bound = std::clamp(s.factor * c.others_together + s.offset, 0.0, 1.0);
@@ -126,7 +127,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
     if (o.scale > 0) d.scale = o.scale;
-    d.client_part = c.client_error;
+    d.client_part = of.client_error;
     observed_repeats seen{.scale = d.scale};
     for (std::size_t i = 0; i < of.repeats(); ++i) {
         const double value = c.of_repeat(i);
@@ -141,7 +142,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
     d.decided_by = verdict_method::counted_misses;
     d.is_at_its_end = false;
     if (seen.unbounded > 0) {
-        decide_by_misses(d, seen, t, c, first_fail);
+        decide(d, evidence_of_misses(d, seen, t, c, first_fail), of, t);
         return d;
     }
     d.decided_by = verdict_method::predictive_t;
@@ -169,8 +170,9 @@ inline decision judge_by_history(const history_parameters& past, const objective
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};
     if (d.outcome == verdict::fail && !past.knows_card)
         return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
-    if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-    return with_client_limit(std::move(d), c);
+    if (d.outcome == verdict::pass)
+        decide(d, {.outcome = d.outcome, .takes = {0, 0}, .words = std::move(d.why)}, of, t);
+    return explained(std::move(d), of, t.rule);
 }
 
 /// The numbers of such a verdict, and a limit that unchanged code would mostly pass.
@@ -237,7 +239,7 @@ inline vector<std::string> report_lines(const history_parameters& h, const gate_
     if (!h.none.empty()) return {"history: " + h.none};
     vector<const slo*> relative;
     for (const slo& s : g.judged_by.slos)
-        if (s.factor > 0 && h.of(s)) relative.push_back(&s);
+        if (!is_absolute(s) && h.of(s)) relative.push_back(&s);
     for (const slo* s : relative)
         lines.push_back(
             (relative.size() > 1 ? "history of " + str((*s).statistic.name) : "history") + ": " +

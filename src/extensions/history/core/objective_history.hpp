@@ -221,7 +221,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     h.knows_card = same_card || !any_card || asked.card.empty();
     h.met = met_waivers(runs, slos);
     for (const slo& s : slos) {
-        if (!(is_judged_by_spread(s.statistic.metric) || s.factor > 0) || h.of(s)) continue;
+        if (!(is_judged_by_spread(s.statistic.metric) || !is_absolute(s)) || h.of(s)) continue;
         h.objectives.push_back(
             objective_history_of(series_of(lines, runs, str(s.statistic.name)), s, asked));
     }

@@ -36,7 +36,7 @@ inline vector<met_waiver> met_waivers(const vector<const history_run*>& runs,
     const std::size_t needed = 10;
     vector<met_waiver> all;
     for (const slo& s : slos) {
-        if (!s.is_advisory || s.factor > 0) continue;
+        if (!s.is_advisory || !is_absolute(s)) continue;
         std::size_t met = 0;
         bool missed = false;
         for (std::size_t i = runs.size(); i-- > 0 && met < needed && !missed;)
