@@ -139,11 +139,11 @@ struct otherwise {
 };
 
 namespace detail {
-class target_extension;
-/// A target of an extension: its data, and the function that makes a server of it.
+struct extension;
+/// A target of an extension: its data, and who makes a server of it.
 struct extension_target {
     box settings{};
-    const target_extension* by = nullptr;
+    const extension* by = nullptr;
 };
 class past_extension;
 /// The same for a baseline of earlier runs, with its judge.

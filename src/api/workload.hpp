@@ -141,11 +141,11 @@ enum class answer_grade : unsigned char {
 using enum answer_grade;
 
 namespace detail {
-class workload_extension;
+struct extension;
 /// A workload of an extension: its data and its reader.
 struct extension_workload {
     box said{};
-    const workload_extension* by = nullptr;
+    const extension* by = nullptr;
 };
 }  // namespace detail
 

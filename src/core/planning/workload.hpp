@@ -57,18 +57,6 @@ public:
     /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
     virtual maybe<recorded_trace> starts(const arrival_data&) const { return {}; }
 };
-/// Reads workloads of one extension. Throws std::invalid_argument.
-class workload_extension {
-public:
-    /// Puts its read_workload and other data into `into`.
-    virtual void read(const box& said, const scenario& s, std::uint64_t seed,
-                      workload_files& into) const = 0;
-    /// Sessions cannot be in a mix, and both variants play the same ones.
-    virtual bool plays_sessions() const { return false; }
-
-protected:
-    ~workload_extension() = default;
-};
 
 inline std::string think_text(const time_distribution& d) {
     return d.a + d.b > 0 ? ", think " + distribution_text(d) : "";

@@ -6,6 +6,7 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/workload.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/files/traces.hpp"
@@ -49,7 +50,7 @@ inline scenario completed(const scenario& s, const workload_files& files, const 
 }
 inline bool plays_sessions(const any_workload& w) {
     const auto* e = w.what().get<extension_workload>();
-    return e && e->by->plays_sessions();
+    return e && e->by->plays_sessions;
 }
 
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,

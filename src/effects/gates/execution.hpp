@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/random.hpp"
@@ -55,14 +56,14 @@ inline namespace v1 {
 namespace detail {
 
 /// Null if the target has no extension.
-inline const target_extension* extension_of(const any_target& t) {
+inline const extension* extension_of(const any_target& t) {
     const auto* e = t.what().get<extension_target>();
     return e ? e->by : nullptr;
 }
 /// Returns a virtual environment if all servers belong to an extension that has one, else null.
 /// Commands run on the real machine and cannot reach a simulated server.
 inline std::unique_ptr<execution_environment> new_environment_for(const scenario& s) {
-    const target_extension* const by = extension_of(s.target);
+    const extension* const by = extension_of(s.target);
     const bool is_profiled = s.on_fail && !(*s.on_fail).start.empty();
     const bool is_one = !s.baseline.is_live() || s.baseline.is_same_server() ||
                         s.baseline.is_asked_otherwise() || extension_of(s.baseline.live()) == by;

@@ -5,6 +5,7 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/workload.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/text.hpp"

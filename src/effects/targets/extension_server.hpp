@@ -21,18 +21,6 @@ public:
     virtual std::string description() const = 0;
 };
 
-/// Makes servers for extension_target, one factory for each kind.
-class target_extension {
-public:
-    /// Throws std::invalid_argument for invalid settings.
-    virtual std::unique_ptr<extension_server> server(const box& settings) const = 0;
-    /// The virtual environment of these servers; null: none.
-    virtual std::unique_ptr<execution_environment> new_environment() const { return nullptr; }
-
-protected:
-    ~target_extension() = default;
-};
-
 }  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"

@@ -10,11 +10,11 @@ inline namespace v1 {
 
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
-extern const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is;
+extern const extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is;
 
 /// Its name alone makes the linker look for it. A file that carries the implementation knows the
 /// answer, which compilers warn about where it is asked for directly.
-constexpr bool is_linked(const workload_extension* e) { return e != nullptr; }
+constexpr bool is_linked(const extension* e) { return e != nullptr; }
 template <class M>
 struct include_llmbench_answers_hpp {
     static constexpr M known(M m) {

@@ -3,6 +3,7 @@
 
 #include "api/scenario.hpp"
 #include "api/text.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
@@ -26,18 +27,16 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-class questions_of_files final : public workload_extension {
-public:
-    void read(const box& said, const scenario& s, std::uint64_t seed,
-              workload_files& into) const override {
-        const questions& q = *said.get<questions>();
-        check_questions(q, s.options);
-        byte_stream in = bytes_of(str(q.path), "workload.path");
-        into.dialogues = read_questions(in, q, seed);
-        into.of_extension = std::make_shared<const asked_questions>(q, into.dialogues);
-    }
-};
-inline const questions_of_files reads_questions{};
+inline void read_questions_of_files(const box& said, const scenario& s, std::uint64_t seed,
+                                    workload_files& into) {
+    const questions& q = *said.get<questions>();
+    check_questions(q, s.options);
+    byte_stream in = bytes_of(str(q.path), "workload.path");
+    into.dialogues = read_questions(in, q, seed);
+    into.of_extension = std::make_shared<const asked_questions>(q, into.dialogues);
+}
+inline constinit const extension questions_answered{.name = "answers",
+                                                    .read = read_questions_of_files};
 
 class answers_kept final : public answer_keeping {
 public:
@@ -62,8 +61,8 @@ inline constinit const answers_kept keeps_answers{};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void make_answers_known() { known_answers = &keeps_answers; }
 
-const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
-    &reads_questions;
+constinit const extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
+    &questions_answered;
 
 }  // namespace detail
 }  // inline namespace v1

@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "api/traffic.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/bodies/result_data.hpp"
@@ -158,7 +159,7 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
 
 inline std::unique_ptr<execution_environment> new_environment_for(const list<setting>& settings,
                                             const scenario& of_each) {
-    const target_extension* const by = extension_of(settings[0].target);
+    const extension* const by = extension_of(settings[0].target);
     const bool is_one = std::all_of(settings.begin(), settings.end(), [&](const setting& s) {
         return extension_of(s.target) == by;
     });

@@ -10,7 +10,7 @@ inline namespace v1 {
 
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
-extern const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is;
+extern const extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is;
 }  // namespace detail
 
 /// A recorded model name, and the model used instead.

@@ -64,7 +64,7 @@ struct in_llmbench_simulated_hpp::engine {
 namespace detail {
 /// If this is not found, the file with LLMBENCH_MAIN or LLMBENCH_IMPLEMENT lacks the header in the
 /// name.
-extern const target_extension* const include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is;
+extern const extension* const include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is;
 }  // namespace detail
 
 struct simulated_server {

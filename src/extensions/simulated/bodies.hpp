@@ -1,6 +1,7 @@
 // functions of simulated() in the implementation
 #pragma once
 
+#include "core/base/extension.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/signals.hpp"
@@ -16,8 +17,8 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-constinit const target_extension* const
-    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
+constinit const extension* const
+    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_servers;
 
 }  // namespace detail
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/extension.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "extensions/simulated/api.hpp"
@@ -117,16 +118,15 @@ private:
     std::unique_ptr<virtual_server> server_{};
 };
 
-class simulated_extension final : public target_extension {
-public:
-    std::unique_ptr<extension_server> server(const box& settings) const override {
-        return std::make_unique<simulated_engine>(*settings.get<engine>());
-    }
-    std::unique_ptr<execution_environment> new_environment() const override {
-        return std::make_unique<virtual_environment>();
-    }
-};
-inline constinit const simulated_extension simulated_targets{};
+inline std::unique_ptr<extension_server> new_simulated_engine(const box& settings) {
+    return std::make_unique<simulated_engine>(*settings.get<engine>());
+}
+inline std::unique_ptr<execution_environment> new_virtual_environment() {
+    return std::make_unique<virtual_environment>();
+}
+inline constinit const extension simulated_servers{.name = "simulated",
+                                                   .server = new_simulated_engine,
+                                                   .new_environment = new_virtual_environment};
 
 }  // namespace detail
 }  // inline namespace v1

@@ -1,0 +1,65 @@
+// extensions: one struct of hooks, and the list of those that the program has
+// The header names no extension. It calls the hooks of all, or of the one that has a hook.
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/text.hpp"
+#include "core/base/vector.hpp"
+#include "core/base/text.hpp"
+
+#include <algorithm>  // find
+#include <cstdint>  // uint64_t
+#include <memory>  // unique_ptr
+#include <string>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+class execution_environment;
+class extension_server;
+struct workload_files;
+
+/// What an extension adds to the program: a hook that it leaves out does nothing. Hooks that check
+/// throw std::invalid_argument.
+struct extension {
+    const char* name;  // "history": of llmbench_history.hpp
+
+    // ---- targets, workloads and baselines that name it in a gate file
+    std::unique_ptr<extension_server> (*server)(const box& settings) = nullptr;
+    /// The virtual environment of its servers; the result may be null.
+    std::unique_ptr<execution_environment> (*new_environment)() = nullptr;
+    /// Puts its read_workload and other data into `into`.
+    void (*read)(const box& said, const scenario& s, std::uint64_t seed,
+                 workload_files& into) = nullptr;
+    bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
+};
+
+/// Those that are compiled in.
+inline vector<const extension*>& extensions() {
+    static vector<const extension*>& all = *new vector<const extension*>;  // outlives statics
+    return all;
+}
+/// Called before static objects of other files are made, which may be gates.
+inline void add(const extension& e) {
+    if (std::find(extensions().begin(), extensions().end(), &e) == extensions().end())
+        extensions().push_back(&e);
+}
+
+/// Calls a hook of all extensions.
+template <class... Taken, class... Given>
+void each(void (*extension::*hook)(Taken...), Given&&... given) {
+    for (const extension* e : extensions())
+        if (e->*hook) (e->*hook)(given...);
+}
+/// The extension that has a hook. Throws std::invalid_argument with `missing` if none has.
+template <class F>
+const extension& the_one_with(F* extension::*hook, const char* missing) {
+    for (const extension* e : extensions())
+        if (e->*hook) return *e;
+    refuse({missing});
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
