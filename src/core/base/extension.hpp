@@ -18,7 +18,13 @@ namespace detail {
 
 class execution_environment;
 class extension_server;
+class live_target;
+struct gate_report;
+struct measurements;
+struct repeat_facts;
+struct variant_figures;
 struct workload_files;
+enum class answers_shown : unsigned char;
 
 /// What an extension adds to the program: a hook that it leaves out does nothing. Hooks that check
 /// throw std::invalid_argument.
@@ -33,6 +39,18 @@ struct extension {
     void (*read)(const box& said, const scenario& s, std::uint64_t seed,
                  workload_files& into) = nullptr;
     bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
+
+    // ---- reports
+    /// `notes`: on a server before its first load.
+    void (*note_server)(const live_target& server, int gate,
+                        vector<std::string>& notes) = nullptr;
+    void (*note_gate)(const gate_report& g, vector<std::string>& notes) = nullptr;
+    void (*add_figures)(const vector<const repeat_facts*>& repeats,
+                        variant_figures& into) = nullptr;
+    void (*add_to_report)(const measurements& e, answers_shown show, gate_report& g) = nullptr;
+    /// HTML of the page, above a gate's numbers and below them.
+    void (*add_results)(const gate_report& g, std::string& html) = nullptr;
+    void (*add_details)(const gate_report& g, std::string& html) = nullptr;
 };
 
 /// Those that are compiled in.

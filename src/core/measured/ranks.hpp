@@ -57,20 +57,6 @@ inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
            ", up to " + time_text(max_s) + " is allowed";
 }
 
-struct gate_report;
-
-/// What reports say of the programs of a load.
-class rank_reports {
-public:
-    virtual std::string text(const vector<rank_part>& of_all_repeats) const = 0;
-    virtual std::string page(const gate_report& g) const = 0;
-
-protected:
-    ~rank_reports() = default;
-};
-/// The extension that is compiled in, or null.
-inline constinit const rank_reports* known_ranks = nullptr;
-
 }  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench

@@ -3,6 +3,7 @@
 
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
@@ -66,10 +67,6 @@ public:
                                                 int gate) const = 0;
     /// Sends the same load again, with other words, and profiles the server.
     virtual std::shared_ptr<profile_report> profiled(const failed_load& of) const = 0;
-    virtual vector<std::string> end_profiles(const live_target& server, int gate) const = 0;
-
-    virtual vector<std::string> texts(const vector<const repeat_facts*>& repeats) const = 0;
-    virtual std::string page(const gate_report& g) const = 0;
     virtual std::shared_ptr<profile_report> no_profile() const = 0;
 
 protected:
@@ -96,7 +93,9 @@ inline std::string tasks_text(const vector<planned_task>& tasks) {
 }
 /// Ends profiles that earlier gates left running on a server, or says so.
 inline vector<std::string> notes_on_profiles(const live_target& server, int gate) {
-    return known_faults ? known_faults->end_profiles(server, gate) : vector<std::string>();
+    vector<std::string> notes;
+    each(&extension::note_server, server, gate, notes);
+    return notes;
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<profile_report>& p) {
     const auto named = p || !known_faults ? p : known_faults->no_profile();

@@ -37,11 +37,6 @@ public:
                          const vector<kept_text>& said, const vector<kept_text>& expected,
                          std::size_t max_shown,
                          const std::function<std::string(std::string)>& masked) const = 0;
-    /// Each question once: those that keep an objective from passing, or all with kept texts.
-    virtual vector<shown_answer> shown(const load_plan& p, const repeat_list& variant,
-                                       const vector<slo_verdict>& verdicts,
-                                       answers_shown show) const = 0;
-    virtual std::string page(const vector<shown_answer>& answers) const = 0;
 
 protected:
     ~answer_keeping() = default;

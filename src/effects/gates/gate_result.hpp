@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/calibration.hpp"
@@ -71,8 +72,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
             v = without_advice(v, verdict::skipped, shard_text(p.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
                              : figures_of(p, m.seen, p.judged->slos);
-    if (known_answers)
-        g.answers = known_answers->shown(p, m.seen.candidate, g.verdicts, asked.answers);
+    each(&extension::add_to_report, m.seen, asked.answers, g);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.fault().empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);

@@ -35,8 +35,16 @@ inline void read_questions_of_files(const box& said, const scenario& s, std::uin
     into.dialogues = read_questions(in, q, seed);
     into.of_extension = std::make_shared<const asked_questions>(q, into.dialogues);
 }
+inline void show_answers(const measurements& e, answers_shown show, gate_report& g) {
+    g.answers = shown_answers_of(g.what, e.candidate, g.verdicts, show);
+}
+inline void add_answers(const gate_report& g, std::string& html) {
+    if (!g.answers.empty()) html += answers_html(g.answers);
+}
 inline constinit const extension questions_answered{.name = "answers",
-                                                    .read = read_questions_of_files};
+                                                    .read = read_questions_of_files,
+                                                    .add_to_report = show_answers,
+                                                    .add_results = add_answers};
 
 class answers_kept final : public answer_keeping {
 public:
@@ -48,18 +56,13 @@ public:
                  const std::function<std::string(std::string)>& masked) const override {
         compare_answers(mine, theirs, said, expected, max_shown, masked);
     }
-    vector<shown_answer> shown(const load_plan& p, const repeat_list& variant,
-                               const vector<slo_verdict>& verdicts,
-                               answers_shown show) const override {
-        return shown_answers_of(p, variant, verdicts, show);
-    }
-    std::string page(const vector<shown_answer>& answers) const override {
-        return answers_html(answers);
-    }
 };
 inline constinit const answers_kept keeps_answers{};
 /// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void make_answers_known() { known_answers = &keeps_answers; }
+[[gnu::constructor(101)]] static void make_answers_known() {
+    add(questions_answered);
+    known_answers = &keeps_answers;
+}
 
 constinit const extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
     &questions_answered;

@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/planning/load_search.hpp"
@@ -188,10 +189,12 @@ inline constinit ranks_of_load sharing_with_others{};
 inline constinit shards_of_load sharing_with_others{};
 #endif
 
+inline constinit const extension loads_shared{
+    .name = "machines", .note_gate = note_programs, .add_details = add_programs};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void make_others_known() {
     load_sharing_of_program = &sharing_with_others;
-    known_ranks = &shown_ranks;
+    add(loads_shared);
 }
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {

@@ -301,11 +301,11 @@ TEST_CASE("reports say of each program the worst of all repeats") {
     seen[2].off_s = -0.003;
     seen[2].memory_bytes = 3 << 20;
     seen[2].synchronised = false;
-    CHECK(shown_ranks.text(seen) ==
+    CHECK(programs_text(seen) ==
           "2 programs on 2 machines sent the load; they began within 3 ms, sent late by p99 0 ms, "
           "used 0.0 % of a core and 0 MiB to 3 MiB; the clocks of 1 of them are not known to be "
           "synchronised");
-    CHECK(shown_ranks.text({seen[0]}) == "");
+    CHECK(programs_text({seen[0]}) == "");
 }
 
 TEST_CASE("how often requests were sent again is a question to the whole and to no part of it") {

@@ -6,6 +6,7 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
@@ -125,14 +126,15 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
     h += (g.figures.search ? g.figures.search->page(g) : "");
-    if (!g.answers.empty()) h += the_answers().page(g.answers);
+    each(&extension::add_results, g, h);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
-    if (measured)
-        h += slowest_html(g) + repeats_html(g) + (known_ranks ? known_ranks->page(g) : "") +
-             (known_faults ? known_faults->page(g) : "");
+    if (measured) {
+        h += slowest_html(g) + repeats_html(g);
+        each(&extension::add_details, g, h);
+    }
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again;
