@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2742 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2746 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -68,6 +68,7 @@
 //   [C] statistics
 //   [C] time intervals
 //   [C] random numbers
+//   [C] extensions: one struct of hooks, and the list of those that the program has
 //   [C] fields as JSON
 //   [C] the table of metrics, and their values as text
 //   [C] user-defined metrics
@@ -132,19 +133,22 @@
 //   [C] counts of misses: fractions, and percentiles that failures reach
 //   [C] the server's metrics page beside our requests: the cross-check, and explanations
 //   [C] the values of repeats beside those that they are compared with
-//   [C] values: times, speeds and rates
+//   [C] the one walk over the repeats that decides
 //   [C] differences of fractions between two variants, in pairs or of a stored run
 //   [C] the least number of requests for a verdict
 //   [C] distances of variants at once by slices
 //   [C] verdicts on two variants that were loaded at once
+//   [C] fractions of requests, by their misses
+//   [C] values: times, speeds and rates
 //   [C] decisions by the numbers alone: drifts, and which method decides
 //   [C] validity checks of the server's answers
 //   [C] what checks look at, and what they find
 //   [C] what makes two variants no comparison
 //   [C] validity checks of the load
 //   [C] the list of checks, in order
-//   [C] the verdicts of a gate, and its calibration
+//   [C] the verdicts of a gate
 //   [C] from verdicts to an exit code
+//   [C] the calibration of a gate's limits
 //   [C] limits, values and distances in words
 //   [C] causes in words
 //   [C] verdicts in words
@@ -1966,11 +1970,11 @@ enum class answer_grade : unsigned char {
 using enum answer_grade;
 
 namespace detail {
-class workload_extension;
+struct extension;
 /// A workload of an extension: its data and its reader.
 struct extension_workload {
     box said{};
-    const workload_extension* by = nullptr;
+    const extension* by = nullptr;
 };
 }  // namespace detail
 
@@ -2170,11 +2174,11 @@ struct otherwise {
 };
 
 namespace detail {
-class target_extension;
-/// A target of an extension: its data, and the function that makes a server of it.
+struct extension;
+/// A target of an extension: its data, and who makes a server of it.
 struct extension_target {
     box settings{};
-    const target_extension* by = nullptr;
+    const extension* by = nullptr;
 };
 class past_extension;
 /// The same for a baseline of earlier runs, with its judge.
@@ -2739,7 +2743,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,094 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,201 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -2764,7 +2768,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <iterator>  // reverse_iterator, size, prev, begin, end
 #include <limits>  // infinity, of whole numbers
 #include <map>
-#include <memory>  // shared_ptr, make_shared, unique_ptr
+#include <memory>  // shared_ptr, unique_ptr, make_shared
 #include <new>  // placement, operator delete
 #include <numeric>  // gcd
 #include <optional>
@@ -5069,6 +5073,85 @@ private:
     std::array<std::uint64_t, 4> state_{};
 };
 
+// ===== [C] extensions: one struct of hooks, and the list of those that the program has ===========
+// The header names no extension. It calls the hooks of all, or of the one that has a hook.
+
+class execution_environment;
+class extension_server;
+class live_target;
+class rehearsal;
+struct gate_report;
+struct measurements;
+struct repeat_facts;
+struct settings;
+struct variant_figures;
+struct workload_files;
+enum class answers_shown : unsigned char;
+
+/// What an extension adds to the program: a hook that it leaves out does nothing. Hooks that check
+/// throw std::invalid_argument.
+struct extension {
+    const char* name;  // "history": of llmbench_history.hpp
+
+    // ---- targets, workloads and baselines that name it in a gate file
+    std::unique_ptr<extension_server> (*server)(const box& settings) = nullptr;
+    /// The virtual environment of its servers; the result may be null.
+    std::unique_ptr<execution_environment> (*new_environment)() = nullptr;
+    /// Puts its read_workload and other data into `into`.
+    void (*read)(const box& said, const scenario& s, std::uint64_t seed,
+                 workload_files& into) = nullptr;
+    bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
+
+    // ---- models in place of servers
+    /// What LLMBENCH_REHEARSE asks for, before anything is written.
+    void (*check_rehearsal)(const std::string& rehearse) = nullptr;
+    /// `gate`: its name in the file that models are fitted to.
+    std::shared_ptr<const rehearsal> (*rehearsal_of)(const settings& asked, const std::string& gate,
+                                                     const scenario& s) = nullptr;
+
+    // ---- reports
+    /// `notes`: on a server before its first load.
+    void (*note_server)(const live_target& server, int gate,
+                        vector<std::string>& notes) = nullptr;
+    void (*note_gate)(const gate_report& g, vector<std::string>& notes) = nullptr;
+    void (*add_figures)(const vector<const repeat_facts*>& repeats,
+                        variant_figures& into) = nullptr;
+    void (*add_to_report)(const measurements& e, answers_shown show, gate_report& g) = nullptr;
+    /// HTML of the page, above a gate's numbers and below them.
+    void (*add_results)(const gate_report& g, std::string& html) = nullptr;
+    void (*add_details)(const gate_report& g, std::string& html) = nullptr;
+};
+
+/// Those that are compiled in.
+inline vector<const extension*>& extensions() {
+    static vector<const extension*>& all = *new vector<const extension*>;  // outlives statics
+    return all;
+}
+/// Called before static objects of other files are made, which may be gates.
+inline void add(const extension& e) {
+    if (std::find(extensions().begin(), extensions().end(), &e) == extensions().end())
+        extensions().push_back(&e);
+}
+
+/// Calls a hook of all extensions.
+template <class... Taken, class... Given>
+void each(void (*extension::*hook)(Taken...), Given&&... given) {
+    for (const extension* e : extensions())
+        if (e->*hook) (e->*hook)(given...);
+}
+/// The extension that has a hook. Throws std::invalid_argument with `missing` if none has.
+template <class F>
+const extension& the_one_with(F* extension::*hook, const char* missing) {
+    for (const extension* e : extensions())
+        if (e->*hook) return *e;
+    refuse({missing});
+}
+inline const extension& the_rehearsals() {
+    return the_one_with(&extension::rehearsal_of,
+                        "LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after "
+                        "llmbench.hpp where LLMBENCH_MAIN is");
+}
+
 // ===== [C] fields as JSON ========================================================================
 
 /// Writes fields into the open object.
@@ -5644,10 +5727,6 @@ inline bool is_all(const selection& s) { return selection_text(s).empty(); }
 inline bool is_of_all(const statistic_data& w) {
     return selection_text(w.which) == selection_text(own_turns(w.metric));
 }
-inline bool is_of_all_errors(const slo& s) {
-    return s.statistic.metric == metric_id::error_rate && !(s.factor > 0) && !s.is_advisory &&
-           is_all(s.statistic.which);
-}
 /// What is held against a limit: the value, its ratio to the baseline's, or its difference from
 /// that.
 enum class limit_kind : unsigned char { absolute, ratio, difference };
@@ -5658,6 +5737,10 @@ inline limit_kind kind_of(const slo& s) {
 }
 inline bool is_absolute(const slo& s) { return kind_of(s) == limit_kind::absolute; }
 inline bool is_difference(const slo& s) { return kind_of(s) == limit_kind::difference; }
+inline bool is_of_all_errors(const slo& s) {
+    return s.statistic.metric == metric_id::error_rate && is_absolute(s) && !s.is_advisory &&
+           is_all(s.statistic.which);
+}
 /// The limit in the unit of the judged value: of a ratio its factor.
 inline double limit_of(const slo& s) {
     switch (kind_of(s)) {
@@ -10493,20 +10576,6 @@ inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
            ", up to " + time_text(max_s) + " is allowed";
 }
 
-struct gate_report;
-
-/// What reports say of the programs of a load.
-class rank_reports {
-public:
-    virtual std::string text(const vector<rank_part>& of_all_repeats) const = 0;
-    virtual std::string page(const gate_report& g) const = 0;
-
-protected:
-    ~rank_reports() = default;
-};
-/// The extension that is compiled in, or null.
-inline constinit const rank_reports* known_ranks = nullptr;
-
 // ===== [C] server metrics of a repeat ============================================================
 
 /// The readings of a server's pages for one repeat: one before its load, one after it and one per
@@ -15054,11 +15123,6 @@ public:
                          const vector<kept_text>& said, const vector<kept_text>& expected,
                          std::size_t max_shown,
                          const std::function<std::string(std::string)>& masked) const = 0;
-    /// Each question once: those that keep an objective from passing, or all with kept texts.
-    virtual vector<shown_answer> shown(const load_plan& p, const repeat_list& variant,
-                                       const vector<slo_verdict>& verdicts,
-                                       answers_shown show) const = 0;
-    virtual std::string page(const vector<shown_answer>& answers) const = 0;
 
 protected:
     ~answer_keeping() = default;
@@ -15409,7 +15473,12 @@ inline cause with_text(bare_cause what, std::string text) {
 
 /// A series that an objective names may be negative: its distance is relative to the limit.
 inline bool is_on_the_log(const slo& s) {
-    return !is_difference(s) && (s.factor > 0 || s.statistic.metric != metric_id::server_metric);
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return true;
+    case limit_kind::difference: return false;
+    }
+    return s.statistic.metric != metric_id::server_metric;
 }
 inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
 /// Returns the limit for comparisons. For integers it is half a unit looser, so that equality
@@ -15425,9 +15494,12 @@ inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
 /// Negative where the value meets the limit. `scale`: the unit of a difference's distance.
 inline double distance_of(const slo& s, double value, double limit, double scale = 1) {
     const double sign = s.at_most ? 1 : -1;
-    if (is_difference(s)) return std::clamp(sign * (value - limit) / scale, -1e6, 1e6);
     const auto log_of = [](double v) { return std::log(std::clamp(v, least_value, max_value)); };
-    if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return sign * (log_of(value) - std::log(limit));
+    case limit_kind::difference: return std::clamp(sign * (value - limit) / scale, -1e6, 1e6);
+    }
     const double line = line_of(s, limit);
     // Distances are clamped so that their squares are finite.
     if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
@@ -15436,8 +15508,11 @@ inline double distance_of(const slo& s, double value, double limit, double scale
 }
 inline double at_distance(const slo& s, double distance, double limit, double scale = 1) {
     const double sign = s.at_most ? 1 : -1;
-    if (is_difference(s)) return limit + sign * distance * scale;
-    if (s.factor > 0) return limit * std::exp(sign * distance);
+    switch (kind_of(s)) {
+    case limit_kind::absolute: break;
+    case limit_kind::ratio: return limit * std::exp(sign * distance);
+    case limit_kind::difference: return limit + sign * distance * scale;
+    }
     const double line = line_of(s, limit);
     if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
     const double offset = facts_of(s.statistic.metric).offset;
@@ -15483,7 +15558,7 @@ struct fewest_repeats {
 /// no verdict waits for more than there will be, though two are the fewest with a spread.
 inline fewest_repeats fewest_repeats_of(const slo& s, repeats_are how, int most) {
     const metric_id m = s.statistic.metric;
-    const bool is_compared = s.factor > 0, are_slices = how == repeats_are::at_once;
+    const bool is_compared = !is_absolute(s), are_slices = how == repeats_are::at_once;
     const int usual = how == repeats_are::in_turns ? first_pair_analysis : first_analysis;
     fewest_repeats n;
     if (is_of_start(m) || is_drift(m) || (are_slices && is_compared)) n = {1, 1};
@@ -15993,37 +16068,6 @@ inline decision decided(decision d, verdict outcome, cause why) {
     return d;
 }
 
-/// Says what pairs lack that are fewer than a gate has by itself.
-inline void explain_few_pairs(decision& d, const judging_rule& rule) {
-    if (d.outcome != verdict::inconclusive || !d.paired || rule.most >= first_pair_analysis) return;
-    d.why.insert(d.why.begin(),
-                 cause_with<because::few_pairs>(
-                     {{"pairs", d.repeats}, {"needed", first_pair_analysis}}));
-}
-
-/// Makes a decision invalid. Returns false, for the functions of analyse_repeats.
-inline bool invalidate(decision& d, cause why) {
-    d = decided(std::move(d), verdict::invalid, std::move(why));
-    return false;
-}
-/// Takes one repeat after another, and analyses those so far until one analysis decides or `d` is
-/// invalid; returns false then. `take(i)`: whether repeat i counts. `analyse(n)`, of n that count:
-/// whether it decides. Only the last analysis may be of fewer than `first`.
-template <class Take, class Analyse>
-bool analyse_repeats(const decision& d, std::size_t repeats, std::size_t first,
-                     const judging_rule& rule, sought which, Take&& take, Analyse&& analyse) {
-    std::size_t counted = 0;
-    int analyses = 0;
-    for (std::size_t i = 0; i < repeats && d.outcome != verdict::invalid; ++i) {
-        if (!take(i)) continue;
-        ++counted;
-        if (i + 1 < repeats && (counted < first || !rule.has_analysis_after(analyses))) continue;
-        ++analyses;
-        if (analyse(counted) && which != sought::last) break;
-    }
-    return d.outcome != verdict::invalid;
-}
-
 /// Whether a verdict is on pooled requests, not on a statistic of each repeat.
 inline bool is_counted(const verdict_numbers& v) {
     return v.decided_by == verdict_method::counts ||
@@ -16231,30 +16275,26 @@ struct judging_parameters {
 
 /// The name under which a calibration is stored: the ratio to a baseline has its own noise.
 inline std::string noise_name(const slo& s) {
-    return str(s.statistic.name) + (s.factor > 0 ? " / baseline" : "");
+    return str(s.statistic.name) + (!is_absolute(s) ? " / baseline" : "");
 }
-/// The prior noise of a statistic. A calibration makes it larger, never smaller. `e`: measurements
-/// or columns.
-template <class Seen>
-double prior_sd_of(const Seen& e, const judging_parameters& t, const slo& s) {
+/// The prior noise of a statistic. A calibration makes it larger, never smaller.
+inline double prior_sd_of(const judging_parameters& t, const slo& s, bool are_pairs) {
     if (is_of_start(s.statistic.metric) || is_of_recovery(s.statistic.metric))
         return prior_startup_sd;
     // Of the same questions most are always right or always wrong.
     if (s.statistic.metric == metric_id::accuracy) return prior_accuracy_sd;
     // A log ratio has the noise of both its runs or statistics.
-    const bool is_of_two = is_ratio(s.statistic.metric) || (s.factor > 0 && e.has_live_baseline());
-    const double uncalibrated =
-        is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
+    const bool is_of_two = is_ratio(s.statistic.metric) || (!is_absolute(s) && are_pairs);
+    const double uncalibrated = is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
     return at == t.noise.end() ? uncalibrated : std::max(at->second, uncalibrated);
 }
 /// The rule for a statistic. The prior of a start is trusted, since a gate often has just one. That
 /// of a few calibrated repeats is not: analysis_by_calibration trusts ten, where a run fits them.
-template <class Seen>
-judging_rule rule_for(const Seen& e, const judging_parameters& t, const slo& s) {
+inline judging_rule rule_for(const judging_parameters& t, const slo& s, bool pairs_are_fresh) {
     judging_rule r = t.rule;
     r.trusts_prior = r.trusts_prior || is_of_start(s.statistic.metric);
-    r.pairs_are_fresh = e.pairs_are_fresh;
+    r.pairs_are_fresh = pairs_are_fresh;
     return r;
 }
 
@@ -16294,35 +16334,29 @@ struct objective_columns {
     variant_columns of{}, to{};       // the parts of a ratio
     vector<vector<double>> slices{};  // of a drift, in each repeat
     vector<values_at_once> at_once{};  // of a comparison by slices, in each repeat
-    bool is_in_pairs = false;         // there is a live baseline
-    bool is_by_slices = false;        // whose loads at once are compared by slices
+    repeats_are how = repeats_are::alone;
     bool pairs_are_fresh = false;
     double client_error = 0;          // of a difference, in its unit
-    bool has_live_baseline() const { return is_in_pairs; }
     std::size_t repeats() const { return mine.each.size(); }
-    repeats_are how() const {
-        return is_by_slices   ? repeats_are::at_once
-               : is_in_pairs ? repeats_are::in_turns
-                             : repeats_are::alone;
-    }
+    bool are_pairs() const { return how != repeats_are::alone; }  // with a live baseline
 };
 /// `how`: of the candidate.
 inline objective_columns columns_of(const measurements& e, const slo& s,
                                     timing_bound how = timing_bound::measured) {
     const statistic_data& what = s.statistic;
     objective_columns c;
-    c.is_in_pairs = e.has_live_baseline();
-    c.is_by_slices = e.by_slices;
+    if (e.has_live_baseline())
+        c.how = e.by_slices ? repeats_are::at_once : repeats_are::in_turns;
     c.pairs_are_fresh = e.pairs_are_fresh;
     if (is_difference(s)) c.client_error = client_error_in(e, what);
     c.mine = columns_in(e, what, e.candidate, how);
-    if (s.factor > 0) c.other = columns_in(e, what, e.baseline, opposite(how));
+    if (!is_absolute(s)) c.other = columns_in(e, what, e.baseline, opposite(how));
     if (is_ratio(what.metric)) {
         c.of = columns_in(e, what.parts[0], e.candidate, how);
         c.to = columns_in(e, what.parts[1], e.candidate, opposite(how));
     }
     const std::size_t pairs = std::min(e.candidate.size(), e.baseline.size());
-    for (std::size_t i = 0; e.by_slices && s.factor > 0 && i < pairs; ++i)
+    for (std::size_t i = 0; e.by_slices && !is_absolute(s) && i < pairs; ++i)
         c.at_once.push_back(slices_at_once_of(what, e.candidate[i], e.baseline[i], how));
     if (!is_drift(what.metric) || e.candidate.empty()) return c;
     const std::size_t k = 3 * slices_of_third(what, as_number(c.mine.each[0]->requests));
@@ -16352,7 +16386,7 @@ inline double late_after_s(const judging_parameters& t) {
     };
     for (const auto* slos : {&t.slos, &t.objectives_held})
         for (const slo& s : *slos) {
-            if (s.factor == 0) see(s.statistic.metric, s);
+            if (is_absolute(s)) see(s.statistic.metric, s);
             for (const predicate_step& step : s.statistic.where)
                 if (step.op == predicate_step::op_kind::compare) see(step.metric, step);
         }
@@ -16540,7 +16574,7 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
     const variant_list variants{&e.candidate};
     std::optional<client_error> error = error_of_lost_time(variants);
     for (const slo& s : t.slos) {
-        if (s.factor == 0 || !is_of_times(s.statistic.metric)) continue;
+        if (is_absolute(s) || !is_of_times(s.statistic.metric)) continue;
         if (error) return error;
         const auto late = error_of_load(variants, late_after_s(t));
         if (!late) continue;
@@ -16795,25 +16829,6 @@ inline void estimate_counts(decision& d, const objective_columns& of) {
     });
 }
 
-/// The failed requests of the repeat with the most, if it alone shows more than the limit allows: a
-/// burst, or a server that fails intermittently.
-struct worst_repeat {
-    std::size_t number = 0;  // from 1; 0: none
-    double k = 0, n = 0;
-};
-inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double allowed,
-                                      double alpha) {
-    worst_repeat worst;
-    for (std::size_t i = 0; i < misses.size(); ++i) {
-        fraction_counts one;
-        one.add(misses[i]);
-        const auto [k, n] = one;
-        const bool over = n > 0 && clopper_pearson_lower(k, n, alpha) > allowed;
-        if (over && k * worst.n >= worst.k * n) worst = {i + 1, k, n};
-    }
-    return worst;
-}
-
 /// The objective on errors where a gate has no own one.
 inline slo error_guard() {
     slo s;
@@ -16824,74 +16839,6 @@ inline slo error_guard() {
 /// Whether the guard would be no looser than this limit: then its observed pass is one, too.
 inline bool is_as_loose_as_guard(const slo& s) {
     return is_of_all_errors(s) && s.bound >= error_guard().bound;
-}
-
-/// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
-/// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
-/// is held to no more from the second repeat on, at once from the first load on.
-inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& misses,
-                         const judging_rule& rule, const fewest_repeats& fewest) {
-    if (d.outcome == verdict::pass) return;
-    const miss_counts& c = d.counted->seen;
-    const bool may_be_observed =
-        which == sought::guards_first ||
-        (is_as_loose_as_guard(d.objective) && d.repeats >= std::min(first_analysis, fewest.pass) &&
-         c.k <= error_guard().bound * c.n);
-    if (d.outcome == verdict::fail) {
-        d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
-    } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
-        d.why = {cause_with<because::failed_over>(
-            {{"failed", c.k}, {"of", c.n}, {"is_one_burst", c.k / c.effect < 1.5}})};
-    } else if (may_be_observed) {
-        const worst_repeat worst = repeat_over_limit(misses, error_guard().bound, rule.pass_level);
-        if (worst.number > 0) {
-            d.why = {cause_with<because::failed_in_burst>({{"failed", c.k},
-                                                           {"of", c.n},
-                                                           {"burst", worst.k},
-                                                           {"burst_of", worst.n},
-                                                           {"repeat", worst.number}})};
-            return;
-        }
-        d.outcome = verdict::pass;
-        if (c.upper(d.counted->at.pass) > c.allowed)
-            d.why = {cause_with<because::failed_within>({{"failed", c.k}, {"of", c.n}})};
-    }
-}
-
-/// Judges fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors
-/// need all repeats: a pass of the first ones says nothing of failures in later ones.
-inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, sought which = sought::first) {
-    decision d = undecided(s);
-    d.limit = s.bound;
-    d.measured = of.mine.together;
-    d.decided_by = verdict_method::counts;
-    const count_levels levels = count_levels_of(s, t.rule);
-    const bool of_errors = s.statistic.metric == metric_id::error_rate;
-    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
-    const auto first = static_cast<std::size_t>(fewest.pass);
-    const auto take = [](std::size_t) { return true; };
-    const auto analyse = [&](std::size_t repeats) {
-        const miss_counts c = counted_misses(of.mine, s, repeats, allowed_misses(s));
-        if (c.n == 0) return false;
-        d.repeats = static_cast<int>(repeats);
-        d.counted = analysis_of_misses{c, levels};
-        verdict outcome = d.counted->outcome();
-        d.why.clear();
-        if (outcome == verdict::pass && d.repeats < fewest.pass) outcome = verdict::inconclusive;
-        if (outcome == verdict::fail && d.repeats < fewest.fail) {
-            outcome = verdict::inconclusive;
-            d.why = {{because::too_few_to_fail}};
-        }
-        if (of_errors || outcome != verdict::inconclusive) d.outcome = outcome;
-        return of_errors ? outcome == verdict::fail : d.outcome != verdict::inconclusive;
-    };
-    analyse_repeats(d, of.repeats(), first, t.rule, which, take, analyse);
-    const auto repeats = static_cast<std::size_t>(d.repeats);
-    d.requests = measured_requests(of, repeats, s.statistic.metric);
-    if (repeats == 0) return decided(d, verdict::invalid, {because::no_value});
-    if (of_errors) judge_errors(d, which, misses_in(of.mine, repeats), t.rule, fewest);
-    return d;
 }
 
 /// Returns how one failed request of a variant ended: "http: HTTP 500".
@@ -17236,7 +17183,7 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     // The largest value read is a lower bound: if it is over the limit, the true one is too.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
     const bool needs_all = s.statistic.kind == statistic_kind::max &&
-                           !(s.factor == 0 && v.outcome == certain);
+                           !(is_absolute(s) && v.outcome == certain);
     const auto reported = [](const std::string& text, const repeat_data& d) {
         return text.empty() ? cause{}
                             : cause_with<because::metrics_reported>({{"repeat", d.index + 1}},
@@ -17327,36 +17274,48 @@ inline vector<cause> server_state_of(const measurements& e) {
 
 // ===== [C] the values of repeats beside those that they are compared with ========================
 
-/// The values of a gate's repeats, and their baseline if the objective is relative.
+/// What an objective is held against: a number, the column of a live baseline, a stored run, or the
+/// past that an extension knows.
+enum class against : unsigned char { number, column, stored, past };
+inline against against_of(const slo& s, bool are_pairs, const judging_parameters& t) {
+    if (is_absolute(s)) return against::number;
+    if (are_pairs) return against::column;
+    return t.past ? against::past : against::stored;
+}
+
+/// The values of a gate's repeats, and those that they are held against.
 struct comparison {
     metric_id of_metric = metric_id::ttft;
-    bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
+    against to = against::number;
     double base_log = 0;
     double limit_factor = 1;  // of a ratio to a stored run, where its metric has an offset
     double factor = 0, scale = 0;  // of a difference: of the baseline, and the unit of distances
-    double client_error = 0;       // of a difference, in its unit
     stored_side stored{};
     bool is_missing = false;  // no baseline
     const objective_columns* of_columns = nullptr;
     vector<double> others{};  // the baseline's values
     double others_together = not_a_number;
+    bool is_paired() const { return to == against::column; }
     /// The compared value: the candidate's, or its ratio to the baseline's.
     double of(double value, double base) const {
-        if (!relative) return value;
+        if (to == against::number) return value;
         if (scale > 0) return std::isfinite(base) ? value - factor * base : not_a_number;
         value = with_offset(of_metric, value);
-        base = with_offset(of_metric, base);
-        if (!paired) return limit_factor * value / std::exp(base_log);
-        return quotient(value, base);
+        if (!is_paired()) return limit_factor * value / std::exp(base_log);
+        return quotient(value, with_offset(of_metric, base));
     }
     double of_repeat(std::size_t i) const {
-        return of(of_columns->mine.each[i]->value, paired ? others[i] : others_together);
+        return of(of_columns->mine.each[i]->value, is_paired() ? others[i] : others_together);
+    }
+    std::size_t repeats() const {
+        const std::size_t n = of_columns->repeats();
+        return is_paired() ? std::min(n, others.size()) : n;
     }
     /// The noise of a calibration of ten repeats or more, if it is all noise: days differ, too, and
     /// processes that last for several pairs.
     calibrated_noise calibrated(const judging_parameters& t, const slo& s) const {
         const bool has_more = stored.repeats > 0 || stored.day_sd > 0 ||
-                              (paired && !of_columns->pairs_are_fresh);
+                              (is_paired() && !of_columns->pairs_are_fresh);
         const auto at = t.noise.find(noise_name(s));
         if (has_more || at == t.noise.end() || t.rule.revision < 2 || is_difference(s)) return {};
         return calibrated_noise_of(at->second, t.noise_repeats);
@@ -17369,252 +17328,123 @@ struct comparison {
             if (std::isfinite(x)) sum += std::fabs(x), ++n;
         scale = std::max(n > 0 ? factor * sum / n : 0.0, std::fabs(s.offset));
     }
-    std::size_t repeats() const {
-        const std::size_t n = of_columns->repeats();
-        return paired ? std::min(n, others.size()) : n;
+    void hold_against(const past_judge::level& level, const slo& s) {
+        base_log = level.log;
+        stored.day_sd = level.day_sd;
+        others_together = std::exp(base_log) - facts_of(of_metric).offset;
+        if (!(level.scale > 0)) return;
+        factor = s.factor;
+        scale = level.scale;
+        others_together = level.log * level.scale;
+    }
+    void hold_against(const stored_baseline& run, const slo& s) {
+        if (const auto at = run.values.find(str(s.statistic.name)); at != run.values.end())
+            others = at->second;
+        const double n = as_number(others.size());
+        if (is_difference(s)) {
+            others_together = mean_of(others);
+            is_missing = !std::isfinite(others_together);
+            subtract(s);
+            stored = {n, sample_variance(others) * s.factor * s.factor / (scale * scale),
+                      run.day_sd * s.factor * std::fabs(others_together) / scale};
+            return;
+        }
+        // The value over the limit is f (x + o) / (f b + o), which is f where x is f b.
+        if (facts_of(of_metric).offset > 0) limit_factor = s.factor;
+        vector<double> logs;
+        for (const double x : others)
+            logs.push_back(std::log(with_offset(of_metric, limit_factor * x)));
+        base_log = mean_of(logs);
+        is_missing = !std::isfinite(base_log);
+        others_together = (std::exp(base_log) - facts_of(of_metric).offset) / limit_factor;
+        stored = {n, sample_variance(logs), run.day_sd};
     }
 };
 /// Refers to the columns.
 inline comparison comparison_of(const objective_columns& columns, const judging_parameters& t,
                                 const slo& s) {
-    comparison c;
-    c.of_columns = &columns;
-    c.of_metric = s.statistic.metric;
-    c.relative = s.factor > 0;
-    c.paired = c.relative && columns.is_in_pairs;
-    c.others = columns.other.values();
-    c.others_together = columns.other.together;
-    c.client_error = columns.client_error;
-    if (c.paired && is_difference(s)) c.subtract(s);
-    if (!c.relative) c.stored.day_sd = t.day_sd;
-    if (!c.relative || c.paired) return c;
-    if (const auto level = t.past ? t.past->level_of(s) : std::nullopt) {
-        c.base_log = level->log;
-        c.stored.day_sd = level->day_sd;
-        if (level->scale > 0) {
-            c.factor = s.factor;
-            c.scale = level->scale;
-            c.others_together = level->log * level->scale;
-        }
-        return c;
+    comparison c{.of_metric = s.statistic.metric,
+                 .to = against_of(s, columns.are_pairs(), t),
+                 .of_columns = &columns};
+    switch (c.to) {
+    case against::number: c.stored.day_sd = t.day_sd; break;
+    case against::column:
+        c.others = columns.other.values();
+        c.others_together = columns.other.together;
+        if (is_difference(s)) c.subtract(s);
+        break;
+    case against::stored: c.hold_against(t.stored, s); break;
+    case against::past:
+        if (const auto level = t.past->level_of(s)) c.hold_against(*level, s);
+        else c.is_missing = true;
+        break;
     }
-    const auto at = t.stored.values.find(str(s.statistic.name));
-    const vector<double> values = at == t.stored.values.end() ? vector<double>() : at->second;
-    if (is_difference(s) && !values.empty()) {
-        c.others = values;
-        c.others_together = mean_of(c.others);
-        c.subtract(s);
-        c.stored = {as_number(values.size()),
-                    sample_variance(values) * s.factor * s.factor / (c.scale * c.scale),
-                    t.stored.day_sd * s.factor * std::fabs(c.others_together) / c.scale};
-        c.is_missing = !std::isfinite(c.others_together);
-        return c;
-    }
-    // The value over the limit is f (x + o) / (f b + o), which is f where x is f b.
-    if (facts_of(c.of_metric).offset > 0) c.limit_factor = s.factor;
-    vector<double> logs;
-    for (const double x : values)
-        logs.push_back(std::log(with_offset(s.statistic.metric, c.limit_factor * x)));
-    if (logs.empty() || !std::isfinite(mean_of(logs))) {
-        c.is_missing = true;
-        return c;
-    }
-    c.base_log = mean_of(logs);
-    c.stored = {static_cast<double>(logs.size()), sample_variance(logs), t.stored.day_sd};
     return c;
 }
 
-/// A difference below what the client can tell is not shown.
-inline decision with_client_limit(decision d, const comparison& c) {
-    if (!is_difference(d.objective) || d.outcome == verdict::fail) return d;
-    if (!(std::fabs(d.objective.offset) < c.client_error)) return d;
-    return decided(std::move(d), verdict::inconclusive,
-                   cause_with<because::below_client>({{"least", c.client_error}}));
-}
-
-/// Sets the pooled value of all repeats, and the baseline's for a ratio.
+/// Sets the pooled value of all repeats, and both values of a ratio or a comparison.
 inline void set_measured(decision& d, const comparison& c) {
-    d.measured = c.of(c.of_columns->mine.together, c.others_together);
-    const slo& s = d.objective;
     const objective_columns& columns = *c.of_columns;
-    double of = columns.mine.together, to = c.others_together;
-    if (is_ratio(s.statistic.metric)) {
-        of = columns.of.together;
-        to = columns.to.together;
-    } else if (!c.relative) {
-        return;
-    } else if (!c.paired && !is_difference(s)) {
-        to = (std::exp(c.base_log) - facts_of(s.statistic.metric).offset) / c.limit_factor;
-    }
-    if (!is_difference(s) && std::isnan(quotient(of, to))) return;
+    const bool is_of_parts = is_ratio(d.objective.statistic.metric);
+    d.measured = c.of(columns.mine.together, c.others_together);
+    if (!is_of_parts && c.to == against::number) return;
+    const double of = is_of_parts ? columns.of.together : columns.mine.together,
+                 to = is_of_parts ? columns.to.together : c.others_together;
+    if (!is_difference(d.objective) && std::isnan(quotient(of, to))) return;
     d.numerator = of;
     d.denominator = to;
 }
 
-// ===== [C] values: times, speeds and rates =======================================================
+// ===== [C] the one walk over the repeats that decides ============================================
+// A method takes repeats, and returns evidence of those so far. It knows no analysis, and the walk
+// no method: what all verdicts are held to stands here.
 
-/// Sets the interval: each end is the bound that decides on its side, at the level of that side.
-/// So few repeats that they hardly fail have no such bound of a size: beside their pass that end is
-/// at its level, too, where that is nearer.
-inline void set_interval(decision& d) {
-    const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
-    const interim_analysis& l = d.last;
-    const bool is_early_pass =
-        d.outcome == verdict::pass && !d.paired && d.repeats < first_fail;
-    const double at_level_of_pass = 2 * l.mean - l.pass_bound;
-    const double fail_end =
-        is_early_pass ? std::max(l.fail_bound, at_level_of_pass) : l.fail_bound;
-    d.estimate = {back(l.mean), back(fail_end), back(l.pass_bound)};
-    if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
-}
-/// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
-inline void estimate_analysis(decision& d, double most, double repeats,
-                              const stored_side& other = {}) {
-    const interim_analysis& l = d.last;
-    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
-    set_interval(d);
-    if (is_difference(d.objective)) {  // in its unit
-        d.detectable = std::log1p(l.detectable) * d.scale;
-        return;
-    }
-    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.objective, std::log1p(l.detectable));
-    most = std::max(most, repeats);
-    const double more = l.df + most - repeats;
-    if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
-    const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
-    // Repeats that agree may do so by luck: the bound of four in five cases, as of a calibration.
-    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd)
-                      : l.spread == spread_of::quiet
-                          ? l.sd * std::sqrt(l.df / chi_square_20(l.df))
-                          : l.sd;
-    const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
-    const double t = student_t_quantile(normal_cdf(l.pass_z), more);
-    const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
-    if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
-    const double headroom = -fraction_of_limit(d.objective, l.mean);
-    d.advice = l.pass_margin > last_se
-                   ? cause_with<because::headroom_in_modes>({{"headroom", headroom},
-                                                             {"better", to_write}})
-                   : cause_with<because::headroom_in_noise>(
-                         {{"headroom", headroom}, {"noise", l.sd}, {"better", to_write}});
-}
-
-/// The repeats so far. A miss without a size has no logarithm, so it is counted.
-struct observed_repeats {
-    vector<double> values{}, distances{};
-    std::size_t unbounded = 0;
-    double scale = 1;  // of a difference
-    void add(double value, const slo& s, double limit) {
-        values.push_back(value);
-        const bool has_no_log = with_offset(s.statistic.metric, value) == 0 && is_on_the_log(s);
-        const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
-        unbounded += miss;
-        if (!miss) distances.push_back(distance_of(s, value, limit, scale));
-    }
-    /// Whether every repeat is at twice the limit or beyond; infinite ones are.
-    bool are_blatant(const slo& s) const {
-        return values.size() >= 2 &&
-               all_of(distances, [&](double d) { return is_blatant_distance(s, d); });
-    }
+/// What becomes of a repeat: it counts, or not, or is a fault that makes all invalid.
+struct taken_repeat {
+    bool counts = true;
+    cause fault{};
+};
+/// What the repeats so far show. Their numbers are in the decision.
+struct evidence {
+    verdict outcome = verdict::inconclusive;  // by the bounds alone
+    double n = 0;                             // values, or trials
+    fewest_repeats takes{};
+    bool is_of_days = false;  // no further from a stored value than days may be
+    bool passes_at_the_end = false;  // not before the last repeat
+    vector<cause> words{};
+    cause fault{};
 };
 
-/// The limit of a percentile for failures: allowed fraction of requests beyond it, failed ones
-/// included. `bound` is the limit as a value; a stored or live baseline's is itself an estimate.
-struct limit_of_values {
-    double bound = 0, allowed = 0;
-    bool may_pass = true;  // counts cannot show a pass of a comparison
+/// A way to decide an objective.
+class method {
+public:
+    method(const objective_columns& of, const judging_parameters& by, const slo& what)
+        : t(by), s(what), c(comparison_of(of, by, what)) {}
+    virtual ~method() = default;
+    method(const method&) = delete;
+    method& operator=(const method&) = delete;
+
+    virtual std::size_t repeats() const { return c.repeats(); }
+    virtual taken_repeat take(std::size_t i) = 0;
+    /// Sets the numbers in `d`. `takes`: the usual repeats that a verdict takes.
+    virtual evidence shown(decision& d, const fewest_repeats& takes) = 0;
+    /// Why nothing is shown, where nothing counts.
+    virtual cause nothing() const { return {because::nothing_measured}; }
+    /// Sets what the last analysis leaves, and its words.
+    virtual void end(decision& d) const = 0;
+
+    const objective_columns& of() const { return *c.of_columns; }
+    const judging_parameters& t;
+    const slo& s;
+    comparison c;
 };
-inline limit_of_values limit_of_values_of(const judging_parameters& t, const slo& s,
-                                          const comparison& c, std::size_t repeats) {
-    limit_of_values l{s.bound, allowed_misses(s), !c.relative};
-    if (!c.relative) return l;
-    if (!c.paired) {  // differences between days are no regression
-        const double days = 1 + 2 * c.stored.day_sd;
-        const double factor = s.at_most ? std::max(s.factor, days) : std::min(s.factor, 1 / days);
-        l.bound = factor * std::exp(c.base_log);
-        if (is_difference(s)) {
-            const double limit = s.factor * c.others_together + s.offset;
-            const double days_off = (s.at_most ? days : 1 / days) * c.others_together;
-            l.bound = s.at_most ? std::max(limit, days_off) : std::min(limit, days_off);
-        }
-        return l;
-    }
-    const vector<double> pooled = sorted_values_in(c.of_columns->other, repeats);
-    if (pooled.empty()) return {not_a_number, l.allowed, false};
-    l.bound = s.factor * nearest_rank(pooled, s.statistic.q) + s.offset;
-    // As much of the baseline may be beyond its own estimate.
-    const auto n = static_cast<double>(pooled.size());
-    l.allowed = clopper_pearson_upper(n * l.allowed, n, count_levels_of(s, t.rule).fail);
-    return l;
-}
-
-/// Decides a percentile that failures reach in some repeats by the pooled requests beyond its
-/// limit.
-inline verdict decide_by_counts(decision& d, const judging_parameters& t, const comparison& c) {
-    const auto repeats = static_cast<std::size_t>(d.repeats);
-    const variant_columns& mine = c.of_columns->mine;
-    const limit_of_values l = limit_of_values_of(t, d.objective, c, repeats);
-    const bool is_known = std::isfinite(l.bound) && l.bound > 0;
-    slo s = d.objective;
-    s.bound = l.bound;
-    const vector<vector<bool>> misses = misses_in(mine, is_known ? repeats : 0, &s);
-    const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
-    if (counts.n == 0) return verdict::inconclusive;
-    d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
-    d.why = {cause_with<because::failed_or_beyond>(
-        {{"failed", counts.k}, {"of", counts.n}, {"allowed", counts.allowed}})};
-    const verdict outcome = d.counted->outcome();
-    return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
-}
-/// The same for gaps, by repeats only, since one request has many.
-inline verdict decide_by_gaps(const decision& d, const judging_parameters& t,
-                              const comparison& c) {
-    const auto repeats = static_cast<std::size_t>(d.repeats);
-    if (c.relative) return verdict::inconclusive;
-    vector<double> fractions;
-    for (std::size_t i = 0; i < repeats; ++i)
-        fractions.push_back(fraction_of_gaps_beyond(
-            d.objective.bound, c.of_columns->mine.each[i]->values->sorted));
-    const double product = product_of_fractions(fractions, allowed_misses(d.objective));
-    return product >= count_levels_of(d.objective, t.rule).product ? verdict::fail
-                                                              : verdict::inconclusive;
-}
-
-/// Leaves a fail open before so many repeats, and where the value is `off` from a stored one's by
-/// less than `days` may be: no regression.
-inline void open_early_fail(decision& d, int fails_from, double off = infinity, double days = 0) {
-    if (d.outcome != verdict::fail) return;
-    if (d.repeats < fails_from)
-        d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
-    else if (off < days)
-        d.outcome = verdict::inconclusive;
-}
-
-/// Decides where failures reach the statistic in some repeats, so that it has no size.
-inline void decide_by_misses(decision& d, const observed_repeats& seen,
-                             const judging_parameters& t, const comparison& c, int fails_from) {
-    const std::size_t n = seen.values.size();
-    const statistic_data& what = d.objective.statistic;
-    d.counted.reset();
-    d.why = {cause_with<because::no_size>(
-        {{"unbounded", seen.unbounded}, {"repeats", n}, {"at_most", d.objective.at_most}})};
-    if (is_of_server(what.metric)) d.why[0].what = because::no_finite_value;
-    const bool is_percentile =
-        what.kind == statistic_kind::percentile && !is_of_server(what.metric);
-    const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
-    d.outcome = is_percentile && pools_gaps(what.metric) ? decide_by_gaps(d, t, c)
-                : is_percentile ? decide_by_counts(d, t, c)
-                : half          ? verdict::fail
-                                : verdict::inconclusive;
-    open_early_fail(d, fails_from);
-}
 
 /// Why failures invalidate a percentile, of a variant or a part of a ratio.
 inline cause failures_in_tail(const judging_parameters& t, const slo& s,
                               const variant_columns& variant, std::size_t repeats) {
     const statistic_data& what = s.statistic;
     if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
-        is_of_server(what.metric))
+        is_of_server(what.metric) || is_drift(what.metric))
         return {};
     const miss_counts failed = counted_misses(variant, s, repeats, allowed_misses(s));
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
@@ -17623,190 +17453,93 @@ inline cause failures_in_tail(const judging_parameters& t, const slo& s,
         {{"failed", failed.k}, {"of", failed.n}, {"most", upper}, {"allowed", failed.allowed}},
         whose::nobody, str(what.name));
 }
-/// Withdraws a percentile's pass unless failures are shown to be fewer than its tail. The same
-/// holds for the baseline it is compared with.
-inline void withdraw_over_failures(decision& d, const objective_columns& c,
-                                   const judging_parameters& t) {
-    const auto repeats = static_cast<std::size_t>(d.repeats);
-    cause why = failures_in_tail(t, d.objective, c.mine, repeats);
-    if (!why && (why = failures_in_tail(t, d.objective, c.other, repeats)))
+/// Why failures are not shown to be fewer than the tail of a percentile, or of what it is compared
+/// with.
+inline cause failures_over_values(const slo& s, const objective_columns& of,
+                                  const judging_parameters& t, std::size_t repeats) {
+    if (cause why = failures_in_tail(t, s, of.mine, repeats)) return why;
+    if (cause why = failures_in_tail(t, s, of.other, repeats)) {
         why.of = whose::baseline;
-    for (std::size_t i = 0; i < d.objective.statistic.parts.size(); ++i) {
-        slo own = d.objective;
-        own.statistic = d.objective.statistic.parts[i];
-        if (!why) why = failures_in_tail(t, own, i == 0 ? c.of : c.to, repeats);
+        return why;
     }
-    if (!why) return;
-    d.outcome = verdict::inconclusive;
-    d.why = {std::move(why)};
+    for (std::size_t i = 0; i < s.statistic.parts.size(); ++i) {
+        slo own = s;
+        own.statistic = s.statistic.parts[i];
+        if (cause why = failures_in_tail(t, own, i == 0 ? of.of : of.to, repeats)) return why;
+    }
+    return {};
 }
 
-/// Why a repeat has no value or baseline value: failures reach the statistic, or a speed has no
-/// time.
-inline cause why_no_value(const comparison& c, const slo& s, std::size_t repeat) {
-    const cause none =
-        cause_with<because::no_value_in>({{"repeat", repeat + 1}, {"is_ratio", s.factor > 0}});
-    if (!c.paired && !is_ratio(s.statistic.metric)) return none;
-    const statistic_data& by = c.paired ? s.statistic : s.statistic.parts[1];
-    const column& d = *(c.paired ? c.of_columns->other : c.of_columns->to).each[repeat];
-    const double value = with_offset(by.metric, d.value);
-    if (std::isnan(value) || (value > 0 && value < infinity)) return none;
-    const whose of = c.paired ? whose::baseline_server : whose::server;
-    if (d.failed == 0)
-        return cause_with<because::over_nothing>(
-            {{"repeat", repeat + 1}, {"is_infinite", value > 0}}, of, str(by.name));
-    return cause_with<because::over_failures>({{"repeat", repeat + 1},
-                                               {"is_infinite", value > 0},
-                                               {"failed", d.failed},
-                                               {"of", d.requests}},
-                                              of, str(by.name));
+/// The verdict on evidence: what it shows, unless it comes too early, or days or failures may be
+/// all there is.
+inline void decide(decision& d, evidence x, const objective_columns& of,
+                   const judging_parameters& t) {
+    d.outcome = x.outcome;
+    d.why = std::move(x.words);
+    const bool is_early_pass = x.outcome == verdict::pass && d.repeats < x.takes.pass;
+    const bool is_early_fail = x.outcome == verdict::fail && d.repeats < x.takes.fail;
+    if (is_early_fail && d.repeats >= x.takes.pass)
+        d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
+    else if (is_early_pass || is_early_fail || (x.outcome == verdict::fail && x.is_of_days))
+        d.outcome = verdict::inconclusive;
+    if (d.outcome != verdict::pass) return;
+    cause why = failures_over_values(d.objective, of, t, static_cast<std::size_t>(d.repeats));
+    if (why) d = decided(std::move(d), verdict::inconclusive, std::move(why));
+}
+/// What an open verdict lacks: pairs that are fewer than a gate has by itself, or a client that can
+/// tell such a difference.
+inline decision explained(decision d, const objective_columns& of, const judging_rule& rule) {
+    if (d.outcome == verdict::inconclusive && d.paired && of.how == repeats_are::in_turns &&
+        rule.most < first_pair_analysis)
+        d.why.insert(d.why.begin(),
+                     cause_with<because::few_pairs>(
+                         {{"pairs", d.repeats}, {"needed", first_pair_analysis}}));
+    const bool is_below_client = is_difference(d.objective) && d.outcome != verdict::fail &&
+                                 std::fabs(d.objective.offset) < of.client_error;
+    if (!is_below_client) return d;
+    return decided(std::move(d), verdict::inconclusive,
+                   cause_with<because::below_client>({{"least", of.client_error}}));
 }
 
-/// An analysis of the values. The noise of earlier runs counts unless a calibration was named.
-inline interim_analysis analysis_of_values(const judging_parameters& t, const slo& s,
-                                           const comparison& c,
-                                           const vector<double>& distances, double s0,
-                                           const judging_rule& rule) {
-    if (const calibrated_noise known = c.calibrated(t, s); known.df > 0)
-        return analysis_by_calibration(distances, known, s0, t.rule);
-    if (c.paired) return analysis_of_pairs(distances, s0, rule);
-    if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
-        !t.noise.contains(noise_name(s)))
-        if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
-    return analysis_of_repeats(distances, s0, rule, c.stored);
-}
-/// Widens the interval of a difference by what the client cannot tell.
-inline void widen(decision& d, double by, const judging_rule& rule) {
-    d.last.pass_margin += by;
-    d.last.fail_margin += by;
-    judging_rule same = rule;
-    same.pass_z = d.last.pass_z;
-    same.fail_z = d.last.fail_z;
-    d.last = decided(d.last, same);
-}
-/// One interim analysis of the values, without decisions that come too early.
-inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
-                             const judging_parameters& t, double s0, const judging_rule& rule,
-                             std::size_t first, int fails_from) {
-    const bool is_blatant = fails_from < first_fail && seen.values.size() < first_fail &&
-                            seen.are_blatant(d.objective);
-    d.last = is_blatant ? analysis_of_blatant_miss(seen.distances, c.paired, rule)
-                        : analysis_of_values(t, d.objective, c, seen.distances, s0, rule);
-    if (is_difference(d.objective)) widen(d, c.client_error / c.scale, rule);
-    if (seen.values.size() >= first) d.outcome = d.last.outcome;
-    d.why.clear();
-    const double typical = at_distance(d.objective, d.last.mean, d.limit, c.scale);
-    const double ratio =
-        is_difference(d.objective) ? typical / c.others_together + d.objective.factor : typical;
-    open_early_fail(d, fails_from, std::fabs(ratio - 1),
-                    c.stored.repeats > 0 ? 2 * c.stored.day_sd : 0);
-}
-
-inline verdict_method method_of(spread_of spread) {
-    return spread == spread_of::moderated || spread == spread_of::assumed
-               ? verdict_method::moderated_t
-           : spread == spread_of::noisy   ? verdict_method::noisy_t
-                                          : verdict_method::t;
-}
-/// Adds reasons if the repeats spread by more than the prior.
-inline void explain_spread(decision& d, const judging_parameters& t, const comparison& c,
-                           double s0, const judging_rule& rule) {
-    const double spread = std::sqrt(sample_variance(d.distances));
-    const own_spread own = own_spread_of(d.distances, d.stored);
-    const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
-    judging_rule if_fresh = rule;
-    if_fresh.pairs_are_fresh = true;
-    if (d.paired && spread > s0)
-        d.why = {cause_with<because::pairs_spread>({{"spread", spread}, {"believed", s0}})};
-    else if (d.paired && d.outcome == verdict::inconclusive && d.why.empty() &&
-             d.repeats >= first_pair_analysis &&
-             analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
-        d.why = {cause_with<because::lasting_luck>({{"spread", spread}})};
-    else if (const calibrated_noise known = c.calibrated(t, d.objective);
-             known.df > 0 &&
-             (is_noisier(d.distances, known) || is_far_quieter(d.distances, known)))
-        d.why.insert(d.why.begin(), cause_with<because::not_as_calibrated>(
-                                        {{"spread", spread},
-                                         {"calibrated", known.sd},
-                                         {"is_more", spread > known.sd}}));
-    else if (l.spread == spread_of::noisy)
-        d.why.insert(d.why.begin(), cause_with<because::repeats_spread>(
-                                        {{"spread", std::sqrt(own.squares / own.df)},
-                                         {"quiet", l.prior_sd}}));
-}
-
-/// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
-/// each pair, or of repeats against a stored run.
-inline decision judge_values(const objective_columns& of, const judging_parameters& t,
-                             const slo& s, sought which = sought::first) {
-    decision d = undecided(s);
-    d.limit = limit_of(s);
-    const comparison c = comparison_of(of, t, s);
-    if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
-    set_measured(d, c);
-    d.scale = is_difference(s) ? c.scale : 1;
-    d.client_part = c.client_error;
-    const bool startup = is_of_start(s.statistic.metric);
-    const double s0 = prior_sd_of(of, t, s);
-    const judging_rule rule = rule_for(of, t, s);
-    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
-    const auto first = static_cast<std::size_t>(fewest.pass);
-
-    observed_repeats seen{.scale = d.scale};
-    const auto take = [&](std::size_t i) {
-        const double value = c.of_repeat(i);
-        if (std::isnan(value))
-            return !startup && invalidate(d, why_no_value(c, s, i));
-        seen.add(value, s, d.limit);
-        d.repeats = static_cast<int>(seen.values.size());
-        d.requests = measured_requests(of, seen.values.size(), s.statistic.metric);
-        return true;
-    };
-    const auto analyse = [&](std::size_t) {
-        const bool is_blatant = !c.paired && t.rule.revision > 1 && seen.are_blatant(s);
-        const int fails_from =
-            is_blatant ? std::min(first_analysis, fewest.fail) : fewest.fail;
-        if (seen.unbounded > 0) decide_by_misses(d, seen, t, c, fails_from);
-        else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
-        if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-        return d.outcome != verdict::inconclusive;
-    };
-    if (!analyse_repeats(d, c.repeats(), first, t.rule, which, take, analyse)) return d;
-    if (seen.values.empty())
-        return decided(d, verdict::invalid,
-                       startup ? cause{because::start_unknown}
-                               : cause{because::nothing_measured});
-    d.paired = c.paired;
-    d.values = seen.values;
-    d.decided_by = verdict_method::counted_misses;
-    if (seen.unbounded > 0) return d;
-    d.decided_by = method_of(d.last.spread);
-    d.distances = seen.distances;
-    d.stored = c.stored;
-    if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.statistic.name));
-    explain_spread(d, t, c, s0, rule);
-    explain_few_pairs(d, t.rule);
-    return with_client_limit(std::move(d), c);
-}
-
-/// Whether a verdict is open by the noise of the repeats or pairs, not by a prior.
-inline bool asks_for_more(const measurements& e, const judging_parameters& t,
-                          const verdict_numbers& v) {
-    const slo& s = v.objective;
-    const bool is_open = v.outcome == verdict::inconclusive &&
-                         is_judged_by_spread(s.statistic.metric);
-    if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
-    const objective_columns of = columns_of(e, s);
-    const comparison c = comparison_of(of, t, s);
-    const double limit = limit_of(s), s0 = prior_sd_of(e, t, s);
-    observed_repeats seen{.scale = is_difference(s) ? c.scale : 1};
-    for (std::size_t i = 0; i < c.repeats(); ++i) seen.add(c.of_repeat(i), s, limit);
-    if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
-    if (s.factor > 0 && t.past) return false;
-    const judging_rule rule = rule_for(e, t, s);
-    const spread_of by = analysis_of_values(t, s, c, seen.distances, s0, rule).spread;
-    if (by == spread_of::quiet || c.calibrated(t, s).df > 0) return true;
-    return c.paired ? std::sqrt(sample_variance(seen.distances)) > s0 : by == spread_of::measured;
+/// Takes one repeat after another, and analyses those so far until one analysis decides. Only the
+/// last one may be of fewer than a verdict takes.
+inline decision walked(method& by, sought which) {
+    const judging_rule& rule = by.t.rule;
+    decision d = undecided(by.s);
+    d.limit = limit_of(by.s);
+    if (by.c.is_missing) return decided(std::move(d), verdict::invalid, {because::stored_lacks});
+    set_measured(d, by.c);
+    d.paired = by.c.is_paired();
+    d.client_part = by.of().client_error;
+    const fewest_repeats takes = fewest_repeats_of(by.s, by.of().how, rule.most);
+    const std::size_t repeats = by.repeats();
+    double n = 0;
+    int analyses = 0;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        taken_repeat one = by.take(i);
+        d.repeats += one.counts;
+        d.requests = measured_requests(by.of(), static_cast<std::size_t>(d.repeats),
+                                       by.s.statistic.metric);
+        if (one.fault) return decided(std::move(d), verdict::invalid, std::move(one.fault));
+        const bool is_early =
+            d.repeats < takes.pass || !rule.has_analysis_after(analyses);
+        if (!one.counts || (i + 1 < repeats && is_early)) continue;
+        ++analyses;
+        evidence x = by.shown(d, takes);
+        if (x.fault) return decided(std::move(d), verdict::invalid, std::move(x.fault));
+        n = x.n;
+        const bool passes = !x.passes_at_the_end;
+        decide(d, std::move(x), by.of(), by.t);
+        const bool is_decided =
+            d.outcome == verdict::fail || (d.outcome == verdict::pass && passes);
+        if (is_decided && which != sought::last) break;
+    }
+    if (!(n > 0)) {
+        d.repeats = 0;
+        return decided(std::move(d), verdict::invalid, by.nothing());
+    }
+    by.end(d);
+    return is_counted(d) ? d : explained(std::move(d), by.of(), rule);
 }
 
 // ===== [C] differences of fractions between two variants, in pairs or of a stored run ============
@@ -17921,7 +17654,7 @@ inline fraction_pair fraction_pair_of(const objective_columns& of, const slo& s,
         trials = all.all / std::max(1.0, counted_misses(variant, own, pairs, 0).effect);
     };
     counted(of.mine, p.mine, p.trials);
-    if (of.is_in_pairs) counted(of.other, p.other, p.other_trials);
+    if (of.are_pairs()) counted(of.other, p.other, p.other_trials);
     if (!is_of_answers(s.statistic.metric)) return p;
     paired_answers answers;
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -17950,54 +17683,56 @@ inline interim_analysis analysis_of_fractions(const slo& s, const fraction_pair&
     return wider_of(counts, decided(measured_analysis(mean, own, day_sd, 0), rule));
 }
 
-/// Judges a fraction less that of a live baseline or of a stored run, by the counts of both.
-inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
-                                     const slo& s, sought which = sought::first) {
-    decision d = undecided(s);
-    d.limit = limit_of(s);
-    comparison c = comparison_of(of, t, s);
-    d.paired = c.paired;
-    fraction_pair earlier;
-    if (!c.paired) {
+/// A fraction less that of a live baseline or of a stored run, by the counts of both.
+class by_fraction_pairs final : public method {
+public:
+    by_fraction_pairs(const objective_columns& of, const judging_parameters& t_, const slo& s_)
+        : method(of, t_, s_) {
+        if (c.is_paired()) return;
         const vector<kept_counts> kept = counts_kept(t.stored.values, s.statistic);
-        if (c.is_missing || kept.empty())
-            return decided(d, verdict::invalid, {because::stored_lacks});
-        earlier = fraction_of_stored(kept, s.statistic.metric);
-        c.others_together = earlier.other;
-        d.stored_values = c.others;
-        d.stored = {c.stored.repeats, c.stored.variance * c.scale * c.scale,
-                    c.stored.day_sd * c.scale};
+        c.is_missing = c.is_missing || kept.empty();
+        if (c.is_missing) return;
+        earlier_ = fraction_of_stored(kept, s.statistic.metric);
+        c.others_together = earlier_.other;
+        stored_ = {c.stored.repeats, c.stored.variance * c.scale * c.scale,
+                   c.stored.day_sd * c.scale};
     }
-    const fewest_repeats fewest = fewest_repeats_of(s, of.how(), t.rule.most);
-    set_measured(d, c);
-    const auto take = [&](std::size_t i) {
+    taken_repeat take(std::size_t i) override {
         const double value = c.of_repeat(i);
         if (std::isnan(value))
-            return invalidate(
-                d, cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}}));
-        d.values.push_back(value);
-        d.distances.push_back(distance_of(s, value, d.limit));
-        d.repeats = static_cast<int>(i + 1);
-        return true;
-    };
-    const auto analyse = [&](std::size_t pairs) {
-        d.fractions = fraction_pair_of(of, s, pairs, earlier);
-        if (!(d.fractions->trials > 0 && d.fractions->other_trials > 0))
-            return invalidate(d, {because::no_value});
-        d.last = analysis_of_fractions(s, *d.fractions, d.distances, t.rule, d.stored);
-        d.why.clear();
-        if (d.repeats >= fewest.pass) d.outcome = d.last.outcome;
-        const auto [mine, other] = std::pair(d.fractions->mine, d.fractions->other);
-        open_early_fail(d, fewest.fail, std::fabs(mine - other), 2 * t.stored.day_sd * other);
-        return d.outcome != verdict::inconclusive;
-    };
-    const auto least = static_cast<std::size_t>(fewest.pass);
-    if (!analyse_repeats(d, c.repeats(), least, t.rule, which, take, analyse)) return d;
-    if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
-    d.requests = measured_requests(of, static_cast<std::size_t>(d.repeats), s.statistic.metric);
-    d.decided_by = verdict_method::t;
-    explain_few_pairs(d, t.rule);
-    return d;
+            return {false,
+                    cause_with<because::no_value_in>({{"repeat", i + 1}, {"is_ratio", true}})};
+        values_.push_back(value);
+        distances_.push_back(distance_of(s, value, limit_of(s)));
+        return {};
+    }
+    evidence shown(decision& d, const fewest_repeats& takes) override {
+        const fraction_pair p =
+            fraction_pair_of(of(), s, static_cast<std::size_t>(d.repeats), earlier_);
+        if (!(p.trials > 0 && p.other_trials > 0)) return {.fault = {because::no_value}};
+        d.fractions = p;
+        d.last = analysis_of_fractions(s, p, distances_, t.rule, stored_);
+        return {.outcome = d.last.outcome, .n = p.trials, .takes = takes,
+                .is_of_days =
+                    std::fabs(p.mine - p.other) < 2 * t.stored.day_sd * p.other};
+    }
+    void end(decision& d) const override {
+        d.decided_by = verdict_method::t;
+        d.values = values_;
+        d.distances = distances_;
+        d.stored = stored_;
+        if (!c.is_paired()) d.stored_values = c.others;
+    }
+
+private:
+    fraction_pair earlier_{};  // of a stored run
+    stored_side stored_{};
+    vector<double> values_{}, distances_{};
+};
+inline decision judge_fraction_pairs(const objective_columns& of, const judging_parameters& t,
+                                     const slo& s, sought which = sought::first) {
+    by_fraction_pairs by(of, t, s);
+    return walked(by, which);
 }
 
 // ===== [C] the least number of requests for a verdict ============================================
@@ -18052,7 +17787,8 @@ inline cause sample_fault(const objective_columns& c, const verdict_numbers& v) 
 /// one piece at its end, and without a warm-up has none at its start.
 inline cause window_fault(const objective_columns& c, const verdict_numbers& v) {
     const slo& s = v.objective;
-    if (v.outcome != verdict::fail || !is_throughput(s.statistic.metric) || s.factor > 0) return {};
+    const bool is_of_window = is_throughput(s.statistic.metric) && is_absolute(s);
+    if (v.outcome != verdict::fail || !is_of_window) return {};
     double ended = 0, more = 0;
     for (const shared_column& d : c.mine.each) {
         ended += d->ends.ended;
@@ -18499,46 +18235,449 @@ inline void estimate_slices(decision& d, const slo& s, const values_at_once& v,
     d.advice = longer_or_limit(longer, limit);
 }
 
-/// Judges a ratio or a difference by slices of the time in which both variants were loaded.
-inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
-                              const slo& s, sought which = sought::first) {
-    decision d = undecided(s);
-    d.limit = limit_of(s);
-    d.paired = true;
-    const comparison c = comparison_of(of, t, s);
-    set_measured(d, c);
-    d.client_part = c.client_error;
-    values_at_once v{.is_fraction = of.at_once[0].is_fraction};
-    const std::size_t n = of.at_once.size();
-    const auto take = [&](std::size_t i) {
-        const values_at_once& more = of.at_once[i];
+/// A ratio or a difference by slices of the time in which both variants were loaded.
+class by_slices_at_once final : public method {
+public:
+    using method::method;
+    std::size_t repeats() const override { return of().at_once.size(); }
+    taken_repeat take(std::size_t i) override {
+        const values_at_once& more = of().at_once[i];
         if (more.slices == 0)
-            return invalidate(d, cause_with<because::few_slices>(
-                                     {{"window", more.window_s}, {"needed", more.needed_s}},
-                                     whose::plan));
-        v.add(more);
-        d.repeats = static_cast<int>(i + 1);
-        d.requests = measured_requests(of, i + 1, s.statistic.metric);
-        if (v.mine.values.empty() || v.other.values.empty())
-            return invalidate(d, {because::no_value});
-        return true;
-    };
-    const auto analyse = [&](std::size_t) {
-        const analyses_at_once analyses(s, v, t.rule);
+            return {false, cause_with<because::few_slices>(
+                               {{"window", more.window_s}, {"needed", more.needed_s}},
+                               whose::plan)};
+        v_.is_fraction = more.is_fraction;
+        v_.add(more);
+        const bool has_both = !v_.mine.values.empty() && !v_.other.values.empty();
+        return {true, has_both ? cause{} : cause{because::no_value}};
+    }
+    evidence shown(decision& d, const fewest_repeats& takes) override {
+        const analyses_at_once analyses(s, v_, t.rule);
         analysed_slices at_limit = analyses.analysed(d.limit);
         d.values = std::move(at_limit.parts);
         d.last = at_limit.analysis;
         d.outcome = d.last.outcome;
-        estimate_slices(d, s, v, analyses, c.client_error);
-        if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-        return d.outcome != verdict::inconclusive;
+        estimate_slices(d, s, v_, analyses, d.client_part);
+        evidence x{.outcome = d.outcome, .n = as_number(v_.mine.values.size()), .takes = takes};
+        if (!std::isfinite(d.last.mean))
+            x.words = {cause_with<because::no_size>(
+                {{"unbounded", repeats()}, {"repeats", repeats()}, {"at_most", s.at_most}})};
+        return x;
+    }
+    void end(decision& d) const override { d.decided_by = verdict_method::slices_at_once; }
+
+private:
+    values_at_once v_{};
+};
+inline decision judge_at_once(const objective_columns& of, const judging_parameters& t,
+                              const slo& s, sought which = sought::first) {
+    by_slices_at_once by(of, t, s);
+    return walked(by, which);
+}
+
+// ===== [C] fractions of requests, by their misses ================================================
+
+/// The failed requests of the repeat with the most, if it alone shows more than the limit allows: a
+/// burst, or a server that fails intermittently.
+struct worst_repeat {
+    std::size_t number = 0;  // from 1; 0: none
+    double k = 0, n = 0;
+};
+inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double allowed,
+                                      double alpha) {
+    worst_repeat worst;
+    for (std::size_t i = 0; i < misses.size(); ++i) {
+        fraction_counts one;
+        one.add(misses[i]);
+        const auto [k, n] = one;
+        const bool over = n > 0 && clopper_pearson_lower(k, n, alpha) > allowed;
+        if (over && k * worst.n >= worst.k * n) worst = {i + 1, k, n};
+    }
+    return worst;
+}
+
+/// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
+/// or under its limit, and no repeat has a burst. A gate that writes this limit, or a looser one,
+/// is held to no more from the second repeat on, at once from the first load on.
+inline void judge_errors(decision& d, sought which, const vector<vector<bool>>& misses,
+                         const judging_rule& rule, int fewest) {
+    if (d.outcome == verdict::pass) return;
+    const miss_counts& c = d.counted->seen;
+    const bool may_be_observed =
+        which == sought::guards_first ||
+        (is_as_loose_as_guard(d.objective) && d.repeats >= std::min(first_analysis, fewest) &&
+         c.k <= error_guard().bound * c.n);
+    if (d.outcome == verdict::fail) {
+        d.why = {cause_with<because::failed>({{"failed", c.k}, {"of", c.n}})};
+    } else if (c.k > c.allowed * c.n * (1 + 1e-12)) {
+        d.why = {cause_with<because::failed_over>(
+            {{"failed", c.k}, {"of", c.n}, {"is_one_burst", c.k / c.effect < 1.5}})};
+    } else if (may_be_observed) {
+        const worst_repeat worst = repeat_over_limit(misses, error_guard().bound, rule.pass_level);
+        if (worst.number > 0) {
+            d.why = {cause_with<because::failed_in_burst>({{"failed", c.k},
+                                                           {"of", c.n},
+                                                           {"burst", worst.k},
+                                                           {"burst_of", worst.n},
+                                                           {"repeat", worst.number}})};
+            return;
+        }
+        d.outcome = verdict::pass;
+        if (c.upper(d.counted->at.pass) > c.allowed)
+            d.why = {cause_with<because::failed_within>({{"failed", c.k}, {"of", c.n}})};
+    }
+}
+
+/// Fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors need all
+/// repeats: a pass of the first ones says nothing of failures in later ones.
+class by_counts final : public method {
+public:
+    by_counts(const objective_columns& of, const judging_parameters& t_, const slo& s_,
+              sought which)
+        : method(of, t_, s_), which_(which) {}
+    taken_repeat take(std::size_t) override { return {}; }
+    evidence shown(decision& d, const fewest_repeats& takes) override {
+        const auto repeats = static_cast<std::size_t>(d.repeats);
+        const miss_counts seen = counted_misses(of().mine, s, repeats, allowed_misses(s));
+        if (seen.n == 0) return {};
+        d.counted = analysis_of_misses{seen, count_levels_of(s, t.rule)};
+        return {.outcome = d.counted->outcome(), .n = seen.n, .takes = takes,
+                .passes_at_the_end = is_of_errors()};
+    }
+    cause nothing() const override { return {because::no_value}; }
+    void end(decision& d) const override {
+        d.decided_by = verdict_method::counts;
+        if (!is_of_errors()) return;
+        judge_errors(d, which_, misses_in(of().mine, static_cast<std::size_t>(d.repeats)), t.rule,
+                     fewest_repeats_of(s, of().how, t.rule.most).pass);
+    }
+
+private:
+    bool is_of_errors() const { return s.statistic.metric == metric_id::error_rate; }
+    sought which_;
+};
+inline decision judge_counts(const objective_columns& of, const judging_parameters& t,
+                             const slo& s, sought which = sought::first) {
+    by_counts by(of, t, s, which);
+    return walked(by, which);
+}
+
+// ===== [C] values: times, speeds and rates =======================================================
+
+/// Sets the interval: each end is the bound that decides on its side, at the level of that side.
+/// So few repeats that they hardly fail have no such bound of a size: beside their pass that end is
+/// at its level, too, where that is nearer.
+inline void set_interval(decision& d) {
+    const auto back = [&](double x) { return at_distance(d.objective, x, d.limit, d.scale); };
+    const interim_analysis& l = d.last;
+    const bool is_early_pass =
+        d.outcome == verdict::pass && !d.paired && d.repeats < first_fail;
+    const double at_level_of_pass = 2 * l.mean - l.pass_bound;
+    const double fail_end =
+        is_early_pass ? std::max(l.fail_bound, at_level_of_pass) : l.fail_bound;
+    d.estimate = {back(l.mean), back(fail_end), back(l.pass_bound)};
+    if (!d.objective.at_most) std::swap(d.estimate.low, d.estimate.high);
+}
+/// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
+inline void estimate_analysis(decision& d, double most, double repeats,
+                              const stored_side& other = {}) {
+    const interim_analysis& l = d.last;
+    const auto back = [&](double distance) { return at_distance(d.objective, distance, d.limit); };
+    set_interval(d);
+    if (is_difference(d.objective)) {  // in its unit
+        d.detectable = std::log1p(l.detectable) * d.scale;
+        return;
+    }
+    d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.objective, std::log1p(l.detectable));
+    most = std::max(most, repeats);
+    const double more = l.df + most - repeats;
+    if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
+    const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
+    // Repeats that agree may do so by luck: the bound of four in five cases, as of a calibration.
+    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd)
+                      : l.spread == spread_of::quiet
+                          ? l.sd * std::sqrt(l.df / chi_square_20(l.df))
+                          : l.sd;
+    const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
+    const double t = student_t_quantile(normal_cdf(l.pass_z), more);
+    const double to_write = back(l.mean + (t + 1.645) * last_se + l.pass_margin);
+    if (-l.mean >= (t + four_in_five) * last_se + l.pass_margin || !(to_write > 0)) return;
+    const double headroom = -fraction_of_limit(d.objective, l.mean);
+    d.advice = l.pass_margin > last_se
+                   ? cause_with<because::headroom_in_modes>({{"headroom", headroom},
+                                                             {"better", to_write}})
+                   : cause_with<because::headroom_in_noise>(
+                         {{"headroom", headroom}, {"noise", l.sd}, {"better", to_write}});
+}
+
+/// The repeats so far. A miss without a size has no logarithm, so it is counted.
+struct observed_repeats {
+    vector<double> values{}, distances{};
+    std::size_t unbounded = 0;
+    double scale = 1;  // of a difference
+    void add(double value, const slo& s, double limit) {
+        values.push_back(value);
+        const bool has_no_log = with_offset(s.statistic.metric, value) == 0 && is_on_the_log(s);
+        const bool miss = s.at_most ? value == infinity : has_no_log || value == -infinity;
+        unbounded += miss;
+        if (!miss) distances.push_back(distance_of(s, value, limit, scale));
+    }
+    /// Whether every repeat is at twice the limit or beyond; infinite ones are.
+    bool are_blatant(const slo& s) const {
+        return values.size() >= 2 &&
+               all_of(distances, [&](double d) { return is_blatant_distance(s, d); });
+    }
+};
+
+/// The limit of a percentile for failures: allowed fraction of requests beyond it, failed ones
+/// included. `bound` is the limit as a value; a stored or live baseline's is itself an estimate.
+struct limit_of_values {
+    double bound = 0, allowed = 0;
+    bool may_pass = false;  // counts cannot show a pass of a comparison
+};
+/// The limit by the values of a live baseline. As much of it may be beyond its own estimate.
+inline limit_of_values limit_by_column(const judging_rule& rule, const slo& s,
+                                       const comparison& c, std::size_t repeats) {
+    const double allowed = allowed_misses(s);
+    const vector<double> pooled = sorted_values_in(c.of_columns->other, repeats);
+    if (pooled.empty()) return {not_a_number, allowed};
+    const auto n = static_cast<double>(pooled.size());
+    return {s.factor * nearest_rank(pooled, s.statistic.q) + s.offset,
+            clopper_pearson_upper(n * allowed, n, count_levels_of(s, rule).fail)};
+}
+/// The limit by the value of an earlier run: differences between days are no regression.
+inline double bound_by_earlier(const slo& s, const comparison& c) {
+    const double days = 1 + 2 * c.stored.day_sd, factor = s.at_most ? days : 1 / days;
+    const auto looser = [&](double a, double b) {
+        return s.at_most ? std::max(a, b) : std::min(a, b);
     };
-    if (!analyse_repeats(d, n, 1, t.rule, which, take, analyse)) return d;
-    d.decided_by = verdict_method::slices_at_once;
-    if (!std::isfinite(d.last.mean))
-        d.why = {cause_with<because::no_size>(
-            {{"unbounded", n}, {"repeats", n}, {"at_most", s.at_most}})};
-    return with_client_limit(std::move(d), c);
+    if (!is_difference(s)) return looser(s.factor, factor) * std::exp(c.base_log);
+    return looser(s.factor * c.others_together + s.offset, factor * c.others_together);
+}
+inline limit_of_values limit_of_values_of(const judging_parameters& t, const slo& s,
+                                          const comparison& c, std::size_t repeats) {
+    switch (c.to) {
+    case against::number: break;
+    case against::column: return limit_by_column(t.rule, s, c, repeats);
+    case against::stored:
+    case against::past: return {bound_by_earlier(s, c), allowed_misses(s)};
+    }
+    return {s.bound, allowed_misses(s), true};
+}
+
+/// Of a percentile that failures reach in some repeats: by the pooled requests beyond its limit.
+inline void show_counts(evidence& x, decision& d, const judging_parameters& t,
+                        const comparison& c) {
+    const auto repeats = static_cast<std::size_t>(d.repeats);
+    const variant_columns& mine = c.of_columns->mine;
+    const limit_of_values l = limit_of_values_of(t, d.objective, c, repeats);
+    const bool is_known = std::isfinite(l.bound) && l.bound > 0;
+    slo s = d.objective;
+    s.bound = l.bound;
+    const vector<vector<bool>> misses = misses_in(mine, is_known ? repeats : 0, &s);
+    const miss_counts counts = counted_misses(mine, s, misses, l.allowed);
+    if (counts.n == 0) return;
+    d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
+    x.words = {cause_with<because::failed_or_beyond>(
+        {{"failed", counts.k}, {"of", counts.n}, {"allowed", counts.allowed}})};
+    x.outcome = d.counted->outcome();
+    if (x.outcome == verdict::pass && !l.may_pass) x.outcome = verdict::inconclusive;
+}
+/// The same for gaps, by repeats only, since one request has many.
+inline bool gaps_miss(const decision& d, const judging_parameters& t, const comparison& c) {
+    if (c.to != against::number) return false;
+    const slo& s = d.objective;
+    vector<double> fractions;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(d.repeats); ++i)
+        fractions.push_back(
+            fraction_of_gaps_beyond(s.bound, c.of_columns->mine.each[i]->values->sorted));
+    return product_of_fractions(fractions, allowed_misses(s)) >=
+           count_levels_of(s, t.rule).product;
+}
+/// Where failures reach the statistic in some repeats, so that it has no size.
+inline evidence evidence_of_misses(decision& d, const observed_repeats& seen,
+                                   const judging_parameters& t, const comparison& c,
+                                   int fails_from) {
+    const std::size_t n = seen.values.size();
+    const statistic_data& what = d.objective.statistic;
+    evidence x{.n = as_number(n), .takes = {0, fails_from}};
+    d.counted.reset();
+    x.words = {cause_with<because::no_size>(
+        {{"unbounded", seen.unbounded}, {"repeats", n}, {"at_most", d.objective.at_most}})};
+    if (is_of_server(what.metric)) x.words[0].what = because::no_finite_value;
+    const bool is_percentile =
+        what.kind == statistic_kind::percentile && !is_of_server(what.metric);
+    const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
+    if (is_percentile && !pools_gaps(what.metric)) show_counts(x, d, t, c);
+    else if (is_percentile ? gaps_miss(d, t, c) : half) x.outcome = verdict::fail;
+    return x;
+}
+
+/// Why a repeat has no value or baseline value: failures reach the statistic, or a speed has no
+/// time.
+inline cause why_no_value(const comparison& c, const slo& s, std::size_t repeat) {
+    const cause none =
+        cause_with<because::no_value_in>({{"repeat", repeat + 1}, {"is_ratio", !is_absolute(s)}});
+    const bool by_baseline = c.is_paired();
+    if (!by_baseline && !is_ratio(s.statistic.metric)) return none;
+    const statistic_data& by = by_baseline ? s.statistic : s.statistic.parts[1];
+    const column& d = *(by_baseline ? c.of_columns->other : c.of_columns->to).each[repeat];
+    const double value = with_offset(by.metric, d.value);
+    if (std::isnan(value) || (value > 0 && value < infinity)) return none;
+    const whose of = by_baseline ? whose::baseline_server : whose::server;
+    if (d.failed == 0)
+        return cause_with<because::over_nothing>(
+            {{"repeat", repeat + 1}, {"is_infinite", value > 0}}, of, str(by.name));
+    return cause_with<because::over_failures>({{"repeat", repeat + 1},
+                                               {"is_infinite", value > 0},
+                                               {"failed", d.failed},
+                                               {"of", d.requests}},
+                                              of, str(by.name));
+}
+
+/// An analysis of the values. The noise of earlier runs counts unless a calibration was named.
+inline interim_analysis analysis_of_values(const judging_parameters& t, const slo& s,
+                                           const comparison& c,
+                                           const vector<double>& distances, double s0,
+                                           const judging_rule& rule) {
+    if (const calibrated_noise known = c.calibrated(t, s); known.df > 0)
+        return analysis_by_calibration(distances, known, s0, t.rule);
+    if (c.is_paired()) return analysis_of_pairs(distances, s0, rule);
+    if (t.past && !(t.day_sd > 0) && !is_of_start(s.statistic.metric) &&
+        !t.noise.contains(noise_name(s)))
+        if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
+    return analysis_of_repeats(distances, s0, rule, c.stored);
+}
+/// Widens the interval of a difference by what the client cannot tell.
+inline void widen(decision& d, double by, const judging_rule& rule) {
+    d.last.pass_margin += by;
+    d.last.fail_margin += by;
+    judging_rule same = rule;
+    same.pass_z = d.last.pass_z;
+    same.fail_z = d.last.fail_z;
+    d.last = decided(d.last, same);
+}
+inline verdict_method method_of(spread_of spread) {
+    return spread == spread_of::moderated || spread == spread_of::assumed
+               ? verdict_method::moderated_t
+           : spread == spread_of::noisy   ? verdict_method::noisy_t
+                                          : verdict_method::t;
+}
+/// Adds reasons if the repeats spread by more than the prior.
+inline void explain_spread(decision& d, const judging_parameters& t, const comparison& c,
+                           double s0, const judging_rule& rule) {
+    const double spread = std::sqrt(sample_variance(d.distances));
+    const own_spread own = own_spread_of(d.distances, d.stored);
+    const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
+    judging_rule if_fresh = rule;
+    if_fresh.pairs_are_fresh = true;
+    if (d.paired && spread > s0)
+        d.why = {cause_with<because::pairs_spread>({{"spread", spread}, {"believed", s0}})};
+    else if (d.paired && d.outcome == verdict::inconclusive && d.why.empty() &&
+             d.repeats >= first_pair_analysis &&
+             analysis_of_pairs(d.distances, s0, if_fresh).outcome != verdict::inconclusive)
+        d.why = {cause_with<because::lasting_luck>({{"spread", spread}})};
+    else if (const calibrated_noise known = c.calibrated(t, d.objective);
+             known.df > 0 &&
+             (is_noisier(d.distances, known) || is_far_quieter(d.distances, known)))
+        d.why.insert(d.why.begin(), cause_with<because::not_as_calibrated>(
+                                        {{"spread", spread},
+                                         {"calibrated", known.sd},
+                                         {"is_more", spread > known.sd}}));
+    else if (l.spread == spread_of::noisy)
+        d.why.insert(d.why.begin(), cause_with<because::repeats_spread>(
+                                        {{"spread", std::sqrt(own.squares / own.df)},
+                                         {"quiet", l.prior_sd}}));
+}
+
+/// Times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of each
+/// pair, or of repeats against a stored run.
+class by_values final : public method {
+public:
+    by_values(const objective_columns& of, const judging_parameters& t_, const slo& s_)
+        : method(of, t_, s_), s0_(prior_sd_of(t_, s_, of.are_pairs())),
+          rule_(rule_for(t_, s_, of.pairs_are_fresh)) {
+        if (is_difference(s_)) seen_.scale = c.scale;
+    }
+    taken_repeat take(std::size_t i) override {
+        const double value = c.of_repeat(i);
+        if (std::isnan(value))
+            return {false, is_of_start(s.statistic.metric) ? cause{} : why_no_value(c, s, i)};
+        seen_.add(value, s, limit_of(s));
+        return {};
+    }
+    evidence shown(decision& d, const fewest_repeats& takes) override {
+        const bool are_blatant = seen_.are_blatant(s);
+        const int fails_from = are_blatant && !c.is_paired() && t.rule.revision > 1
+                                   ? std::min(first_analysis, takes.fail)
+                                   : takes.fail;
+        if (seen_.unbounded > 0) return evidence_of_misses(d, seen_, t, c, fails_from);
+        const std::size_t n = seen_.values.size();
+        const bool by_any_noise = are_blatant && fails_from < first_fail && n < first_fail;
+        d.last = by_any_noise ? analysis_of_blatant_miss(seen_.distances, c.is_paired(), rule_)
+                              : analysis();
+        if (is_difference(s)) widen(d, d.client_part / c.scale, rule_);
+        return {.outcome = d.last.outcome, .n = as_number(n),
+                .takes = {takes.pass, std::max(takes.pass, fails_from)},
+                .is_of_days = is_of_days(d)};
+    }
+    cause nothing() const override {
+        return is_of_start(s.statistic.metric) ? cause{because::start_unknown}
+                                               : method::nothing();
+    }
+    void end(decision& d) const override {
+        d.values = seen_.values;
+        d.decided_by = verdict_method::counted_misses;
+        if (seen_.unbounded > 0) return;
+        d.decided_by = method_of(d.last.spread);
+        d.scale = seen_.scale;
+        d.distances = seen_.distances;
+        d.stored = c.stored;
+        if (c.stored.repeats > 0) d.stored_values = c.others;
+        explain_spread(d, t, c, s0_, rule_);
+    }
+    /// Whether the noise of the repeats or pairs leaves a verdict open, not that of a prior.
+    bool ask_for_more() const {
+        if (seen_.unbounded > 0 || seen_.distances.size() < 2 || c.to == against::past)
+            return false;
+        const spread_of by = analysis().spread;
+        if (by == spread_of::quiet || c.calibrated(t, s).df > 0) return true;
+        return c.is_paired() ? std::sqrt(sample_variance(seen_.distances)) > s0_
+                             : by == spread_of::measured;
+    }
+
+private:
+    interim_analysis analysis() const {
+        return analysis_of_values(t, s, c, seen_.distances, s0_, rule_);
+    }
+    bool is_of_days(const decision& d) const {
+        const double typical = at_distance(s, d.last.mean, d.limit, c.scale);
+        const double ratio =
+            is_difference(s) ? typical / c.others_together + s.factor : typical;
+        return c.stored.repeats > 0 && std::fabs(ratio - 1) < 2 * c.stored.day_sd;
+    }
+
+    observed_repeats seen_{};
+    double s0_;
+    judging_rule rule_;
+};
+inline decision judge_values(const objective_columns& of, const judging_parameters& t,
+                             const slo& s, sought which = sought::first) {
+    by_values by(of, t, s);
+    return walked(by, which);
+}
+
+/// Whether a verdict is open by the noise of the repeats or pairs, not by a prior.
+inline bool asks_for_more(const measurements& e, const judging_parameters& t,
+                          const verdict_numbers& v) {
+    const slo& s = v.objective;
+    if (v.outcome != verdict::inconclusive || !is_judged_by_spread(s.statistic.metric))
+        return false;
+    const objective_columns of = columns_of(e, s);
+    if (of.are_pairs() && is_absolute(s)) return false;
+    by_values by(of, t, s);
+    for (std::size_t i = 0; i < by.repeats(); ++i) by.take(i);
+    return by.ask_for_more();
 }
 
 // ===== [C] decisions by the numbers alone: drifts, and which method decides ======================
@@ -18614,62 +18753,60 @@ inline cause advice_on_drift(const decision& d) {
 
 /// A drift is judged within each run. Differences between slices from the traffic are the same in
 /// all repeats of a trace, and would look like a drift if repeats were compared.
-inline decision judge_drift(const objective_columns& c, const judging_parameters& t,
-                            const slo& s, sought which) {
-    decision d = undecided(s);
-    d.limit = s.bound;
-    d.decided_by = verdict_method::slices;
-    d.measured = c.mine.together;
-    if (c.repeats() == 0) return decided(d, verdict::invalid, {because::nothing_measured});
-    const double measured = as_number(c.mine.each[0]->requests);
-    const auto least = static_cast<double>(least_of_drift(s.statistic));
-    if (measured < least)
-        return decided(d, verdict::invalid,
-                       cause_with<because::small_for_drift>(
-                           {{"measured", measured}, {"needed", least}}, whose::plan));
-    vector<double> sums(c.slices[0].size(), 0.0);
-    d.values = sums;
-    const auto take = [&](std::size_t i) {
-        const vector<double>& slices = c.slices[i];
+class by_drift final : public method {
+public:
+    using method::method;
+    taken_repeat take(std::size_t i) override {
+        const auto measured = as_number(of().mine.each[0]->requests),
+                   least = static_cast<double>(least_of_drift(s.statistic));
+        if (measured < least)
+            return {false, cause_with<because::small_for_drift>(
+                               {{"measured", measured}, {"needed", least}}, whose::plan)};
+        const vector<double>& slices = of().slices[i];
+        sums_.resize(slices.size());
+        logs_.resize(slices.size());
         for (std::size_t j = 0; j < slices.size(); ++j) {
-            sums[j] += std::log(slices[j]);
-            d.values[j] = sums[j] / static_cast<double>(i + 1);
-            if (!std::isfinite(d.values[j]))
-                return invalidate(d, cause_with<because::no_finite_part>({{"repeat", i + 1}}));
+            sums_[j] += std::log(slices[j]);
+            logs_[j] = sums_[j] / static_cast<double>(i + 1);
+            if (!std::isfinite(logs_[j]))
+                return {false, cause_with<because::no_finite_part>({{"repeat", i + 1}})};
         }
-        return true;
-    };
-    const auto analyse = [&](std::size_t repeats) {
-        d.last = analysis_of_drift(s, d.values, t.rule);
-        d.outcome = d.last.outcome;
-        d.repeats = static_cast<int>(repeats);
-        return d.outcome != verdict::inconclusive;
-    };
-    if (!analyse_repeats(d, c.repeats(), 1, t.rule, which, take, analyse)) return d;
-    d.requests = measured_requests(c, static_cast<std::size_t>(d.repeats), s.statistic.metric);
-    d.why = {thirds_of(c.mine, static_cast<std::size_t>(d.repeats))};
-    d.dependence = dependence_of_slices(d.values);
-    return d;
-}
+        return {};
+    }
+    evidence shown(decision& d, const fewest_repeats& takes) override {
+        d.last = analysis_of_drift(s, logs_, t.rule);
+        return {.outcome = d.last.outcome, .n = as_number(logs_.size()), .takes = takes,
+                .words = {thirds_of(of().mine, static_cast<std::size_t>(d.repeats))}};
+    }
+    void end(decision& d) const override {
+        d.decided_by = verdict_method::slices;
+        d.values = logs_;
+        d.dependence = dependence_of_slices(logs_);
+    }
+
+private:
+    vector<double> sums_{}, logs_{};  // of slices, over the repeats so far
+};
 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision decision_by_method(const objective_columns& c, const judging_parameters& t,
                                    const slo& s, sought which) {
-    const bool counts = is_request_fraction(s.statistic.metric) && s.factor <= 0;
-    const bool by_past = s.factor > 0 && t.past;
-    const bool by_slices = !c.at_once.empty();
+    const against to = against_of(s, c.are_pairs(), t);
+    const metric_id m = s.statistic.metric;
     // Of answers to the same questions a stored run has values: the difficulty cancels in those.
-    const bool is_of_counts = c.is_in_pairs || (!by_past && !may_be_relative(s.statistic.metric));
-    const bool by_fractions =
-        is_difference(s) && is_request_fraction(s.statistic.metric) && is_of_counts;
-    decision d = is_drift(s.statistic.metric) ? judge_drift(c, t, s, which)
-                 : by_slices                  ? judge_at_once(c, t, s, which)
-                 : by_fractions               ? judge_fraction_pairs(c, t, s, which)
-                 : counts                     ? judge_counts(c, t, s, which)
-                 : by_past                    ? t.past->judged(c, t, s, which)
-                                              : judge_values(c, t, s, which);
+    const bool is_of_counts =
+        to == against::column || (to == against::stored && !may_be_relative(m));
+    const auto by = [&](auto&& way) { return walked(way, which); };
+    decision d = is_drift(m)            ? by(by_drift(c, t, s))
+                 : !c.at_once.empty()   ? by(by_slices_at_once(c, t, s))
+                 : is_request_fraction(m) && is_difference(s) && is_of_counts
+                     ? by(by_fraction_pairs(c, t, s))
+                 : is_request_fraction(m) && to == against::number
+                     ? by(by_counts(c, t, s, which))
+                 : to == against::past ? t.past->judged(c, t, s, which)
+                                       : by(by_values(c, t, s));
     d.counted_in =
-        needs_baseline(s) && c.is_in_pairs ? verdict_unit::pair : verdict_unit::repeat;
+        needs_baseline(s) && c.are_pairs() ? verdict_unit::pair : verdict_unit::repeat;
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
         d.calibrated_sd = at->second;
@@ -19315,7 +19452,7 @@ inline bool passes_by_more_than(const objective_in_check& o, const objective_col
         if (!std::isfinite(hidden)) return false;
         most = std::max(most, hidden);
     }
-    double& limit = s.factor > 0 ? s.factor : s.bound;
+    double& limit = !is_absolute(s) ? s.factor : s.bound;
     limit = s.at_most ? limit / most : limit * most;
     return decision_by_numbers(o.columns, o.t, s).outcome == verdict::pass;
 }
@@ -19422,7 +19559,7 @@ inline cause client_conduct(objective_in_check& o) {
 }
 /// Gaps kept as histograms have no selection, and no slices of time.
 inline cause gaps_of_all(objective_in_check& o) {
-    const bool are_slices = o.e.by_slices && o.s.factor > 0;
+    const bool are_slices = o.e.by_slices && !is_absolute(o.s);
     const auto is_of_some = [&](const statistic_data& s) {
         return pools_gaps(s.metric) && (are_slices || !is_all(s.which));
     };
@@ -19539,7 +19676,7 @@ inline void advise(objective_in_check& o) {
 inline cause part_of_cache(objective_in_check& o) {
     const statistic_data& what = o.s.statistic;
     if (!o.is_in(verdict::pass) || !concerns(what, &metric_facts::is_of_prefill)) return {};
-    const bool compares = o.s.factor > 0 && o.g.baseline_cache.prompt > 0, all = is_of_all(what);
+    const bool compares = !is_absolute(o.s) && o.g.baseline_cache.prompt > 0, all = is_of_all(what);
     const auto part_of = [&](const prefix_hits& of_all, const repeat_list& variant) {
         return (all ? of_all : prefix_hits_of(variant, what.which)).fraction();
     };
@@ -19634,7 +19771,7 @@ inline cause share_machine(objective_in_check& o) {
 /// Answers that do not depend on what was asked, where the baseline's do.
 inline cause alike_alone(objective_in_check& o) {
     const answer_counts &mine = o.g.candidate, &other = o.g.baseline;
-    const bool is_compared = o.s.factor > 0 && o.is_of(is_of_service) && other.completed > 0;
+    const bool is_compared = !is_absolute(o.s) && o.is_of(is_of_service) && other.completed > 0;
     if (!is_compared || !mine.are_alike() || other.are_alike()) return {};
     return cause_with<because::alike_alone>(
         {{"requests", mine.equal_openings}, {"completed", mine.completed}}, whose::server);
@@ -19671,9 +19808,9 @@ inline cause other_lengths(const objective_in_check& o) {
 /// Why token rates are not compared: the variants' workloads differ.
 inline cause other_tokens(objective_in_check& o) {
     const metric_id m = o.s.statistic.metric;
-    if (o.s.factor > 0 && !o.e.other_workload && !o.e.other_requests) return other_lengths(o);
+    if (!is_absolute(o.s) && !o.e.other_workload && !o.e.other_requests) return other_lengths(o);
     const bool of_tokens = is_throughput(m) && m != metric_id::request_throughput;
-    if (!o.e.other_workload || o.s.factor <= 0 || !of_tokens) return {};
+    if (!o.e.other_workload || is_absolute(o.s) || !of_tokens) return {};
     const request_tokens mine = request_tokens_of(o.e.candidate, o.s.statistic.which),
                          other = request_tokens_of(o.e.baseline, o.s.statistic.which);
     const auto differ = [](double a, double b) { return std::max(a, b) > 1.05 * std::min(a, b); };
@@ -19910,7 +20047,7 @@ inline bool only_worsens(metric_id m) {
 inline decision with_the_load(decision v, const measurements& e, const cause& over) {
     const bool is_short = over.what == because::probe_too_short;
     const bool stays = !is_short || (only_worsens(v.objective.statistic.metric) &&
-                                     (v.objective.factor == 0 ||
+                                     (is_absolute(v.objective) ||
                                       !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
     const bool fails = v.outcome == verdict::fail && stays;
     v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
@@ -20184,7 +20321,7 @@ inline cause found_in_answers(std::size_t first, std::size_t end, objective_in_c
     for (const statistic_data& part : parts)
         for (const repeat_list* variant : {&o.e.candidate, &o.e.baseline}) {
             const bool is_baseline = variant == &o.e.baseline;
-            if (is_baseline && (o.s.factor <= 0 || variant->empty())) continue;
+            if (is_baseline && (is_absolute(o.s) || variant->empty())) continue;
             const bool is_shared = is_of_all(part) && !concerns_a_metric(part, is_own);
             const answer_counts own = is_shared ? answer_counts()
                                                 : answer_counts_of(*variant, part.which, part);
@@ -20310,7 +20447,7 @@ inline validity_checks validity_checks_of(const measurements& e) {
             prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_of(e)};
 }
 
-// ===== [C] the verdicts of a gate, and its calibration ===========================================
+// ===== [C] the verdicts of a gate ================================================================
 
 /// The verdict on one SLO without the checks of the client.
 inline decision decision_without_client(const measurements& e, const judging_parameters& t,
@@ -20437,67 +20574,6 @@ inline bool all_decided(const vector<decision>& verdicts, awaited which) {
     return !any_of(verdicts, [&](const decision& d) { return is_waited_for(d, which); });
 }
 
-/// How far a limit has to be from the logarithm of a ratio so that most loads at once pass, by the
-/// intervals of their slices; infinite where a load has none. At least 1 %, as two processes of one
-/// build may differ by more than the loads of a calibration show.
-inline double reach_at_once(const objective_columns& of, const slo& s, double sd,
-                            const judging_rule& rule) {
-    double sum = 0;
-    for (const values_at_once& v : of.at_once) {
-        if (v.slices == 0) return infinity;
-        const estimate_t e = estimate_at_once(s, v, analyses_at_once(s, v, rule));
-        sum += s.at_most ? std::log(e.high / e.value) : std::log(e.value / e.low);
-    }
-    const double typical = sum / as_number(of.at_once.size());
-    const double reach = std::max(typical + 1.645 * sd, distance_of_modes / 2);
-    return std::isfinite(typical) ? reach : infinity;
-}
-
-/// The calibration of each objective without judging it. Fractions need none, and server metrics
-/// may be zero.
-inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
-    vector<calibrated> rows;
-    for (const slo& s : t.slos) {
-        rows.emplace_back().objective = s;
-        if (is_request_fraction(s.statistic.metric) || is_of_server(s.statistic.metric) ||
-            is_drift(s.statistic.metric) || is_difference(s))
-            continue;
-        const objective_columns of = columns_of(e, s);
-        const comparison c = comparison_of(of, t, s);
-        if (c.is_missing) continue;
-        const auto log_of = [&](double v) {
-            return std::log(c.relative ? with_offset(s.statistic.metric, v) : v);
-        };
-        vector<double> logs;
-        for (std::size_t i = 0; i < c.repeats(); ++i)
-            logs.push_back(log_of(of.mine.each[i]->value) -
-                           (c.paired ? log_of(of.other.each[i]->value) : c.base_log));
-        if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
-        calibrated& row = rows.back();
-        const double sign = s.at_most ? 1 : -1, limit = c.relative ? s.factor : s.bound;
-        row.estimate = std::exp(mean_of(logs));
-        row.sd = std::sqrt(sample_variance(logs));
-        row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
-        const bool against_stored = c.relative && !c.paired;
-        const bool is_all_noise = !against_stored && (!c.paired || e.pairs_are_fresh);
-        const auto known =
-            is_all_noise ? calibrated_noise_of(row.sd, logs.size()) : calibrated_noise{};
-        const double sd = known.df > 0 ? known.sd : std::max(row.sd, prior_sd_of(e, t, s));
-        const double most = t.rule.most, df = known.df > 0 ? known.df : prior_df;
-        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), df + most - 1);
-        const double se =
-            std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
-                      (against_stored ? c.stored.day_sd * c.stored.day_sd : 0));
-        double reach = (quantile + 1.645) * se;
-        if (known.df > 0) reach += hidden_by_modes(known.df + 1 + most, t.rule.pass_level);
-        if (is_all_noise && t.rule.most >= first_fail)
-            reach = std::min(reach, reach_of_quiet_repeats(row.sd, logs.size(), t.rule));
-        if (!of.at_once.empty()) reach = reach_at_once(of, s, row.sd, t.rule);
-        if (std::isfinite(reach)) row.to_write = row.estimate * std::exp(sign * reach);
-    }
-    return rows;
-}
-
 // ===== [C] from verdicts to an exit code =========================================================
 
 /// How a gate ended. The first value is the initial one, so that an escaped exception is not a
@@ -20555,6 +20631,82 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
            : invalid ? gate_outcome::invalid
            : skip    ? gate_outcome::skipped
                      : gate_outcome::passed;
+}
+
+// ===== [C] the calibration of a gate's limits ====================================================
+
+/// How far a limit has to be from the logarithm of a ratio so that most loads at once pass, by the
+/// intervals of their slices; infinite where a load has none. At least 1 %, as two processes of one
+/// build may differ by more than the loads of a calibration show.
+inline double reach_at_once(const objective_columns& of, const slo& s, double sd,
+                            const judging_rule& rule) {
+    double sum = 0;
+    for (const values_at_once& v : of.at_once) {
+        if (v.slices == 0) return infinity;
+        const estimate_t e = estimate_at_once(s, v, analyses_at_once(s, v, rule));
+        sum += s.at_most ? std::log(e.high / e.value) : std::log(e.value / e.low);
+    }
+    const double typical = sum / as_number(of.at_once.size());
+    const double reach = std::max(typical + 1.645 * sd, distance_of_modes / 2);
+    return std::isfinite(typical) ? reach : infinity;
+}
+
+/// The logarithms of the repeats' values, or of what they are to the baseline's.
+inline vector<double> logs_of(const comparison& c) {
+    const objective_columns& of = *c.of_columns;
+    const auto log_of = [&](double v) {
+        return std::log(c.to == against::number ? v : with_offset(c.of_metric, v));
+    };
+    vector<double> logs;
+    for (std::size_t i = 0; i < c.repeats(); ++i)
+        logs.push_back(log_of(of.mine.each[i]->value) -
+                       (c.is_paired() ? log_of(c.others[i]) : c.base_log));
+    return logs;
+}
+/// How far a limit has to be from them so that most runs pass. `sd`: of `n` repeats.
+inline double reach_of(const comparison& c, const judging_parameters& t, const slo& s, double sd,
+                       std::size_t n) {
+    const objective_columns& of = *c.of_columns;
+    if (!of.at_once.empty()) return reach_at_once(of, s, sd, t.rule);
+    const bool is_earlier = c.to == against::stored || c.to == against::past;
+    const bool is_all_noise = !is_earlier && (!c.is_paired() || of.pairs_are_fresh);
+    const auto known = is_all_noise ? calibrated_noise_of(sd, n) : calibrated_noise{};
+    const bool is_known = known.df > 0;
+    const double noise = is_known ? known.sd : std::max(sd, prior_sd_of(t, s, of.are_pairs()));
+    const double most = t.rule.most, df = is_known ? known.df : prior_df;
+    const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), df + most - 1);
+    const double se = std::sqrt(noise * noise * (is_earlier ? 2 : 1) / most +
+                                (is_earlier ? c.stored.day_sd * c.stored.day_sd : 0));
+    const double modes =
+        is_known ? hidden_by_modes(known.df + 1 + most, t.rule.pass_level) : 0;
+    const double reach = (quantile + 1.645) * se + modes;
+    return is_all_noise && t.rule.most >= first_fail
+               ? std::min(reach, reach_of_quiet_repeats(sd, n, t.rule))
+               : reach;
+}
+
+/// The calibration of each objective without judging it. Fractions need none, and server metrics
+/// may be zero.
+inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
+    vector<calibrated> rows;
+    for (const slo& s : t.slos) {
+        rows.emplace_back().objective = s;
+        const metric_id m = s.statistic.metric;
+        if (is_request_fraction(m) || is_of_server(m) || is_drift(m) || is_difference(s)) continue;
+        const objective_columns of = columns_of(e, s);
+        const comparison c = comparison_of(of, t, s);
+        if (c.is_missing) continue;
+        const vector<double> logs = logs_of(c);
+        if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
+        calibrated& row = rows.back();
+        const double sign = s.at_most ? 1 : -1;
+        row.estimate = std::exp(mean_of(logs));
+        row.sd = std::sqrt(sample_variance(logs));
+        row.headroom_sd = -sign * (mean_of(logs) - std::log(limit_of(s))) / row.sd;
+        const double reach = reach_of(c, t, s, row.sd, logs.size());
+        if (std::isfinite(reach)) row.to_write = row.estimate * std::exp(sign * reach);
+    }
+    return rows;
 }
 
 // ===== [C] limits, values and distances in words =================================================
@@ -22776,10 +22928,6 @@ public:
                                                 int gate) const = 0;
     /// Sends the same load again, with other words, and profiles the server.
     virtual std::shared_ptr<profile_report> profiled(const failed_load& of) const = 0;
-    virtual vector<std::string> end_profiles(const live_target& server, int gate) const = 0;
-
-    virtual vector<std::string> texts(const vector<const repeat_facts*>& repeats) const = 0;
-    virtual std::string page(const gate_report& g) const = 0;
     virtual std::shared_ptr<profile_report> no_profile() const = 0;
 
 protected:
@@ -22806,7 +22954,9 @@ inline std::string tasks_text(const vector<planned_task>& tasks) {
 }
 /// Ends profiles that earlier gates left running on a server, or says so.
 inline vector<std::string> notes_on_profiles(const live_target& server, int gate) {
-    return known_faults ? known_faults->end_profiles(server, gate) : vector<std::string>();
+    vector<std::string> notes;
+    each(&extension::note_server, server, gate, notes);
+    return notes;
 }
 inline void fields_of(field_visitor& v, std::shared_ptr<profile_report>& p) {
     const auto named = p || !known_faults ? p : known_faults->no_profile();
@@ -22898,18 +23048,6 @@ public:
                               std::uint64_t seed) const = 0;
     /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
     virtual maybe<recorded_trace> starts(const arrival_data&) const { return {}; }
-};
-/// Reads workloads of one extension. Throws std::invalid_argument.
-class workload_extension {
-public:
-    /// Puts its read_workload and other data into `into`.
-    virtual void read(const box& said, const scenario& s, std::uint64_t seed,
-                      workload_files& into) const = 0;
-    /// Sessions cannot be in a mix, and both variants play the same ones.
-    virtual bool plays_sessions() const { return false; }
-
-protected:
-    ~workload_extension() = default;
 };
 
 inline std::string think_text(const time_distribution& d) {
@@ -23289,7 +23427,7 @@ inline scenario completed(const scenario& s, const workload_files& files, const 
 }
 inline bool plays_sessions(const any_workload& w) {
     const auto* e = w.what().get<extension_workload>();
-    return e && e->by->plays_sessions();
+    return e && e->by->plays_sessions;
 }
 
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
@@ -24724,7 +24862,7 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.server = server_usage_of(variant, twins);
     vector<const repeat_facts*> repeats;
     for (const repeat_data& d : variant) repeats.push_back(&d);
-    if (known_faults) a.side_tasks = known_faults->texts(repeats);
+    each(&extension::add_figures, repeats, a);
     a.slowest = slowest_of(variant);
     if (std::count(g.metrics.begin(), g.metrics.end(), metric_id::ttft) > 0)
         a.ttft_by_prompt = ttft_by_prompt_of(variant);
@@ -25273,7 +25411,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     same("trace hash", old.load.trace_hash, load.trace_hash);
     if (!old.load.values.empty()) same("load hash", old.load.values, load.values);
     for (const slo& s : what.judged->slos) {
-        if (s.factor == 0) continue;
+        if (is_absolute(s)) continue;
         const auto at = old.statistics.find(str(s.statistic.name));
         const bool is_counted = !may_be_relative(s.statistic.metric);
         bool usable = at != old.statistics.end() && !at->second.empty();
@@ -26194,7 +26332,7 @@ inline vector<std::string> notes_on(const gate_report& g, server_notes wanted = 
     for (const unsupported_metrics& u : g.under.unsupported) add(
         "{unsupported}", {{"unsupported", unsupported_text(u)}});
     for (const std::string& note : g.notes) notes.push_back(note);
-    if (known_ranks) add("{ranks}", {{"ranks", known_ranks->text(mine.ranks)}});
+    each(&extension::note_gate, g, notes);
     if (!mine.prompts.are_as_asked())
         add("prompt tokens: {prompt_lengths}",
             {{"prompt_lengths", prompt_lengths_text(mine.prompts)}});
@@ -28305,14 +28443,15 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
     h += (g.figures.search ? g.figures.search->page(g) : "");
-    if (!g.answers.empty()) h += the_answers().page(g.answers);
+    each(&extension::add_results, g, h);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     const bool has_client = g.target.kind != target_kind::files && !g.target.is_virtual;
     if (measured && has_client) h += self_check_html(g.self_check);
-    if (measured)
-        h += slowest_html(g) + repeats_html(g) + (known_ranks ? known_ranks->page(g) : "") +
-             (known_faults ? known_faults->page(g) : "");
+    if (measured) {
+        h += slowest_html(g) + repeats_html(g);
+        each(&extension::add_details, g, h);
+    }
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again;
@@ -28984,6 +29123,17 @@ inline void sleep_until(long long at_ns) {
     std::this_thread::sleep_until(time_point_of(at_ns));
 }
 inline void sleep_s(double seconds) { sleep_until(now_ns() + ns_of(seconds)); }
+/// Waits for what nobody tells of: looks at once, and then so often. Returns whether it came before
+/// that time.
+template <class Came>
+bool comes_by(Came&& came, long long until_ns, double every_s) {
+    while (!came()) {
+        const long long left_ns = until_ns - now_ns();
+        if (left_ns <= 0) return false;
+        sleep_s(std::min(every_s, static_cast<double>(left_ns) * 1e-9));
+    }
+    return true;
+}
 /// Whether an event that a machine's thread waits for came before that time.
 template <class Came>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
@@ -30218,9 +30368,8 @@ std::optional<Answer> answered_within(std::function<Answer()> ask, double within
     };
     contained_thread(work, [](const std::string&) {}).detach();
     const bool was_interrupted = stop_asked.load();
-    const long long until_ns = now_ns() + ns_of(within_s);
-    while (!one->is_done && now_ns() < until_ns && stop_asked.load() == was_interrupted)
-        sleep_s(0.001);
+    const auto is_over = [&] { return one->is_done || stop_asked.load() != was_interrupted; };
+    comes_by(is_over, now_ns() + ns_of(within_s), 0.001);
     if (!one->is_done) return {};
     return std::move(one->answer);
 }
@@ -33804,18 +33953,6 @@ public:
     virtual std::string description() const = 0;
 };
 
-/// Makes servers for extension_target, one factory for each kind.
-class target_extension {
-public:
-    /// Throws std::invalid_argument for invalid settings.
-    virtual std::unique_ptr<extension_server> server(const box& settings) const = 0;
-    /// The virtual environment of these servers; null: none.
-    virtual std::unique_ptr<execution_environment> new_environment() const { return nullptr; }
-
-protected:
-    ~target_extension() = default;
-};
-
 // ===== [E] questions to a server before the load =================================================
 
 /// Returns "GET /v1/models answered HTTP 401: no such key", shortened.
@@ -34595,10 +34732,10 @@ public:
     void stop() {
         if (pid_ <= 0) return;
         ::kill(-pid_, SIGTERM);
-        comes_to(5, [this] { return is_gone(); });
+        comes_within(5, [this] { return is_gone(); });
         ::kill(-pid_, SIGKILL);
-        const bool ended = comes_to(after_kill_s, [this] { return has_ended(); });
-        const bool is_quiet = comes_to(1, [this] { return !log_.is_held(); });
+        const bool ended = comes_within(after_kill_s, [this] { return has_ended(); });
+        const bool is_quiet = comes_within(1, [this] { return !log_.is_held(); });
         if (!ended)
             std::cerr << printed("llmbench: \"%s\" (process %d) was killed and does not end, as "
                                  "where a driver holds it: it is left behind\n", what_.c_str(),
@@ -34627,12 +34764,8 @@ private:
         return ended_ = which == pid_ || (which < 0 && errno == ECHILD);
     }
     template <class Came>
-    static bool comes_to(double within_s, const Came& came) {
-        for (double waited_s = 0; waited_s < within_s; waited_s += 0.02) {
-            if (came()) return true;
-            sleep_s(0.02);
-        }
-        return came();
+    static bool comes_within(double seconds, const Came& came) {
+        return comes_by(came, now_ns() + ns_of(seconds), 0.02);
     }
     const std::string what_;
     server_log log_;
@@ -34724,9 +34857,11 @@ inline carried_command carried_out(const std::string& line, const load_target& t
         c.error = masked_words_of(e.what(), to);
         return c;
     }
-    while ((c.how = c.process->how_it_ended()).empty() && now_ns() < until_ns &&
-           stop_asked.load() == was_interrupted)
-        sleep_s(0.01);
+    const auto is_over = [&] {
+        c.how = c.process->how_it_ended();
+        return !c.how.empty() || stop_asked.load() != was_interrupted;
+    };
+    comes_by(is_over, until_ns, 0.01);
     c.in_time = now_ns() < until_ns;
     const std::string all = c.process->log_tail();
     c.last_line = masked_words_of(
@@ -34800,19 +34935,19 @@ private:
     std::string why_not_ready(const http_server& server, const std::string& ready,
                               double within_s) {
         http_answer last;
-        for (;;) {
-            if (const std::string how = running_->how_it_ended(); !how.empty())
-                return how + " before it was ready";
-            if (static_cast<double>(now_ns() - began_ns) * 1e-9 > within_s)
-                return "was not ready within " + time_text(within_s) + " (" + ready +
-                       " answered: " +
-                       (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
-                       ")";
-            if (stop_asked.load()) return "was interrupted while starting";
+        std::string how;
+        const auto is_over = [&] {
+            how = running_->how_it_ended();
+            if (!how.empty() || stop_asked.load()) return true;
             last = blocking_get(server, ready, "", std::min(2.0, within_s));
-            if (last.status == 200) return {};
-            sleep_s(0.02);
-        }
+            return last.status == 200;
+        };
+        const bool in_time = comes_by(is_over, began_ns + ns_of(std::min(within_s, 1e9)), 0.02);
+        if (last.status == 200) return {};
+        if (!how.empty()) return how + " before it was ready";
+        if (in_time) return "was interrupted while starting";
+        return "was not ready within " + time_text(within_s) + " (" + ready + " answered: " +
+               (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) + ")";
     }
     no_server given_up(const std::string& why, const vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);
@@ -34992,13 +35127,12 @@ inline page_reading reading_of_server(const server_pages& pages) {
 inline void rest(const server_pages& pages) {
     sleep_s(0.2);
     if (!pages.first_is_servers) return;
-    const long long until = now_ns() + ns_of(5);
-    while (now_ns() < until && !stop_asked.load()) {
+    const auto is_idle = [&] {
         const page_reading r = reading_of_server(pages);
         const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
-        if (!(left > 0)) return;  // as where it could not be read
-        sleep_s(0.1);
-    }
+        return stop_asked.load() || !(left > 0);  // as where it could not be read
+    };
+    comes_by(is_idle, now_ns() + ns_of(5), 0.1);
 }
 
 /// Reads once before the load, once a second during it, and once after it. It uses at most 1 % of a
@@ -35411,33 +35545,33 @@ private:
     void await_at(const http_server& at, const std::string& path, const std::string& fields,
                   double within_s, long long until_ns,
                   bool (*has_come)(const http_answer&)) const {
-        for (;;) {
+        http_answer a;
+        const auto is_over = [&] {
             const double left_s = std::max(seconds_until(until_ns), 0.1);
-            const http_answer a = blocking_get(at, path, fields, std::min(left_s, 10.0));
-            if (a.distrusted || has_come(a) || stop_asked.load()) return;
-            if (now_ns() >= until_ns)
-                throw no_server(facts_.url + " was not ready within " + time_text(within_s) + ": " +
-                                (a.status == 0 ? masked_words_of(a.error, load_)
-                                               : quoted_answer(load_, "GET", path, a)));
-            sleep_s(std::min(0.25, left_s));
-        }
+            a = blocking_get(at, path, fields, std::min(left_s, 10.0));
+            return a.distrusted || has_come(a) || stop_asked.load();
+        };
+        if (!comes_by(is_over, until_ns, 0.25))
+            throw no_server(facts_.url + " was not ready within " + time_text(within_s) + ": " +
+                            (a.status == 0 ? masked_words_of(a.error, load_)
+                                           : quoted_answer(load_, "GET", path, a)));
     }
     /// Waits for the answer to a request of one token; counted from the spawn or from now.
     void await_first_answer() {
         if (!first_like_) return;
         const long long from_ns = process_ ? process_->began_ns : now_ns();
         const long long until_ns = now_ns() + ns_of(first_within_s_);
-        for (;;) {
+        std::string why;
+        const auto is_over = [&] {
             const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));
             first_answer_s_ = static_cast<double>(now_ns() - from_ns) * 1e-9;
-            const std::string why = why_no_answer(load_, *first_like_, a);
-            if (why.empty()) return;
-            if (now_ns() >= until_ns || stop_asked.load())
-                throw std::runtime_error(facts_.url +
-                                         " had not answered its first request within " +
-                                         time_text(first_within_s_) + ": " + why);
-            sleep_s(0.05);
-        }
+            why = why_no_answer(load_, *first_like_, a);
+            return why.empty() || stop_asked.load();
+        };
+        comes_by(is_over, until_ns, 0.05);
+        if (!why.empty())
+            throw std::runtime_error(facts_.url + " had not answered its first request within " +
+                                     time_text(first_within_s_) + ": " + why);
     }
     http_url url_of() const {
         const bool is_set = environment(url_variable()) == str(at_.url);
@@ -36492,8 +36626,7 @@ inline gate_report report_of(const measured_gate& m, const settings& asked) {
             v = without_advice(v, verdict::skipped, shard_text(p.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
                              : figures_of(p, m.seen, p.judged->slos);
-    if (known_answers)
-        g.answers = known_answers->shown(p, m.seen.candidate, g.verdicts, asked.answers);
+    each(&extension::add_to_report, m.seen, asked.answers, g);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.fault().empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
@@ -36583,28 +36716,6 @@ public:
     /// Marks verdicts on a model as none: each says what it would have been.
     virtual void mark(gate_report& g, const measurements& seen) const = 0;
 };
-
-/// Carries out LLMBENCH_REHEARSE. Throws std::invalid_argument.
-class rehearsals {
-public:
-    /// Called before anything is written.
-    virtual void check_asked(const std::string& rehearse) const = 0;
-    /// `gate`: its name in the file that models are fitted to.
-    virtual std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
-                                                     const scenario& s) const = 0;
-
-protected:
-    ~rehearsals() = default;
-};
-/// Set by the extension before static objects are made.
-inline constinit const rehearsals* rehearsals_of_program = nullptr;
-
-inline const rehearsals& known_rehearsals() {
-    if (!rehearsals_of_program)
-        refuse({"LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after llmbench.hpp "
-                "where LLMBENCH_MAIN is"});
-    return *rehearsals_of_program;
-}
 
 /// What a run does with the measurements of a gate. An appended gate is judged.
 enum class run_kind : unsigned char {
@@ -38091,14 +38202,14 @@ private:
 // ===== [E] one gate from its scenario to its result ==============================================
 
 /// Null if the target has no extension.
-inline const target_extension* extension_of(const any_target& t) {
+inline const extension* extension_of(const any_target& t) {
     const auto* e = t.what().get<extension_target>();
     return e ? e->by : nullptr;
 }
 /// Returns a virtual environment if all servers belong to an extension that has one, else null.
 /// Commands run on the real machine and cannot reach a simulated server.
 inline std::unique_ptr<execution_environment> new_environment_for(const scenario& s) {
-    const target_extension* const by = extension_of(s.target);
+    const extension* const by = extension_of(s.target);
     const bool is_profiled = s.on_fail && !(*s.on_fail).start.empty();
     const bool is_one = !s.baseline.is_live() || s.baseline.is_same_server() ||
                         s.baseline.is_asked_otherwise() || extension_of(s.baseline.live()) == by;
@@ -38188,7 +38299,7 @@ protected:
             if (std::string end = end_text(s, today); !end.empty()) ends_.push_back(end);
         scenario_.slos = on_day(scenario_.slos, today);
         if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
-            known_rehearsals().check_asked(rehearse);
+            the_rehearsals().check_rehearsal(rehearse);
         credentials told;
         told.keep_secrets_of(whole_environment());
         add_secrets_of(told.secrets, scenario_);
@@ -38285,7 +38396,7 @@ public:
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         load_sharing& sharing = *load_sharing_of_program;
         sharing.check(scenario_, asked_);
-        if (rehearses()) model_ = known_rehearsals().of_gate(asked_, who_.name, scenario_);
+        if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
         plan p;
         run_mode mode;

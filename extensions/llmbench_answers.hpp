@@ -42,11 +42,11 @@ inline namespace v1 {
 
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
-extern const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is;
+extern const extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is;
 
 /// Its name alone makes the linker look for it. A file that carries the implementation knows the
 /// answer, which compilers warn about where it is asked for directly.
-constexpr bool is_linked(const workload_extension* e) { return e != nullptr; }
+constexpr bool is_linked(const extension* e) { return e != nullptr; }
 template <class M>
 struct include_llmbench_answers_hpp {
     static constexpr M known(M m) {
@@ -796,18 +796,24 @@ inline std::string answers_html(const vector<shown_answer>& answers) {
 
 // ===== [E] questions, read from their file =======================================================
 
-class questions_of_files final : public workload_extension {
-public:
-    void read(const box& said, const scenario& s, std::uint64_t seed,
-              workload_files& into) const override {
-        const questions& q = *said.get<questions>();
-        check_questions(q, s.options);
-        byte_stream in = bytes_of(str(q.path), "workload.path");
-        into.dialogues = read_questions(in, q, seed);
-        into.of_extension = std::make_shared<const asked_questions>(q, into.dialogues);
-    }
-};
-inline const questions_of_files reads_questions{};
+inline void read_questions_of_files(const box& said, const scenario& s, std::uint64_t seed,
+                                    workload_files& into) {
+    const questions& q = *said.get<questions>();
+    check_questions(q, s.options);
+    byte_stream in = bytes_of(str(q.path), "workload.path");
+    into.dialogues = read_questions(in, q, seed);
+    into.of_extension = std::make_shared<const asked_questions>(q, into.dialogues);
+}
+inline void show_answers(const measurements& e, answers_shown show, gate_report& g) {
+    g.answers = shown_answers_of(g.what, e.candidate, g.verdicts, show);
+}
+inline void add_answers(const gate_report& g, std::string& html) {
+    if (!g.answers.empty()) html += answers_html(g.answers);
+}
+inline constinit const extension questions_answered{.name = "answers",
+                                                    .read = read_questions_of_files,
+                                                    .add_to_report = show_answers,
+                                                    .add_results = add_answers};
 
 class answers_kept final : public answer_keeping {
 public:
@@ -819,21 +825,16 @@ public:
                  const std::function<std::string(std::string)>& masked) const override {
         compare_answers(mine, theirs, said, expected, max_shown, masked);
     }
-    vector<shown_answer> shown(const load_plan& p, const repeat_list& variant,
-                               const vector<slo_verdict>& verdicts,
-                               answers_shown show) const override {
-        return shown_answers_of(p, variant, verdicts, show);
-    }
-    std::string page(const vector<shown_answer>& answers) const override {
-        return answers_html(answers);
-    }
 };
 inline constinit const answers_kept keeps_answers{};
 /// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void make_answers_known() { known_answers = &keeps_answers; }
+[[gnu::constructor(101)]] static void make_answers_known() {
+    add(questions_answered);
+    known_answers = &keeps_answers;
+}
 
-const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
-    &reads_questions;
+constinit const extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
+    &questions_answered;
 
 }  // namespace detail
 }  // inline namespace v1

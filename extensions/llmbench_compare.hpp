@@ -577,7 +577,7 @@ inline compared_statistic compared_by(const statistic_data& what,
     double s0 = prior_sd;
     for (std::size_t i = 0; i < all.size(); ++i) {
         values.push_back(values_of_setting(all[i], reported[i], what));
-        s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].judged_by, statistic_alone(what, 1)));
+        s0 = std::max(s0, prior_sd_of(all[i].judged_by, statistic_alone(what, 1), false));
     }
     return compared(what, std::move(values), s0);
 }
@@ -1821,7 +1821,7 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
 
 inline std::unique_ptr<execution_environment> new_environment_for(const list<setting>& settings,
                                             const scenario& of_each) {
-    const target_extension* const by = extension_of(settings[0].target);
+    const extension* const by = extension_of(settings[0].target);
     const bool is_one = std::all_of(settings.begin(), settings.end(), [&](const setting& s) {
         return extension_of(s.target) == by;
     });
@@ -1852,8 +1852,8 @@ public:
                             "a run that writes baselines compares no settings");
         if (rehearses())
             for (const setting& s : settings_)
-                models_.push_back(
-                    known_rehearsals().of_gate(asked_, who_.name + " / " + str(s.name), of_each_));
+                models_.push_back(the_rehearsals().rehearsal_of(
+                    asked_, who_.name + " / " + str(s.name), of_each_));
         enter(rehearses() ? new_environment_for(*models_[0])
                           : new_environment_for(settings_, of_each_));
         plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,

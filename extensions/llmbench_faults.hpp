@@ -702,24 +702,31 @@ public:
     std::shared_ptr<profile_report> profiled(const failed_load& of) const override {
         return std::make_shared<taken_profile>(profile_of_failure(of));
     }
-    vector<std::string> end_profiles(const live_target& server, int gate) const override {
-        return detail::end_profiles(server, gate);
-    }
-    vector<std::string> texts(const vector<const repeat_facts*>& repeats) const override {
-        vector<std::string> all;
-        for (const task_figures& t : task_figures_of(repeats)) all.push_back(task_figures_text(t));
-        return all;
-    }
-    std::string page(const gate_report& g) const override { return side_tasks_html(g); }
     std::shared_ptr<profile_report> no_profile() const override {
         return std::make_shared<taken_profile>();
     }
 };
 
 inline constinit const faults_under_load the_tasks{};
+
+inline void end_profiles_of(const live_target& server, int gate, vector<std::string>& notes) {
+    for (const std::string& note : end_profiles(server, gate)) notes.push_back(note);
+}
+inline void add_task_figures(const vector<const repeat_facts*>& repeats, variant_figures& into) {
+    for (const task_figures& t : task_figures_of(repeats))
+        into.side_tasks.push_back(task_figures_text(t));
+}
+inline void add_side_tasks(const gate_report& g, std::string& html) { html += side_tasks_html(g); }
+inline constinit const extension tasks_beside{.name = "faults",
+                                              .note_server = end_profiles_of,
+                                              .add_figures = add_task_figures,
+                                              .add_details = add_side_tasks};
 extern constinit const bool include_llmbench_faults_hpp_where_LLMBENCH_MAIN_is = true;
 /// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void make_faults_known() { known_faults = &the_tasks; }
+[[gnu::constructor(101)]] static void make_faults_known() {
+    add(tasks_beside);
+    known_faults = &the_tasks;
+}
 
 }  // namespace detail
 }  // inline namespace v1

@@ -1775,7 +1775,7 @@ inline vector<met_waiver> met_waivers(const vector<const history_run*>& runs,
     const std::size_t needed = 10;
     vector<met_waiver> all;
     for (const slo& s : slos) {
-        if (!s.is_advisory || s.factor > 0) continue;
+        if (!s.is_advisory || !is_absolute(s)) continue;
         std::size_t met = 0;
         bool missed = false;
         for (std::size_t i = runs.size(); i-- > 0 && met < needed && !missed;)
@@ -1992,7 +1992,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     h.knows_card = same_card || !any_card || asked.card.empty();
     h.met = met_waivers(runs, slos);
     for (const slo& s : slos) {
-        if (!(is_judged_by_spread(s.statistic.metric) || s.factor > 0) || h.of(s)) continue;
+        if (!(is_judged_by_spread(s.statistic.metric) || !is_absolute(s)) || h.of(s)) continue;
         h.objectives.push_back(
             objective_history_of(series_of(lines, runs, str(s.statistic.name)), s, asked));
     }
@@ -2068,7 +2068,7 @@ inline level_of_limit line_of(const objective_history& o, const slo& s) {
 inline noise_of_today noise_today(const objective_history& o, const objective_columns& of,
                                   const slo& s, const comparison& c) {
     if (!(o.scale > 0)) return {};
-    noise_of_today today{.counts = 0, .client = c.client_error / o.scale};
+    noise_of_today today{.counts = 0, .client = of.client_error / o.scale};
     if (!is_request_fraction(s.statistic.metric)) return today;
     slo own = s;
     own.bound = std::clamp(s.factor * c.others_together + s.offset, 0.0, 1.0);
@@ -2095,7 +2095,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
     const comparison c = comparison_of(of, t, s);
     set_measured(d, c);
     if (o.scale > 0) d.scale = o.scale;
-    d.client_part = c.client_error;
+    d.client_part = of.client_error;
     observed_repeats seen{.scale = d.scale};
     for (std::size_t i = 0; i < of.repeats(); ++i) {
         const double value = c.of_repeat(i);
@@ -2110,7 +2110,7 @@ inline decision judge_by_history(const history_parameters& past, const objective
     d.decided_by = verdict_method::counted_misses;
     d.is_at_its_end = false;
     if (seen.unbounded > 0) {
-        decide_by_misses(d, seen, t, c, first_fail);
+        decide(d, evidence_of_misses(d, seen, t, c, first_fail), of, t);
         return d;
     }
     d.decided_by = verdict_method::predictive_t;
@@ -2138,8 +2138,9 @@ inline decision judge_by_history(const history_parameters& past, const objective
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};
     if (d.outcome == verdict::fail && !past.knows_card)
         return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
-    if (d.outcome == verdict::pass) withdraw_over_failures(d, of, t);
-    return with_client_limit(std::move(d), c);
+    if (d.outcome == verdict::pass)
+        decide(d, {.outcome = d.outcome, .takes = {0, 0}, .words = std::move(d.why)}, of, t);
+    return explained(std::move(d), of, t.rule);
 }
 
 /// The numbers of such a verdict, and a limit that unchanged code would mostly pass.
@@ -2206,7 +2207,7 @@ inline vector<std::string> report_lines(const history_parameters& h, const gate_
     if (!h.none.empty()) return {"history: " + h.none};
     vector<const slo*> relative;
     for (const slo& s : g.judged_by.slos)
-        if (s.factor > 0 && h.of(s)) relative.push_back(&s);
+        if (!is_absolute(s) && h.of(s)) relative.push_back(&s);
     for (const slo* s : relative)
         lines.push_back(
             (relative.size() > 1 ? "history of " + str((*s).statistic.name) : "history") + ": " +
@@ -2306,8 +2307,7 @@ inline std::string said_by(const char* command, double within_s) try {
     const std::string log = report_directory() + "/machine.log";
     server_process running(p, 0, log, {});
     running.unlink_log();
-    const long long until_ns = now_ns() + ns_of(within_s);
-    while (running.how_it_ended().empty() && now_ns() < until_ns) sleep_s(0.005);
+    comes_by([&] { return !running.how_it_ended().empty(); }, now_ns() + ns_of(within_s), 0.005);
     return running.how_it_ended() == "exited with status 0" ? running.log_tail(65536) : "";
 } catch (const std::runtime_error&) {
     return {};  // no resources for a process or its output

@@ -126,48 +126,48 @@ std::string range_text(const vector<rank_part>& all, double rank_part::*of, cons
     return a == b ? a : a + " to " + b;
 }
 
-class ranks_in_reports final : public rank_reports {
-public:
-    /// "4 programs on 2 machines sent the load: ...", "" for one program.
-    std::string text(const vector<rank_part>& of_all_repeats) const override {
-        const vector<rank_part> all = over_repeats(of_all_repeats);
-        if (all.size() < 2) return {};
-        vector<std::string> hosts;
-        std::size_t unsynchronised = 0;
-        double off = 0;
-        for (const rank_part& r : all) {
-            if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end())
-                hosts.push_back(r.host);
-            unsynchronised += !r.synchronised && std::isnan(r.error_s);
-            off = std::max(off, std::fabs(r.off_s));
-        }
-        const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
-        return filled("{programs} programs on {machines} machine{machines:s} sent the load; they "
-                      "began within {off:t}, sent late by p99 {lateness}, used {cpu} of a core and "
-                      "{memory}[{may_differ?}; the clocks of {unsynchronised} of them are not "
-                      "known to be synchronised]",
-                      {{"programs", all.size()}, {"machines", hosts.size()}, {"off", off},
-                       {"lateness", range_text(all, &rank_part::lateness_p99, time_text)},
-                       {"cpu", range_text(all, &rank_part::cpu_utilization, fraction)},
-                       {"memory", range_text(all, &rank_part::memory_bytes, memory_text)},
-                       {"may_differ", hosts.size() > 1 && unsynchronised > 0},
-                       {"unsynchronised", unsynchronised}});
+/// "4 programs on 2 machines sent the load: ...", "" for one program.
+inline std::string programs_text(const vector<rank_part>& of_all_repeats) {
+    const vector<rank_part> all = over_repeats(of_all_repeats);
+    if (all.size() < 2) return {};
+    vector<std::string> hosts;
+    std::size_t unsynchronised = 0;
+    double off = 0;
+    for (const rank_part& r : all) {
+        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end())
+            hosts.push_back(r.host);
+        unsynchronised += !r.synchronised && std::isnan(r.error_s);
+        off = std::max(off, std::fabs(r.off_s));
     }
-    std::string page(const gate_report& g) const override {
-        const vector<rank_part> all = over_repeats(g.figures.candidate.ranks);
-        if (all.size() < 2) return {};
-        report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
-                        "sends late by p99", "busiest thread", "memory"}, 2};
-        for (const rank_part& r : all)
-            t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
-                   std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
-                   filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}),
-                   memory_text(r.memory_bytes)});
-        return folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
-                      page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
-    }
-};
-inline constexpr ranks_in_reports shown_ranks{};
+    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
+    return filled("{programs} programs on {machines} machine{machines:s} sent the load; they "
+                  "began within {off:t}, sent late by p99 {lateness}, used {cpu} of a core and "
+                  "{memory}[{may_differ?}; the clocks of {unsynchronised} of them are not "
+                  "known to be synchronised]",
+                  {{"programs", all.size()}, {"machines", hosts.size()}, {"off", off},
+                   {"lateness", range_text(all, &rank_part::lateness_p99, time_text)},
+                   {"cpu", range_text(all, &rank_part::cpu_utilization, fraction)},
+                   {"memory", range_text(all, &rank_part::memory_bytes, memory_text)},
+                   {"may_differ", hosts.size() > 1 && unsynchronised > 0},
+                   {"unsynchronised", unsynchronised}});
+}
+inline void note_programs(const gate_report& g, vector<std::string>& notes) {
+    const std::string note = programs_text(g.figures.candidate.ranks);
+    if (!note.empty()) notes.push_back(note);
+}
+inline void add_programs(const gate_report& g, std::string& html) {
+    const vector<rank_part> all = over_repeats(g.figures.candidate.ranks);
+    if (all.size() < 2) return;
+    report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
+                    "sends late by p99", "busiest thread", "memory"}, 2};
+    for (const rank_part& r : all)
+        t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
+               std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
+               filled("{cpu:.1f%} %", {{"cpu", r.cpu_utilization}}),
+               memory_text(r.memory_bytes)});
+    html += folded("Programs that sent the load", plural(all.size(), "rank"), fold::closed,
+                   page_table(filled("Ranks of {name}", {{"name", g.what.name}}), t));
+}
 
 // ===== [E] measurements on another machine's clock ===============================================
 
@@ -1290,10 +1290,12 @@ inline constinit ranks_of_load sharing_with_others{};
 inline constinit shards_of_load sharing_with_others{};
 #endif
 
+inline constinit const extension loads_shared{
+    .name = "machines", .note_gate = note_programs, .add_details = add_programs};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void make_others_known() {
     load_sharing_of_program = &sharing_with_others;
-    known_ranks = &shown_ranks;
+    add(loads_shared);
 }
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {

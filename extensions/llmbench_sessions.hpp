@@ -42,7 +42,7 @@ inline namespace v1 {
 
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
-extern const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is;
+extern const extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is;
 }  // namespace detail
 
 /// A recorded model name, and the model used instead.
@@ -866,20 +866,16 @@ inline session_corpus corpus_of(const sessions& w) {
     return reader.finished(path);
 }
 
-class sessions_of_files final : public workload_extension {
-public:
-    void read(const box& said, const scenario&, std::uint64_t,
-              workload_files& into) const override {
-        const sessions& w = *said.get<sessions>();
-        check_sessions(w);
-        into.of_extension = std::make_shared<const read_sessions>(w, corpus_of(w));
-    }
-    bool plays_sessions() const override { return true; }
-};
-inline const sessions_of_files reads_sessions{};
-
-const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is =
-    &reads_sessions;
+inline void read_sessions_of_files(const box& said, const scenario&, std::uint64_t,
+                                   workload_files& into) {
+    const sessions& w = *said.get<sessions>();
+    check_sessions(w);
+    into.of_extension = std::make_shared<const read_sessions>(w, corpus_of(w));
+}
+inline constinit const extension sessions_played{
+    .name = "sessions", .read = read_sessions_of_files, .plays_sessions = true};
+constinit const extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is =
+    &sessions_played;
 
 }  // namespace detail
 }  // inline namespace v1

@@ -96,7 +96,7 @@ struct in_llmbench_simulated_hpp::engine {
 namespace detail {
 /// If this is not found, the file with LLMBENCH_MAIN or LLMBENCH_IMPLEMENT lacks the header in the
 /// name.
-extern const target_extension* const include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is;
+extern const extension* const include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is;
 }  // namespace detail
 
 struct simulated_server {
@@ -2427,21 +2427,20 @@ private:
     std::unique_ptr<virtual_server> server_{};
 };
 
-class simulated_extension final : public target_extension {
-public:
-    std::unique_ptr<extension_server> server(const box& settings) const override {
-        return std::make_unique<simulated_engine>(*settings.get<engine>());
-    }
-    std::unique_ptr<execution_environment> new_environment() const override {
-        return std::make_unique<virtual_environment>();
-    }
-};
-inline constinit const simulated_extension simulated_targets{};
+inline std::unique_ptr<extension_server> new_simulated_engine(const box& settings) {
+    return std::make_unique<simulated_engine>(*settings.get<engine>());
+}
+inline std::unique_ptr<execution_environment> new_virtual_environment() {
+    return std::make_unique<virtual_environment>();
+}
+inline constinit const extension simulated_servers{.name = "simulated",
+                                                   .server = new_simulated_engine,
+                                                   .new_environment = new_virtual_environment};
 
 // ===== [E] functions of simulated() in the implementation ========================================
 
-constinit const target_extension* const
-    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
+constinit const extension* const
+    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_servers;
 
 }  // namespace detail
 
@@ -2972,22 +2971,18 @@ inline rehearsal_model model_for(const settings& asked, const std::string& gate,
     return {f.like, fit_text(f, t.pace, file), std::move(t.noise)};
 }
 
-
-class simulated_rehearsals final : public rehearsals {
-public:
-    void check_asked(const std::string& rehearse) const override { check_stays(rehearse); }
-    std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
-                                             const scenario& s) const override {
-        auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s));
-        check_rehearsal(s);
-        return made;
-    }
-};
-inline constinit const simulated_rehearsals rehearsals_on_engines{};
-/// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void make_rehearsals_known() {
-    rehearsals_of_program = &rehearsals_on_engines;
+inline std::shared_ptr<const rehearsal> rehearsal_on_engine(const settings& asked,
+                                                            const std::string& gate,
+                                                            const scenario& s) {
+    auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s));
+    check_rehearsal(s);
+    return made;
 }
+inline constinit const extension rehearsals{.name = "simulated",
+                                            .check_rehearsal = check_stays,
+                                            .rehearsal_of = rehearsal_on_engine};
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void add_rehearsals() { add(rehearsals); }
 
 }  // namespace detail
 }  // inline namespace v1

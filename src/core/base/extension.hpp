@@ -9,7 +9,7 @@
 
 #include <algorithm>  // find
 #include <cstdint>  // uint64_t
-#include <memory>  // unique_ptr
+#include <memory>  // shared_ptr, unique_ptr
 #include <string>
 
 namespace llmbench {
@@ -19,9 +19,11 @@ namespace detail {
 class execution_environment;
 class extension_server;
 class live_target;
+class rehearsal;
 struct gate_report;
 struct measurements;
 struct repeat_facts;
+struct settings;
 struct variant_figures;
 struct workload_files;
 enum class answers_shown : unsigned char;
@@ -39,6 +41,13 @@ struct extension {
     void (*read)(const box& said, const scenario& s, std::uint64_t seed,
                  workload_files& into) = nullptr;
     bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
+
+    // ---- models in place of servers
+    /// What LLMBENCH_REHEARSE asks for, before anything is written.
+    void (*check_rehearsal)(const std::string& rehearse) = nullptr;
+    /// `gate`: its name in the file that models are fitted to.
+    std::shared_ptr<const rehearsal> (*rehearsal_of)(const settings& asked, const std::string& gate,
+                                                     const scenario& s) = nullptr;
 
     // ---- reports
     /// `notes`: on a server before its first load.
@@ -76,6 +85,11 @@ const extension& the_one_with(F* extension::*hook, const char* missing) {
     for (const extension* e : extensions())
         if (e->*hook) return *e;
     refuse({missing});
+}
+inline const extension& the_rehearsals() {
+    return the_one_with(&extension::rehearsal_of,
+                        "LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after "
+                        "llmbench.hpp where LLMBENCH_MAIN is");
 }
 
 }  // namespace detail

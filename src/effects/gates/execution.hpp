@@ -153,7 +153,7 @@ protected:
             if (std::string end = end_text(s, today); !end.empty()) ends_.push_back(end);
         scenario_.slos = on_day(scenario_.slos, today);
         if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
-            known_rehearsals().check_asked(rehearse);
+            the_rehearsals().check_rehearsal(rehearse);
         credentials told;
         told.keep_secrets_of(whole_environment());
         add_secrets_of(told.secrets, scenario_);
@@ -250,7 +250,7 @@ public:
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         load_sharing& sharing = *load_sharing_of_program;
         sharing.check(scenario_, asked_);
-        if (rehearses()) model_ = known_rehearsals().of_gate(asked_, who_.name, scenario_);
+        if (rehearses()) model_ = the_rehearsals().rehearsal_of(asked_, who_.name, scenario_);
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
         plan p;
         run_mode mode;

@@ -45,28 +45,6 @@ public:
     virtual void mark(gate_report& g, const measurements& seen) const = 0;
 };
 
-/// Carries out LLMBENCH_REHEARSE. Throws std::invalid_argument.
-class rehearsals {
-public:
-    /// Called before anything is written.
-    virtual void check_asked(const std::string& rehearse) const = 0;
-    /// `gate`: its name in the file that models are fitted to.
-    virtual std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
-                                                     const scenario& s) const = 0;
-
-protected:
-    ~rehearsals() = default;
-};
-/// Set by the extension before static objects are made.
-inline constinit const rehearsals* rehearsals_of_program = nullptr;
-
-inline const rehearsals& known_rehearsals() {
-    if (!rehearsals_of_program)
-        refuse({"LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after llmbench.hpp "
-                "where LLMBENCH_MAIN is"});
-    return *rehearsals_of_program;
-}
-
 /// What a run does with the measurements of a gate. An appended gate is judged.
 enum class run_kind : unsigned char {
     judge,

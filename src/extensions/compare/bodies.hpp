@@ -190,8 +190,8 @@ public:
                             "a run that writes baselines compares no settings");
         if (rehearses())
             for (const setting& s : settings_)
-                models_.push_back(
-                    known_rehearsals().of_gate(asked_, who_.name + " / " + str(s.name), of_each_));
+                models_.push_back(the_rehearsals().rehearsal_of(
+                    asked_, who_.name + " / " + str(s.name), of_each_));
         enter(rehearses() ? new_environment_for(*models_[0])
                           : new_environment_for(settings_, of_each_));
         plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,

@@ -15,6 +15,8 @@
 #include "core/reports/gate_report.hpp"
 #include "effects/gates/slot.hpp"
 #include "effects/gates/progress_meter.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/system/settings.hpp"
 #include "effects/targets/live_target.hpp"
 #include "extensions/faults/api.hpp"
 #include "extensions/faults/core/recovery.hpp"

@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/target.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/text.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/metric/table.hpp"
@@ -171,22 +172,18 @@ inline rehearsal_model model_for(const settings& asked, const std::string& gate,
     return {f.like, fit_text(f, t.pace, file), std::move(t.noise)};
 }
 
-
-class simulated_rehearsals final : public rehearsals {
-public:
-    void check_asked(const std::string& rehearse) const override { check_stays(rehearse); }
-    std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
-                                             const scenario& s) const override {
-        auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s));
-        check_rehearsal(s);
-        return made;
-    }
-};
-inline constinit const simulated_rehearsals rehearsals_on_engines{};
-/// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void make_rehearsals_known() {
-    rehearsals_of_program = &rehearsals_on_engines;
+inline std::shared_ptr<const rehearsal> rehearsal_on_engine(const settings& asked,
+                                                            const std::string& gate,
+                                                            const scenario& s) {
+    auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s));
+    check_rehearsal(s);
+    return made;
 }
+inline constinit const extension rehearsals{.name = "simulated",
+                                            .check_rehearsal = check_stays,
+                                            .rehearsal_of = rehearsal_on_engine};
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void add_rehearsals() { add(rehearsals); }
 
 }  // namespace detail
 }  // inline namespace v1
