@@ -33,7 +33,7 @@
 // scenario" (all options with their defaults), "results", "verbs and assertions". A file that
 // includes the header pays for that part alone.
 //
-// The implementation begins in line 2746 of llmbench.hpp. Part two is the pure core: parsing,
+// The implementation begins in line 2744 of llmbench.hpp. Part two is the pure core: parsing,
 // statistics, schedules, verdicts and reports as functions from values to values, which do no I/O
 // and know no clock. Part three holds the effects: clocks, sockets, processes, files. Both are
 // compiled in the one file that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's
@@ -67,8 +67,8 @@
 //   [C] secrets in texts
 //   [C] statistics
 //   [C] time intervals
-//   [C] random numbers
 //   [C] extensions: one struct of hooks, and the list of those that the program has
+//   [C] random numbers
 //   [C] fields as JSON
 //   [C] the table of metrics, and their values as text
 //   [C] user-defined metrics
@@ -166,10 +166,9 @@
 //   [C] a workload's part of the plan
 //   [C] the options of requests
 //   [C] the traffic of each variant of a gate
-//   [C] facts about a gate's server
-//   [C] extensions that keep measurements of gates, and compare later ones with them
 //   [C] from a scenario to its plan
 //   [C] plans as text, and notes on their load
+//   [C] facts about a gate's server
 //   [C] how requests and side tasks ended, and the tokens that answers report
 //   [C] timelines, and the points of drawings
 //   [C] metrics over the repeats of a variant: rows of tables, labels, curves
@@ -2180,11 +2179,10 @@ struct extension_target {
     box settings{};
     const extension* by = nullptr;
 };
-class past_extension;
 /// The same for a baseline of earlier runs, with its judge.
 struct extension_baseline {
     box what{};
-    const past_extension* by = nullptr;
+    const extension* by = nullptr;
 };
 }  // namespace detail
 
@@ -2743,7 +2741,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-// ===== the implementation: 36,201 lines, compiled where LLMBENCH_MAIN is =========================
+// ===== the implementation: 36,199 lines, compiled where LLMBENCH_MAIN is =========================
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
@@ -5003,6 +5001,122 @@ private:
     long long from_ns_ = 0, to_ns_ = 0;
 };
 
+// ===== [C] extensions: one struct of hooks, and the list of those that the program has ===========
+// The header names no extension. It calls the hooks of all, or of the one that has a hook.
+
+class execution_environment;
+class extension_server;
+class gate_past;
+class live_target;
+class past_judge;
+class rehearsal;
+struct gate_report;
+struct measurements;
+struct plan;
+struct repeat_facts;
+struct run_mode;
+struct settings;
+struct target_facts;
+struct variant_figures;
+struct workload_files;
+enum class answers_shown : unsigned char;
+
+/// What an extension adds to the program: a hook that it leaves out does nothing. Hooks that check
+/// throw std::invalid_argument.
+struct extension {
+    const char* name;  // "history": of llmbench_history.hpp
+
+    // ---- targets, workloads and baselines that name it in a gate file
+    std::unique_ptr<extension_server> (*server)(const box& settings) = nullptr;
+    /// The virtual environment of its servers; the result may be null.
+    std::unique_ptr<execution_environment> (*new_environment)() = nullptr;
+    /// Puts its read_workload and other data into `into`.
+    void (*read)(const box& said, const scenario& s, std::uint64_t seed,
+                 workload_files& into) = nullptr;
+    bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
+    void (*check_baseline)(const scenario& s) = nullptr;
+
+    // ---- runs that are kept, and judge later ones
+    /// Changes a gate that is kept, before it is planned.
+    scenario (*as_kept)(const scenario& s) = nullptr;
+    /// The past of a gate whose servers are up, of its own baseline or of a gate that is kept.
+    std::shared_ptr<const gate_past> (*past_of)(const plan& p, const live_target& candidate,
+                                                const target_facts& facts,
+                                                const run_mode& mode) = nullptr;
+    std::shared_ptr<past_judge> (*new_judge)() = nullptr;  // an empty one, to read fields into
+    /// Keeps a judged gate until the reports are written. Returns why it does not, "" if it does.
+    /// `stopped`: why its repeats ended early, "" if they did not.
+    std::string (*keep)(const gate_report& g, const gate_past* of,
+                        const std::string& stopped) = nullptr;
+    /// Writes the gates kept since the last call, of a program that began at `began_at`. Calls
+    /// `lost` with the place and the reason if they cannot be written.
+    void (*write_kept)(
+        const std::string& began_at, const std::string& commit,
+        const std::function<void(const std::string&, const std::exception&)>& lost) = nullptr;
+
+    // ---- variables of the environment
+    void (*read_settings)(const std::function<std::string(const char*)>& look_up,
+                          settings& into) = nullptr;
+
+    // ---- models in place of servers
+    /// What LLMBENCH_REHEARSE asks for, before anything is written.
+    void (*check_rehearsal)(const std::string& rehearse) = nullptr;
+    /// `gate`: its name in the file that models are fitted to.
+    std::shared_ptr<const rehearsal> (*rehearsal_of)(const settings& asked, const std::string& gate,
+                                                     const scenario& s) = nullptr;
+
+    // ---- reports
+    /// `notes`: on a server before its first load.
+    void (*note_server)(const live_target& server, int gate,
+                        vector<std::string>& notes) = nullptr;
+    void (*note_gate)(const gate_report& g, vector<std::string>& notes) = nullptr;
+    void (*add_figures)(const vector<const repeat_facts*>& repeats,
+                        variant_figures& into) = nullptr;
+    void (*add_to_report)(const measurements& e, answers_shown show, gate_report& g) = nullptr;
+    /// HTML of the page, above a gate's numbers and below them.
+    void (*add_results)(const gate_report& g, std::string& html) = nullptr;
+    void (*add_details)(const gate_report& g, std::string& html) = nullptr;
+};
+
+/// Those that are compiled in.
+inline vector<const extension*>& extensions() {
+    static vector<const extension*>& all = *new vector<const extension*>;  // outlives statics
+    return all;
+}
+/// Called before static objects of other files are made, which may be gates.
+inline void add(const extension& e) {
+    if (std::find(extensions().begin(), extensions().end(), &e) == extensions().end())
+        extensions().push_back(&e);
+}
+
+inline bool has_extension(std::string_view name) {
+    return any_of(extensions(), [&](const extension* e) { return name == e->name; });
+}
+
+/// Calls a hook of all extensions.
+template <class... Taken, class... Given>
+void each(void (*extension::*hook)(Taken...), Given&&... given) {
+    for (const extension* e : extensions())
+        if (e->*hook) (e->*hook)(given...);
+}
+/// The extension that has a hook. Throws std::invalid_argument with `missing` if none has.
+template <class F>
+const extension& the_one_with(F* extension::*hook, const char* missing) {
+    for (const extension* e : extensions())
+        if (e->*hook) return *e;
+    refuse({missing});
+}
+inline const extension& the_past() {
+    return the_one_with(&extension::new_judge,
+                        "the result was held against a history, which llmbench_history.hpp "
+                        "judges: include it after llmbench.hpp where LLMBENCH_MAIN is");
+}
+inline const extension& the_rehearsals() {
+    return the_one_with(&extension::rehearsal_of,
+                        "LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after "
+                        "llmbench.hpp where LLMBENCH_MAIN is");
+}
+
 // ===== [C] random numbers ========================================================================
 // Own generators and distributions: std::*_distribution differ between standard libraries, and the
 // same seed must give the same traffic.
@@ -5072,85 +5186,6 @@ private:
     static std::uint64_t rotated(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
     std::array<std::uint64_t, 4> state_{};
 };
-
-// ===== [C] extensions: one struct of hooks, and the list of those that the program has ===========
-// The header names no extension. It calls the hooks of all, or of the one that has a hook.
-
-class execution_environment;
-class extension_server;
-class live_target;
-class rehearsal;
-struct gate_report;
-struct measurements;
-struct repeat_facts;
-struct settings;
-struct variant_figures;
-struct workload_files;
-enum class answers_shown : unsigned char;
-
-/// What an extension adds to the program: a hook that it leaves out does nothing. Hooks that check
-/// throw std::invalid_argument.
-struct extension {
-    const char* name;  // "history": of llmbench_history.hpp
-
-    // ---- targets, workloads and baselines that name it in a gate file
-    std::unique_ptr<extension_server> (*server)(const box& settings) = nullptr;
-    /// The virtual environment of its servers; the result may be null.
-    std::unique_ptr<execution_environment> (*new_environment)() = nullptr;
-    /// Puts its read_workload and other data into `into`.
-    void (*read)(const box& said, const scenario& s, std::uint64_t seed,
-                 workload_files& into) = nullptr;
-    bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
-
-    // ---- models in place of servers
-    /// What LLMBENCH_REHEARSE asks for, before anything is written.
-    void (*check_rehearsal)(const std::string& rehearse) = nullptr;
-    /// `gate`: its name in the file that models are fitted to.
-    std::shared_ptr<const rehearsal> (*rehearsal_of)(const settings& asked, const std::string& gate,
-                                                     const scenario& s) = nullptr;
-
-    // ---- reports
-    /// `notes`: on a server before its first load.
-    void (*note_server)(const live_target& server, int gate,
-                        vector<std::string>& notes) = nullptr;
-    void (*note_gate)(const gate_report& g, vector<std::string>& notes) = nullptr;
-    void (*add_figures)(const vector<const repeat_facts*>& repeats,
-                        variant_figures& into) = nullptr;
-    void (*add_to_report)(const measurements& e, answers_shown show, gate_report& g) = nullptr;
-    /// HTML of the page, above a gate's numbers and below them.
-    void (*add_results)(const gate_report& g, std::string& html) = nullptr;
-    void (*add_details)(const gate_report& g, std::string& html) = nullptr;
-};
-
-/// Those that are compiled in.
-inline vector<const extension*>& extensions() {
-    static vector<const extension*>& all = *new vector<const extension*>;  // outlives statics
-    return all;
-}
-/// Called before static objects of other files are made, which may be gates.
-inline void add(const extension& e) {
-    if (std::find(extensions().begin(), extensions().end(), &e) == extensions().end())
-        extensions().push_back(&e);
-}
-
-/// Calls a hook of all extensions.
-template <class... Taken, class... Given>
-void each(void (*extension::*hook)(Taken...), Given&&... given) {
-    for (const extension* e : extensions())
-        if (e->*hook) (e->*hook)(given...);
-}
-/// The extension that has a hook. Throws std::invalid_argument with `missing` if none has.
-template <class F>
-const extension& the_one_with(F* extension::*hook, const char* missing) {
-    for (const extension* e : extensions())
-        if (e->*hook) return *e;
-    refuse({missing});
-}
-inline const extension& the_rehearsals() {
-    return the_one_with(&extension::rehearsal_of,
-                        "LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after "
-                        "llmbench.hpp where LLMBENCH_MAIN is");
-}
 
 // ===== [C] fields as JSON ========================================================================
 
@@ -15909,9 +15944,6 @@ public:
     /// The fields of result.json, enough to judge again.
     virtual void fields(field_visitor& v) = 0;
 };
-using past_judge_maker = std::shared_ptr<past_judge> (*)();  // named: g++ 12 refuses constinit else
-/// Makes an empty one to read fields into; null without an extension.
-inline constinit past_judge_maker new_past_judge = nullptr;
 
 /// The calibration of one limit.
 struct calibrated {
@@ -23603,79 +23635,6 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C] facts about a gate's server ===========================================================
-
-enum class target_kind : unsigned char {
-    none, endpoint, process, simulated, stored, same, otherwise, files
-};
-inline const char* to_string(target_kind k) {
-    return name_at({"", "endpoint", "process", "simulated", "stored", "same server",
-                    "other options", "files"}, k);
-}
-
-enum class tls_trust : unsigned char { no_tls, verified, not_verified };
-inline const char* to_string(tls_trust t) {
-    return name_at({"", "verified", "not verified"}, t);
-}
-
-struct target_facts {
-    target_kind kind = target_kind::none;
-    std::string url{};  // a file for stored results, several for other tools' files
-    std::string model{};
-    std::string api{};
-    std::string transport{};  // "" for HTTP
-    tls_trust tls = tls_trust::no_tls;
-    token_fit tokens{};  // of synthetic prompts
-    std::string command{};   // of a process, without secrets
-    std::string options{};      // of this variant's requests, if the variants differ in them
-    vector<std::string> notes{};  // notes that are known before the load
-    std::string measured_by{};  // the tool that wrote the files, "" if it was this program
-    bool is_virtual = false;  // simulated, in virtual time
-    bool is_rehearsal = false;  // simulated in place of another server
-};
-
-// ===== [C] extensions that keep measurements of gates, and compare later ones with them ==========
-
-class live_target;
-struct run_mode;
-
-/// The past of one gate whose servers are up.
-class gate_past {
-public:
-    virtual ~gate_past() = default;
-    /// Returns the judge of the gate's relative objectives, null if it is not the extension's.
-    virtual std::shared_ptr<const past_judge> judge() const = 0;
-};
-
-/// One for the program. Its baselines are of the type extension_baseline; LLMBENCH_HISTORY asks it
-/// to keep gates, whatever their baseline is.
-class past_extension {
-public:
-    /// Throws std::invalid_argument if its baseline is unsound.
-    virtual void check(const scenario& s) const = 0;
-    /// Whether its variables ask to keep gates. Throws std::invalid_argument.
-    virtual bool keeps(const std::function<std::string(const char*)>& look_up) const = 0;
-    /// Changes a gate that is kept, before it is planned.
-    virtual scenario as_kept(const scenario& s) const = 0;
-    virtual std::shared_ptr<const gate_past> of_gate(const plan& p, const live_target& candidate,
-                                                     const target_facts& facts,
-                                                     const run_mode& mode) const = 0;
-    /// Keeps a judged gate until the reports are written. Returns why it does not, "" if it does.
-    /// `stopped`: why its repeats ended early, "" if they did not.
-    virtual std::string keep(const gate_report& g, const gate_past* of,
-                             const std::string& stopped) const = 0;
-    /// Writes the gates kept since the last call, of a program that began at `began_at`. Calls
-    /// `lost` with the place and the reason if they cannot be written.
-    virtual void write_kept(
-        const std::string& began_at, const std::string& commit,
-        const std::function<void(const std::string&, const std::exception&)>& lost) const = 0;
-
-protected:
-    ~past_extension() = default;
-};
-/// The extension that is compiled in, or null.
-inline constinit const past_extension* known_past = nullptr;
-
 // ===== [C] from a scenario to its plan ===========================================================
 
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
@@ -23745,7 +23704,7 @@ inline void check_baseline(const scenario& s) {
     const double day_sd = s.baseline.stored().day_to_day.value;
     if (is_stored && s.baseline.stored().file.empty())
         refuse({"baseline is stored(\"\"): it must name a file"});
-    if (s.baseline.is_of_extension()) s.baseline.of_extension().by->check(s);
+    if (s.baseline.is_of_extension()) s.baseline.of_extension().by->check_baseline(s);
     if (!(day_sd > 0 && day_sd <= 0.5))
         refuse({printed("baseline: the day-to-day standard deviation is %g %%: two days' runs of a "
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
@@ -24159,6 +24118,37 @@ inline vector<std::string> load_notes(const planned_traffic& p) {
     });
     return notes;
 }
+
+// ===== [C] facts about a gate's server ===========================================================
+
+enum class target_kind : unsigned char {
+    none, endpoint, process, simulated, stored, same, otherwise, files
+};
+inline const char* to_string(target_kind k) {
+    return name_at({"", "endpoint", "process", "simulated", "stored", "same server",
+                    "other options", "files"}, k);
+}
+
+enum class tls_trust : unsigned char { no_tls, verified, not_verified };
+inline const char* to_string(tls_trust t) {
+    return name_at({"", "verified", "not verified"}, t);
+}
+
+struct target_facts {
+    target_kind kind = target_kind::none;
+    std::string url{};  // a file for stored results, several for other tools' files
+    std::string model{};
+    std::string api{};
+    std::string transport{};  // "" for HTTP
+    tls_trust tls = tls_trust::no_tls;
+    token_fit tokens{};  // of synthetic prompts
+    std::string command{};   // of a process, without secrets
+    std::string options{};      // of this variant's requests, if the variants differ in them
+    vector<std::string> notes{};  // notes that are known before the load
+    std::string measured_by{};  // the tool that wrote the files, "" if it was this program
+    bool is_virtual = false;  // simulated, in virtual time
+    bool is_rehearsal = false;  // simulated in place of another server
+};
 
 // ===== [C] how requests and side tasks ended, and the tokens that answers report =================
 
@@ -25158,12 +25148,10 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
             judged_by.noise_repeats, repeats_range);
     v.object({"stored_baseline"}, judged_by.stored);
     if (!v.has("history", judged_by.past != nullptr)) return;
-    if (!new_past_judge)
-        refuse({"the result was held against a history, which llmbench_history.hpp judges: include "
-                "it after llmbench.hpp where LLMBENCH_MAIN is"});
+    const extension& its = the_past();
     // Reading makes a new judge; a visitor that only writes must not change the old one.
     const auto past = v.assigns() || !judged_by.past
-                          ? new_past_judge()
+                          ? its.new_judge()
                           : std::const_pointer_cast<past_judge>(judged_by.past);
     if (v.assigns()) judged_by.past = past;
     if (!v.begin({"history", "the runs of main", at_times})) return;
@@ -28870,6 +28858,14 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// The past of one gate whose servers are up.
+class gate_past {
+public:
+    virtual ~gate_past() = default;
+    /// Returns the judge of the gate's relative objectives, null if it is not the extension's.
+    virtual std::shared_ptr<const past_judge> judge() const = 0;
+};
+
 /// A gate as far as it has come: what was planned, measured and found.
 struct measured_gate : gate_facts {
     measurements seen{};
@@ -29461,19 +29457,6 @@ public:
     virtual load_shard part() { return {}; }
     /// Sets the action, which does not return, for when other programs are lost.
     virtual void when_lost(std::function<void(const std::string& why)>) {}
-    /// Whether this program is a shard of a load.
-    virtual bool is_shard(const variable_lookup& look_up) const {
-        std::string asked;
-#ifdef LLMBENCH_WITH_MPI
-        asked = "LLMBENCH_WITH_MPI";
-#endif
-        for (const char* name : {"LLMBENCH_RANK_WAIT", "LLMBENCH_START_AT", "LLMBENCH_SHARD"})
-            if (!look_up(name).empty()) asked = name;
-        if (!asked.empty())
-            refuse({asked, " needs llmbench_machines.hpp: include it after llmbench.hpp where "
-                           "LLMBENCH_MAIN is"});
-        return false;
-    }
     /// Called before a gate is prepared.
     virtual void check(const scenario&, const settings&) {}
     /// All programs of a run do this, or all throw.
@@ -29627,13 +29610,28 @@ inline constexpr known_variable known_variables[] = {
              v, s.answers, {{"all", answers_shown::all}, {"none", answers_shown::none}});
      }}};
 
-/// Whether the history extension adds gates to a history.
-inline bool keeps_of(const variable_lookup& look_up) {
-    if (known_past) return known_past->keeps(look_up);
-    if (!look_up("LLMBENCH_HISTORY").empty())
-        refuse({"LLMBENCH_HISTORY needs llmbench_history.hpp: include it after llmbench.hpp where "
-                "LLMBENCH_MAIN is"});
-    return false;
+/// Variables that an extension of this name reads.
+struct variable_of_extension {
+    const char *variable, *extension;
+};
+inline constexpr variable_of_extension variables_of_extensions[] = {
+    {"LLMBENCH_HISTORY", "history"},
+    {"LLMBENCH_SHARD", "machines"},
+    {"LLMBENCH_START_AT", "machines"},
+    {"LLMBENCH_RANK_WAIT", "machines"}};
+/// Throws std::invalid_argument if a variable is set, or the macro of MPI, and its extension is
+/// not there.
+inline void refuse_absent(const variable_lookup& look_up) {
+    const auto need = [](const variable_of_extension& v) {
+        if (!has_extension(v.extension))
+            refuse({v.variable, " needs llmbench_", v.extension,
+                    ".hpp: include it after llmbench.hpp where LLMBENCH_MAIN is"});
+    };
+    for (const variable_of_extension& v : variables_of_extensions)
+        if (!look_up(v.variable).empty()) need(v);
+#ifdef LLMBENCH_WITH_MPI
+    need({"LLMBENCH_WITH_MPI", "machines"});
+#endif
 }
 
 /// A variable of earlier versions, and its replacement.
@@ -29655,8 +29653,8 @@ inline settings settings_of(const variable_lookup& look_up) {
         if (!value.empty() && !v.read(s, value))
             refuse({v.name, " is \"", printable(value, 200), "\": it must be ", v.must_be});
     }
-    s.keeps = keeps_of(look_up);
-    s.is_shard = load_sharing_of_program->is_shard(look_up);
+    refuse_absent(look_up);
+    each(&extension::read_settings, look_up, s);
     const char* const other = s.calibrate > 0    ? "LLMBENCH_CALIBRATE"
                               : s.write_baseline ? "LLMBENCH_WRITE_BASELINE"
                               : s.is_shard       ? "LLMBENCH_SHARD"
@@ -36164,15 +36162,13 @@ public:
     }
     /// Adds new measurements to the history, after the reports, which show it without them.
     void add_to_history() {
-        if (known_past)
-            known_past->write_kept(environment_.started_at, environment_.commit,
-                                   [this](const std::string& where, const std::exception& e) {
-                                       whole_ = false;
-                                       has_changed = true;
-                                       report_not_whole(where, std::string("the history: ") +
-                                                                   reason_in(e));
-                                       write(program_is::over);
-                                   });
+        each(&extension::write_kept, environment_.started_at, environment_.commit,
+             [this](const std::string& where, const std::exception& e) {
+                 whole_ = false;
+                 has_changed = true;
+                 report_not_whole(where, std::string("the history: ") + reason_in(e));
+                 write(program_is::over);
+             });
     }
     /// Prints on the console, and for GitHub Actions, at the program's end.
     void say_at_the_end() {
@@ -36744,8 +36740,8 @@ struct run_mode {
         if (time_budget_s > 0) deadline_ns = began_ns + ns_of(time_budget_s);
     }
     /// The extension that must know server and machine; null: none.
-    const past_extension* past_of(const plan& p) const {
-        return appends() ? known_past : p.judged->past.by;
+    const extension* past_of(const plan& p) const {
+        return appends() ? &the_past() : p.judged->past.by;
     }
     bool appends() const { return kind == run_kind::append; }
     bool judges() const { return kind == run_kind::judge || appends(); }
@@ -36853,8 +36849,8 @@ inline void add_earlier_runs(measured_gate& m, const live_target& candidate,
                              const run_mode& mode) {
     const plan& p = m.what;
     const bool judges = rank_of_program() == 0;
-    if (const past_extension* const by = mode.past_of(p); by && judges) {
-        m.past = by->of_gate(p, candidate, m.target, mode);
+    if (const extension* const by = mode.past_of(p); by && judges) {
+        m.past = by->past_of(p, candidate, m.target, mode);
         m.judged_by.past = m.past->judge();
     }
     if (!p.judged->has_stored_baseline) return;
@@ -38432,7 +38428,7 @@ public:
         gate_report g = report_of(m, asked_);
         if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
-            g.not_kept = asserts() ? known_past->keep(g, m.past.get(), m.seen.stopped)
+            g.not_kept = asserts() ? the_past().keep(g, m.past.get(), m.seen.stopped)
                                    : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
         return closed(std::move(g), std::move(m));
@@ -38455,7 +38451,7 @@ private:
     /// Makes a valid plan, and says how its measurements are used.
     void prepare(plan& p, run_mode& mode) {
         const bool appends = asked_.keeps && asserts() && !searches();
-        p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
+        p = plan_of(appends ? the_past().as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
                     api_of(scenario_.target), load_sharing_of_program->part());
         mode = mode_of(p, asked_);
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;

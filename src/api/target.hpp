@@ -145,11 +145,10 @@ struct extension_target {
     box settings{};
     const extension* by = nullptr;
 };
-class past_extension;
 /// The same for a baseline of earlier runs, with its judge.
 struct extension_baseline {
     box what{};
-    const past_extension* by = nullptr;
+    const extension* by = nullptr;
 };
 }  // namespace detail
 

@@ -9,8 +9,11 @@
 
 #include <algorithm>  // find
 #include <cstdint>  // uint64_t
+#include <exception>
+#include <functional>
 #include <memory>  // shared_ptr, unique_ptr
 #include <string>
+#include <string_view>
 
 namespace llmbench {
 inline namespace v1 {
@@ -18,12 +21,17 @@ namespace detail {
 
 class execution_environment;
 class extension_server;
+class gate_past;
 class live_target;
+class past_judge;
 class rehearsal;
 struct gate_report;
 struct measurements;
+struct plan;
 struct repeat_facts;
+struct run_mode;
 struct settings;
+struct target_facts;
 struct variant_figures;
 struct workload_files;
 enum class answers_shown : unsigned char;
@@ -41,6 +49,29 @@ struct extension {
     void (*read)(const box& said, const scenario& s, std::uint64_t seed,
                  workload_files& into) = nullptr;
     bool plays_sessions = false;  // they cannot be in a mix, and both variants play the same ones
+    void (*check_baseline)(const scenario& s) = nullptr;
+
+    // ---- runs that are kept, and judge later ones
+    /// Changes a gate that is kept, before it is planned.
+    scenario (*as_kept)(const scenario& s) = nullptr;
+    /// The past of a gate whose servers are up, of its own baseline or of a gate that is kept.
+    std::shared_ptr<const gate_past> (*past_of)(const plan& p, const live_target& candidate,
+                                                const target_facts& facts,
+                                                const run_mode& mode) = nullptr;
+    std::shared_ptr<past_judge> (*new_judge)() = nullptr;  // an empty one, to read fields into
+    /// Keeps a judged gate until the reports are written. Returns why it does not, "" if it does.
+    /// `stopped`: why its repeats ended early, "" if they did not.
+    std::string (*keep)(const gate_report& g, const gate_past* of,
+                        const std::string& stopped) = nullptr;
+    /// Writes the gates kept since the last call, of a program that began at `began_at`. Calls
+    /// `lost` with the place and the reason if they cannot be written.
+    void (*write_kept)(
+        const std::string& began_at, const std::string& commit,
+        const std::function<void(const std::string&, const std::exception&)>& lost) = nullptr;
+
+    // ---- variables of the environment
+    void (*read_settings)(const std::function<std::string(const char*)>& look_up,
+                          settings& into) = nullptr;
 
     // ---- models in place of servers
     /// What LLMBENCH_REHEARSE asks for, before anything is written.
@@ -73,6 +104,10 @@ inline void add(const extension& e) {
         extensions().push_back(&e);
 }
 
+inline bool has_extension(std::string_view name) {
+    return any_of(extensions(), [&](const extension* e) { return name == e->name; });
+}
+
 /// Calls a hook of all extensions.
 template <class... Taken, class... Given>
 void each(void (*extension::*hook)(Taken...), Given&&... given) {
@@ -85,6 +120,11 @@ const extension& the_one_with(F* extension::*hook, const char* missing) {
     for (const extension* e : extensions())
         if (e->*hook) return *e;
     refuse({missing});
+}
+inline const extension& the_past() {
+    return the_one_with(&extension::new_judge,
+                        "the result was held against a history, which llmbench_history.hpp "
+                        "judges: include it after llmbench.hpp where LLMBENCH_MAIN is");
 }
 inline const extension& the_rehearsals() {
     return the_one_with(&extension::rehearsal_of,

@@ -6,12 +6,12 @@
 #include "api/slo.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/checks.hpp"
 #include "core/planning/plan.hpp"
-#include "core/planning/past_extension.hpp"
 #include "core/reports/gate_report.hpp"
 
 #include <cstddef>  // size_t
@@ -24,6 +24,14 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// The past of one gate whose servers are up.
+class gate_past {
+public:
+    virtual ~gate_past() = default;
+    /// Returns the judge of the gate's relative objectives, null if it is not the extension's.
+    virtual std::shared_ptr<const past_judge> judge() const = 0;
+};
 
 /// A gate as far as it has come: what was planned, measured and found.
 struct measured_gate : gate_facts {

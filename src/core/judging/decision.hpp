@@ -57,9 +57,6 @@ public:
     /// The fields of result.json, enough to judge again.
     virtual void fields(field_visitor& v) = 0;
 };
-using past_judge_maker = std::shared_ptr<past_judge> (*)();  // named: g++ 12 refuses constinit else
-/// Makes an empty one to read fields into; null without an extension.
-inline constinit past_judge_maker new_past_judge = nullptr;
 
 /// The calibration of one limit.
 struct calibrated {

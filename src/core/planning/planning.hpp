@@ -7,6 +7,7 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/units.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
@@ -26,7 +27,6 @@
 #include "core/planning/load_faults.hpp"
 #include "core/planning/preparation.hpp"
 #include "core/planning/workloads.hpp"
-#include "core/planning/past_extension.hpp"
 
 #include <algorithm>  // max, sort
 #include <cstdint>  // uint32_t, uint64_t
@@ -105,7 +105,7 @@ inline void check_baseline(const scenario& s) {
     const double day_sd = s.baseline.stored().day_to_day.value;
     if (is_stored && s.baseline.stored().file.empty())
         refuse({"baseline is stored(\"\"): it must name a file"});
-    if (s.baseline.is_of_extension()) s.baseline.of_extension().by->check(s);
+    if (s.baseline.is_of_extension()) s.baseline.of_extension().by->check_baseline(s);
     if (!(day_sd > 0 && day_sd <= 0.5))
         refuse({printed("baseline: the day-to-day standard deviation is %g %%: two days' runs of a "
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});

@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/traffic.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
@@ -235,12 +236,10 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
             judged_by.noise_repeats, repeats_range);
     v.object({"stored_baseline"}, judged_by.stored);
     if (!v.has("history", judged_by.past != nullptr)) return;
-    if (!new_past_judge)
-        refuse({"the result was held against a history, which llmbench_history.hpp judges: include "
-                "it after llmbench.hpp where LLMBENCH_MAIN is"});
+    const extension& its = the_past();
     // Reading makes a new judge; a visitor that only writes must not change the old one.
     const auto past = v.assigns() || !judged_by.past
-                          ? new_past_judge()
+                          ? its.new_judge()
                           : std::const_pointer_cast<past_judge>(judged_by.past);
     if (v.assigns()) judged_by.past = past;
     if (!v.begin({"history", "the runs of main", at_times})) return;

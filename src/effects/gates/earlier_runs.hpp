@@ -1,10 +1,10 @@
 // what a gate is compared with, if an earlier run measured it
 #pragma once
 
+#include "core/base/extension.hpp"
 #include "core/base/text.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
-#include "core/planning/past_extension.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
 #include "core/bodies/result_data.hpp"
@@ -35,8 +35,8 @@ inline void add_earlier_runs(measured_gate& m, const live_target& candidate,
                              const run_mode& mode) {
     const plan& p = m.what;
     const bool judges = rank_of_program() == 0;
-    if (const past_extension* const by = mode.past_of(p); by && judges) {
-        m.past = by->of_gate(p, candidate, m.target, mode);
+    if (const extension* const by = mode.past_of(p); by && judges) {
+        m.past = by->past_of(p, candidate, m.target, mode);
         m.judged_by.past = m.past->judge();
     }
     if (!p.judged->has_stored_baseline) return;

@@ -286,7 +286,7 @@ public:
         gate_report g = report_of(m, asked_);
         if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
-            g.not_kept = asserts() ? known_past->keep(g, m.past.get(), m.seen.stopped)
+            g.not_kept = asserts() ? the_past().keep(g, m.past.get(), m.seen.stopped)
                                    : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
         return closed(std::move(g), std::move(m));
@@ -309,7 +309,7 @@ private:
     /// Makes a valid plan, and says how its measurements are used.
     void prepare(plan& p, run_mode& mode) {
         const bool appends = asked_.keeps && asserts() && !searches();
-        p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
+        p = plan_of(appends ? the_past().as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
                     api_of(scenario_.target), load_sharing_of_program->part());
         mode = mode_of(p, asked_);
         if (appends && mode.kind == run_kind::judge) mode.kind = run_kind::append;

@@ -3,10 +3,10 @@
 
 #include "api/doctest.hpp"
 #include "api/verbs.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/planning/past_extension.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
@@ -232,15 +232,13 @@ public:
     }
     /// Adds new measurements to the history, after the reports, which show it without them.
     void add_to_history() {
-        if (known_past)
-            known_past->write_kept(environment_.started_at, environment_.commit,
-                                   [this](const std::string& where, const std::exception& e) {
-                                       whole_ = false;
-                                       has_changed = true;
-                                       report_not_whole(where, std::string("the history: ") +
-                                                                   reason_in(e));
-                                       write(program_is::over);
-                                   });
+        each(&extension::write_kept, environment_.started_at, environment_.commit,
+             [this](const std::string& where, const std::exception& e) {
+                 whole_ = false;
+                 has_changed = true;
+                 report_not_whole(where, std::string("the history: ") + reason_in(e));
+                 write(program_is::over);
+             });
     }
     /// Prints on the console, and for GitHub Actions, at the program's end.
     void say_at_the_end() {

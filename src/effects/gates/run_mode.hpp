@@ -3,6 +3,7 @@
 
 #include "api/scenario.hpp"
 #include "api/target.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
@@ -10,7 +11,6 @@
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/planning/past_extension.hpp"
 #include "core/stored/calibration.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/gate_report.hpp"
@@ -72,8 +72,8 @@ struct run_mode {
         if (time_budget_s > 0) deadline_ns = began_ns + ns_of(time_budget_s);
     }
     /// The extension that must know server and machine; null: none.
-    const past_extension* past_of(const plan& p) const {
-        return appends() ? known_past : p.judged->past.by;
+    const extension* past_of(const plan& p) const {
+        return appends() ? &the_past() : p.judged->past.by;
     }
     bool appends() const { return kind == run_kind::append; }
     bool judges() const { return kind == run_kind::judge || appends(); }

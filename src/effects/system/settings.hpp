@@ -1,12 +1,12 @@
 // settings from the environment
 #pragma once
 
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/answers.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/reports/console.hpp"
-#include "core/planning/past_extension.hpp"
 #include "effects/system/environment.hpp"
 #include "effects/system/sharing.hpp"
 
@@ -157,13 +157,28 @@ inline constexpr known_variable known_variables[] = {
              v, s.answers, {{"all", answers_shown::all}, {"none", answers_shown::none}});
      }}};
 
-/// Whether the history extension adds gates to a history.
-inline bool keeps_of(const variable_lookup& look_up) {
-    if (known_past) return known_past->keeps(look_up);
-    if (!look_up("LLMBENCH_HISTORY").empty())
-        refuse({"LLMBENCH_HISTORY needs llmbench_history.hpp: include it after llmbench.hpp where "
-                "LLMBENCH_MAIN is"});
-    return false;
+/// Variables that an extension of this name reads.
+struct variable_of_extension {
+    const char *variable, *extension;
+};
+inline constexpr variable_of_extension variables_of_extensions[] = {
+    {"LLMBENCH_HISTORY", "history"},
+    {"LLMBENCH_SHARD", "machines"},
+    {"LLMBENCH_START_AT", "machines"},
+    {"LLMBENCH_RANK_WAIT", "machines"}};
+/// Throws std::invalid_argument if a variable is set, or the macro of MPI, and its extension is
+/// not there.
+inline void refuse_absent(const variable_lookup& look_up) {
+    const auto need = [](const variable_of_extension& v) {
+        if (!has_extension(v.extension))
+            refuse({v.variable, " needs llmbench_", v.extension,
+                    ".hpp: include it after llmbench.hpp where LLMBENCH_MAIN is"});
+    };
+    for (const variable_of_extension& v : variables_of_extensions)
+        if (!look_up(v.variable).empty()) need(v);
+#ifdef LLMBENCH_WITH_MPI
+    need({"LLMBENCH_WITH_MPI", "machines"});
+#endif
 }
 
 /// A variable of earlier versions, and its replacement.
@@ -185,8 +200,8 @@ inline settings settings_of(const variable_lookup& look_up) {
         if (!value.empty() && !v.read(s, value))
             refuse({v.name, " is \"", printable(value, 200), "\": it must be ", v.must_be});
     }
-    s.keeps = keeps_of(look_up);
-    s.is_shard = load_sharing_of_program->is_shard(look_up);
+    refuse_absent(look_up);
+    each(&extension::read_settings, look_up, s);
     const char* const other = s.calibrate > 0    ? "LLMBENCH_CALIBRATE"
                               : s.write_baseline ? "LLMBENCH_WRITE_BASELINE"
                               : s.is_shard       ? "LLMBENCH_SHARD"

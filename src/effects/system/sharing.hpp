@@ -33,19 +33,6 @@ public:
     virtual load_shard part() { return {}; }
     /// Sets the action, which does not return, for when other programs are lost.
     virtual void when_lost(std::function<void(const std::string& why)>) {}
-    /// Whether this program is a shard of a load.
-    virtual bool is_shard(const variable_lookup& look_up) const {
-        std::string asked;
-#ifdef LLMBENCH_WITH_MPI
-        asked = "LLMBENCH_WITH_MPI";
-#endif
-        for (const char* name : {"LLMBENCH_RANK_WAIT", "LLMBENCH_START_AT", "LLMBENCH_SHARD"})
-            if (!look_up(name).empty()) asked = name;
-        if (!asked.empty())
-            refuse({asked, " needs llmbench_machines.hpp: include it after llmbench.hpp where "
-                           "LLMBENCH_MAIN is"});
-        return false;
-    }
     /// Called before a gate is prepared.
     virtual void check(const scenario&, const settings&) {}
     /// All programs of a run do this, or all throw.

@@ -11,7 +11,7 @@ inline namespace v1 {
 namespace detail {
 /// If this is not found, the file with LLMBENCH_MAIN or LLMBENCH_IMPLEMENT lacks the header in the
 /// name.
-extern const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is;
+extern const extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is;
 }  // namespace detail
 
 struct history_baseline {

@@ -3,10 +3,11 @@
 
 #include "api/scenario.hpp"
 #include "api/target.hpp"
+#include "core/base/extension.hpp"
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
+#include "core/bodies/result_data.hpp"
 #include "core/judging/decision.hpp"
-#include "core/planning/past_extension.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/planning/plan.hpp"
@@ -151,7 +152,8 @@ inline void check_history(const scenario& s) {
                      reported * 100)});
 }
 /// All baseline runs have the same number of repeats: ending at a clear verdict would bias them.
-inline scenario as_a_history_run(scenario s) {
+inline scenario as_a_history_run(const scenario& given) {
+    scenario s = given;
     if (s.baseline.is_live())
         refuse({"LLMBENCH_HISTORY=append, and the baseline is a server: a history is of what main "
                 "does alone; gates with such a baseline are for pull requests"});
@@ -209,62 +211,62 @@ private:
     std::shared_ptr<const past_judge> runs_{};
 };
 
-class history_keeper final : public past_extension {
-public:
-    void check(const scenario& s) const override { check_history(s); }
-    bool keeps(const variable_lookup& look_up) const override {
-        return history_settings_of(look_up).appends();
-    }
-    scenario as_kept(const scenario& s) const override { return as_a_history_run(s); }
-    std::shared_ptr<const gate_past> of_gate(const plan& p, const live_target& candidate,
-                                             const target_facts& facts,
-                                             const run_mode& mode) const override {
-        return std::make_shared<history_of_one_gate>(p, candidate, facts, mode);
-    }
-    std::string keep(const gate_report& g, const gate_past* of,
-                     const std::string& stopped) const override {
-        const history_settings asked = history_settings_of(environment);
-        const plan& p = g.what;
-        const fingerprint print =
-            of ? static_cast<const history_of_one_gate*>(of)->print : fingerprint();
-        history_entry e = history_entry_of(p, series_of_run(p, g.target, print, asked.machine),
-                                           print, g.figures, g.verdicts, stopped);
-        if (!e.why_not.empty()) return e.why_not;
-        const std::lock_guard guard(waiting().mutex);
-        waiting().runs[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
-        return {};
-    }
-    void write_kept(
-        const std::string& began_at, const std::string& commit,
-        const std::function<void(const std::string&, const std::exception&)>& lost) const override {
-        std::map<std::string, vector<history_entry>> runs;
-        {
-            const std::lock_guard guard(waiting().mutex);
-            runs = std::exchange(waiting().runs, {});
-        }
-        for (const auto& [folder, gates] : runs) try {
-                const std::string file = append_history(folder, gates, began_at, commit);
-                std::cout << "history: " << plural(gates.size(), "gate") << " added, " << file
-                          << std::endl;
-            } catch (const std::exception& e) { lost(folder, e); }
-    }
+inline void read_history_settings(const variable_lookup& look_up, settings& into) {
+    into.keeps = history_settings_of(look_up).appends();
+}
+inline std::shared_ptr<const gate_past> past_of_gate(const plan& p, const live_target& candidate,
+                                                     const target_facts& facts,
+                                                     const run_mode& mode) {
+    return std::make_shared<history_of_one_gate>(p, candidate, facts, mode);
+}
+inline std::shared_ptr<past_judge> new_history_judge() { return std::make_shared<history_judge>(); }
 
-private:
-    struct waiting_runs {
-        std::mutex mutex{};
-        std::map<std::string, vector<history_entry>> runs{};
-    };
-    static waiting_runs& waiting() {
-        static waiting_runs* const all = new waiting_runs;  // outlives every static object
-        return *all;
-    }
+struct runs_to_add {
+    std::mutex mutex{};
+    std::map<std::string, vector<history_entry>> runs{};
 };
-
-inline constinit const history_keeper the_keeper{};
-constinit const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is =
-    &the_keeper;
+inline runs_to_add& waiting_runs() {
+    static runs_to_add* const all = new runs_to_add;  // outlives every static object
+    return *all;
+}
+inline std::string keep_run(const gate_report& g, const gate_past* of, const std::string& stopped) {
+    const history_settings asked = history_settings_of(environment);
+    const plan& p = g.what;
+    const fingerprint print =
+        of ? static_cast<const history_of_one_gate*>(of)->print : fingerprint();
+    history_entry e = history_entry_of(p, series_of_run(p, g.target, print, asked.machine),
+                                       print, g.figures, g.verdicts, stopped);
+    if (!e.why_not.empty()) return e.why_not;
+    const std::lock_guard guard(waiting_runs().mutex);
+    waiting_runs().runs[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
+    return {};
+}
+inline void write_runs(
+    const std::string& began_at, const std::string& commit,
+    const std::function<void(const std::string&, const std::exception&)>& lost) {
+    std::map<std::string, vector<history_entry>> runs;
+    {
+        const std::lock_guard guard(waiting_runs().mutex);
+        runs = std::exchange(waiting_runs().runs, {});
+    }
+    for (const auto& [folder, gates] : runs) try {
+            const std::string file = append_history(folder, gates, began_at, commit);
+            std::cout << "history: " << plural(gates.size(), "gate") << " added, " << file
+                      << std::endl;
+        } catch (const std::exception& e) { lost(folder, e); }
+}
+inline constinit const extension history_kept{.name = "history",
+                                              .check_baseline = check_history,
+                                              .as_kept = as_a_history_run,
+                                              .past_of = past_of_gate,
+                                              .new_judge = new_history_judge,
+                                              .keep = keep_run,
+                                              .write_kept = write_runs,
+                                              .read_settings = read_history_settings};
+constinit const extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is =
+    &history_kept;
 /// Before static objects of other files, which may be gates.
-[[gnu::constructor(101)]] static void make_history_known() { known_past = &the_keeper; }
+[[gnu::constructor(101)]] static void add_history_kept() { add(history_kept); }
 
 }  // namespace detail
 }  // inline namespace v1

@@ -110,9 +110,6 @@ inline plan as_rank(plan p, const load_shard& part) {
 /// Shards, which do not communicate.
 class shards_of_load : public load_sharing {
 public:
-    bool is_shard(const variable_lookup& look_up) const override {
-        return !shard_settings_of(look_up).shard.is_whole();
-    }
     void check(const scenario& s, const settings& asked) override {
         if (asked.is_shard) check_shared_target(s);
     }
@@ -189,8 +186,13 @@ inline constinit ranks_of_load sharing_with_others{};
 inline constinit shards_of_load sharing_with_others{};
 #endif
 
-inline constinit const extension loads_shared{
-    .name = "machines", .note_gate = note_programs, .add_details = add_programs};
+inline void read_shard_settings(const variable_lookup& look_up, settings& into) {
+    into.is_shard = !shard_settings_of(look_up).shard.is_whole();
+}
+inline constinit const extension loads_shared{.name = "machines",
+                                              .read_settings = read_shard_settings,
+                                              .note_gate = note_programs,
+                                              .add_details = add_programs};
 /// Before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void make_others_known() {
     load_sharing_of_program = &sharing_with_others;

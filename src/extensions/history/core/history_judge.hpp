@@ -313,12 +313,6 @@ private:
         return parameters.of(d.objective)->learned;
     }
 };
-/// Static objects of other files may read results, too.
-[[gnu::constructor(101)]] static void make_histories_readable() {
-    new_past_judge = []() -> std::shared_ptr<past_judge> {
-        return std::make_shared<history_judge>();
-    };
-}
 
 }  // namespace detail
 }  // inline namespace v1
