@@ -133,16 +133,16 @@ inline long long equal_openings_in(const request_log& all) {
     return most;
 }
 /// Notes facts of answers that need the plan, before only records are left.
-inline void note_answers(const plan& p, const load_target& target, const request_log& all,
-                         repeat_data& d) {
-    const said_before said(*p.sent, all);
+inline void note_answers(const load_order& asked, const request_log& all, repeat_data& d) {
+    const planned_traffic& p = *asked.what->sent;
+    const said_before said(p, all);
     for (const finished_request& f : all.requests()) {
         d.resends += f.what.resends;
         if (!is_pooled(f.what)) continue;
-        if (target.api->forces_lengths) note_length(*p.sent, f, d);
-        note_prompt(*p.sent, target.tokens, f, said, d);
+        if (asked.target->api->forces_lengths) note_length(p, f, d);
+        note_prompt(p, asked.tokens, f, said, d);
     }
-    if (p.sent->stride == 1 && makes_up_prompts(*p.sent)) d.equal_openings = equal_openings_in(all);
+    if (p.stride == 1 && makes_up_prompts(p)) d.equal_openings = equal_openings_in(all);
 }
 
 /// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
@@ -291,6 +291,7 @@ struct variant_repeat : not_copied {
         asked.what = &what;
         asked.is_only_compared = all_of(what.judged->slos, needs_baseline);
         asked.target = &target.load();
+        asked.tokens = target.facts().tokens;
         asked.id_prefix = id_prefix(asked.gate, asked.variant, asked.number, run_in_ids());
     }
 
@@ -312,7 +313,7 @@ struct variant_repeat : not_copied {
         fail_unfinished([&](auto&& f) {
             for (finished_request& r : log.requests()) f(r.what);
         });
-        note_answers(what, target.load(), log, seen);
+        note_answers(asked, log, seen);
         if (state.gaps > asked.max_gaps) log.count_all(seen.window);
         log.move_into(seen);
         leave_out_later(seen);

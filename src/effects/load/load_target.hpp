@@ -5,7 +5,6 @@
 #include "core/base/vector.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/table.hpp"
-#include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/net/exchange.hpp"
 
@@ -36,7 +35,6 @@ struct load_target : http_server {
     std::string model{};
     const api_traits* api = &apis[0];
     new_transport transport = nullptr;  // null: HTTP
-    token_fit tokens{};  // of synthetic prompts
     int connection_resets = 0;  // in the check before the load, which is over HTTP
 
     /// What they tell of this load's connections: nothing of those of another protocol.

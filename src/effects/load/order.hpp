@@ -5,12 +5,12 @@
 #include "api/target.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/vector.hpp"
-#include "core/metric/table.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/settling.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/load/load_target.hpp"
 
@@ -256,6 +256,7 @@ struct repeat_order {
 struct load_order : repeat_order {
     const load_plan* what = nullptr;
     const load_target* target = nullptr;
+    token_fit tokens{};      // of its synthetic prompts
     long long ends_after = 0;  // requests, of a load to try a server; 0: as the plan says
     std::string id_prefix{};
     std::size_t first = 0, last = 0;

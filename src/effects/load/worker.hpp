@@ -42,7 +42,7 @@ struct built_request {
 inline built_request built(const load_order& o, const agenda& a, std::size_t index) {
     const load_target& t = *o.target;
     const request_spec r =
-        request_of(*o.what, o.variant, o.number, index, a.answers_before(index), t.tokens);
+        request_of(*o.what, o.variant, o.number, index, a.answers_before(index), o.tokens);
     const bool events = r.stream && t.api->framed == framing::events;
     const auto line_id = [&] {
         const std::size_t first = index - index % o.what->sent->stride;

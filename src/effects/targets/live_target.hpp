@@ -206,7 +206,6 @@ public:
     /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.
     void learn_tokens(const request_spec& common, bool may_be_ids, double at_most_s) {
         facts_.tokens = learned_tokens(common, may_be_ids, load_, std::min(5.0, at_most_s));
-        load_.tokens = facts_.tokens;
     }
     /// Seconds until a process was ready; once per start.
     double take_startup_s() {
