@@ -9,7 +9,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/server_metrics/server_names.hpp"
+#include "core/server_metrics/quantities.hpp"
 #include "core/measured/recovery.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_metrics.hpp"

@@ -6,8 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
-#include "core/server_metrics/page_readings.hpp"
-#include "core/server_metrics/server_names.hpp"
+#include "core/server_metrics/quantities.hpp"
 
 #include <algorithm>  // find, max, max_element, min, min_element
 #include <cmath>  // fabs, isnan

@@ -6,6 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/series.hpp"
+#include "core/server_metrics/quantities.hpp"
 
 #include <algorithm>  // max, min, replace
 #include <cmath>  // isnan
@@ -42,17 +43,6 @@ inline constexpr server_traits known_servers[] = {
     {"dcgm-exporter", "DCGM_FI_"},
     {"AMD Device Metrics Exporter", "gpu_", false},
 };
-
-enum class server_quantity : unsigned char {
-    running, waiting, kv_usage, queue_time, prefill_time, decode_time, prompt_tokens,
-    generation_tokens, prefix_queries, prefix_hits, preemptions, drafts, draft_tokens,
-    accepted_tokens, requests_done, energy, power, utilisation, temperature, clock
-};
-/// As in files.
-inline constexpr const char* quantity_names[] = {
-    "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
-    "generation_tokens", "prefix_queries", "prefix_hits", "preemptions", "drafts", "draft_tokens",
-    "accepted_tokens", "requests_done", "energy", "power", "utilisation", "temperature", "clock"};
 
 /// How gauges of several label sets are combined: requests are summed over engines, the fullest
 /// cache counts, and so do the slowest and the idlest accelerator.

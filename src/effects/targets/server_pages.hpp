@@ -12,6 +12,7 @@
 #include "core/wire/series.hpp"
 #include "core/wire/url.hpp"
 #include "core/server_metrics/page_readings.hpp"
+#include "core/server_metrics/quantities.hpp"
 #include "core/server_metrics/server_names.hpp"
 #include "core/dialects/table.hpp"
 #include "core/measured/server_metrics.hpp"
