@@ -147,7 +147,8 @@ TEST_CASE("all gates of a real file; what its texts are is no markup") {
     CHECK(holds(page, "inconclusive"));
     // A refused gate says why.
     CHECK(holds(page, "A has no curve: "));
-    CHECK(count(page, "src=") + count(page, "http-equiv") + count(page, "<link") == 0);
+    CHECK(count(page, "src=") + count(page, "<link") == 0);
+    CHECK(holds(page, "content=\"default-src 'none';"));
 }
 
 TEST_CASE("what differs in scenario, server and run is named, and nothing else") {

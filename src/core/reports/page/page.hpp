@@ -194,11 +194,13 @@ inline std::string gates_html(const vector<gate_report>& gates) {
                   {{"is_mixed", outcomes > 1}, {"buttons", buttons}, {"items", items}});
 }
 
-/// A page: one file that needs no other.
+/// A page: one file that needs no other, and may load none.
 inline std::string html_page(const std::string& title, const char* more_style,
                              const std::string& body) {
     return joined({"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-                   "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>",
+                   "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src "
+                   "'unsafe-inline';script-src 'unsafe-inline'\">\n<meta name=\"viewport\" "
+                   "content=\"width=device-width,initial-scale=1\">\n<title>",
                    title, " - llmbench</title>\n<style>", page_style, more_style,
                    "</style>\n</head>\n<body>", page_icons, "<main>\n", body,
                    "</main>\n<script>", page_script, "</script>\n</body>\n</html>\n"});

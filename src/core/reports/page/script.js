@@ -1,3 +1,5 @@
+// Draws the pages: a report, a history, two runs. Each JSON block is a drawing, {x, y, shapes}, or the
+// bar of a verdict; plot.hpp writes it. Here are only pixels: no number is computed.
 (() => {
 "use strict";
 const box = {l: 50, r: 288, t: 8, b: 142};
@@ -243,10 +245,9 @@ const plot = (svg, {x: xs, y: ys, shapes}, caption) => {
     path("grid", `M${box.l} ${y.at(v)}H${box.r}`);
     put([45, y.at(v) + 4], tick(v, y.unit), "end");
   }
-  for (const [kind, words, numbers] of shapes)
-    if (kind !== "dot" || numbers[1] !== null) draw[kind](words, numbers);
-  const along = y.unit === "percentile", read = points.map(p => p[along ? 0 : 1])
-    .filter(v => v !== null && v < 1e299), unit = (along ? x : y).unit;
+  for (const [kind, words, numbers] of shapes) draw[kind](words, numbers);
+  const along = y.unit === "percentile", unit = (along ? x : y).unit;
+  const read = points.map(p => p[along ? 0 : 1]).filter(v => v !== null && v < 1e299);
   const values = dots.length && !told.length ? dots.map(d => d.words.replace("\n", " ")).join(", ")
     : `${show(Math.min(...read), unit)} to ${show(Math.max(...read), unit)}`;
   const limited = of(["limit", "across"]).map(s => "; limit " + s[1][0]).join("");
