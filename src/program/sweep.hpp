@@ -88,7 +88,7 @@ public:
             if (number >= all.size()) continue;
             const gate_report& g = all[number];
             const auto time = [&](metric_id m, double metric_row::*of) {
-                const double v = value_of(g, m, of);
+                const double v = g.figures.candidate.row(m).*of;
                 return table_cell{std::isfinite(v) ? value_text(m, v) : "-"};
             };
             const double rate = g.figures.candidate.run_value(metric_id::output_throughput);
@@ -104,11 +104,6 @@ public:
     }
 
 private:
-    static double value_of(const gate_report& g, metric_id m, double metric_row::*of) {
-        for (const variant_distribution& d : g.figures.candidate.distributions)
-            if (d.row.metric == m) return d.row.*of;
-        return not_a_number;
-    }
     /// Over the values, if they are numbers; else over their names.
     std::string figure(const vector<gate_report>& all, metric_id m, const char* statistic,
                        double metric_row::*of) const {
@@ -122,7 +117,7 @@ private:
         for (std::size_t i = 0; i < gates.size() && gates[i].second < all.size(); ++i) {
             const double x = are_numbers ? *x_of(gates[i].first) : static_cast<double>(i + 1);
             if (!are_numbers) p.add("name", {gates[i].first}, {x});
-            points.push_back({x, value_of(all[gates[i].second], m, of)});
+            points.push_back({x, all[gates[i].second].figures.candidate.row(m).*of});
             p.dot("c", points.back());
         }
         p.line("c", statistic, points);

@@ -76,6 +76,12 @@ struct variant_figures {
             if (metric == id) return value;
         return not_a_number;
     }
+    /// Without values where it has none of the metric.
+    metric_row row(metric_id id) const {
+        for (const variant_distribution& d : distributions)
+            if (d.row.metric == id) return d.row;
+        return {id};
+    }
 };
 
 /// The numbers that reports show and never compute.

@@ -1,5 +1,5 @@
-// Draws the pages: a report, a history, two runs. Each JSON block is a drawing, {x, y, shapes}, or the
-// bar of a verdict; plot.hpp writes it. Here are only pixels: no number is computed.
+// Draws the pages: a report, a history, two runs. Each JSON block is a drawing, {x, y, shapes}, or
+// the bar of a verdict; plot.hpp writes it. Here are only pixels: no number is computed.
 (() => {
 "use strict";
 const box = {l: 50, r: 288, t: 8, b: 142};
